@@ -302,7 +302,8 @@ async def crashes(seconds: float) -> Figures:
 
 async def layers(seconds: float) -> Figures:
     """What a command changed in its layer is brought home, and a real daemon is killed at each change of files that
-    this takes, with layers on the workspace's file system and on another one. Needs `bwrap`."""
+    this takes, and finds the disk full from each on; with layers on the workspace's file system and on another one.
+    Needs `bwrap`."""
     sweep = _test("support.layer_faults")
     todo = [fault for plan in sweep.PLANS for fault in await sweep.faults(plan)]
     random.Random(0).shuffle(todo)

@@ -61,6 +61,8 @@ _HELD: dict[str, tuple[bytes | None, bytes | None]] = {
 }
 """Each by itself."""
 
+FULL = "disk is full"
+
 Moment = Literal["decision", "command"]
 
 
@@ -82,7 +84,12 @@ class FileFault:
         return f"{self.how} at {self.at or self.nth} since the {self.since}{place}"
 
 
-PLANS = (FileFault("kill"), FileFault("kill", elsewhere=True))
+PLANS = (
+    FileFault("kill"),
+    FileFault("kill", elsewhere=True),
+    FileFault("full", since="command"),
+    FileFault("full", elsewhere=True),
+)
 """To be tried at each step."""
 
 
@@ -132,12 +139,13 @@ class _Run:
         try:
             async with self._daemon() as client:
                 await client.attach("s1")
-                if self._fault.how == "kill":
-                    await self._leaves_nothing()
+                await self._leaves_nothing()
                 text = self._text(client.state)
                 held = tuple(self._one_of(name, *versions) for name, versions in _HELD.items())
                 git = self._git()
                 self._has_nothing_else()
+                if happened and self._fault.how == "full" and {text, *held, git} != {"after"}:
+                    assert FULL in told, f"what the model and the user are told: {told}"
                 await self._goes_on(client)
         except AssertionError as error:
             raise AssertionError(f"{self._fault}: {error}\n" + "\n".join(steps[-3:])) from error
@@ -163,7 +171,10 @@ class _Run:
                 killed = True
         self._armed.unlink()
         assert killed == (self._fault.how == "kill" and self._reached()), f"{self._fault}: killed {killed}"
-        return "" if killed or client.state is None else _calls(client.state)[0].output
+        if killed or client.state is None:
+            return ""
+        call = _calls(client.state)[0]
+        return f"{call.output}\n{call.error}"
 
     def _reached(self) -> bool:
         steps = self._log.read_text().splitlines()

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from amanu.home import find_home
 from amanu.permissions import approvals as approval
+from amanu.sandbox.layers.mount import mount_way
 from amanu_protocol.items import ToolCall
 from amanu_protocol.requests import HunkDecision, ProposalResolveParams
 from support.required_programs import needs
@@ -364,6 +366,31 @@ async def test_whatever_it_leaves_the_workspace_stays_whole(tmp_path: Path, line
         await d.over("p1")
         assert tree(d.root).items() >= before.items()
         assert {name for name in tree(d.root) if name not in before} <= {"closed", "d"}
+
+
+async def test_a_command_that_finds_the_layer_s_disk_full_is_told_so(tmp_path: Path) -> None:
+    """And what it filled it with is gone at once: the next command has room."""
+    if mount_way().own_user_namespace:
+        pytest.skip("only root can mount a small file system")
+    lines = ["head -c 4000000 /dev/zero > a.bin", "head -c 1000000 /dev/zero > b.bin"]
+    (layers := find_home().layers).mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "amanu-tests", str(layers)], check=True)
+    try:
+        async with scripted_session(tmp_path, *[step("", shell(line)) for line in lines], DONE) as d:
+            await d.prompt("go")
+            (asked,) = (await d.until(lambda state: state.approvals)).approvals
+            assert "a.bin: new file" in asked.detail
+            await d.answer("reject")
+            assert "No space left" in d.told() and "The disk is full" in d.told()
+            await d.until(lambda state: any("b.bin: new file" in asked.detail for asked in state.approvals))
+            await d.answer("allow")
+            await d.over("p1")
+            assert {name: len(text) for name, text in tree(d.root).items()} == {
+                "notes.txt": len(TWELVE),
+                "b.bin": 1_000_000,
+            }
+    finally:
+        subprocess.run(["umount", str(layers)], check=True)
 
 
 async def test_a_cancelled_command_leaves_nothing(tmp_path: Path) -> None:

@@ -115,7 +115,8 @@ class Sandbox:
 
     async def layer_fault(self, roots: Sequence[Path]) -> str:
         """Why commands in these roots, which are real paths, cannot run in a layer (`SandboxRequirements.layer`), as a
-        sentence; "" when they can. It is tried the first time, which takes some 0.1 s."""
+        sentence; "" when they can. It is tried the first time, which takes some 0.1 s. Raises `LayerError` where only
+        another try can tell, since the disk is full."""
         if not self._settings.layers:
             return "The setting sandbox.layers is off."
         if (await self.proved()).tier != "bubblewrap":

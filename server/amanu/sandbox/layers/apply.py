@@ -17,7 +17,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from amanu.sandbox.layers.layer import Layer, LayerError, LayerRoot, fault, left_layers
+from amanu.sandbox.layers.layer import Layer, LayerError, LayerRoot, explained, left_layers
 from amanu.sandbox.layers.transfer import copy, place, transfer
 from amanu.sandbox.layers.untrusted_files import FOLDER, TEMPORARY, opened_folder, status
 
@@ -84,7 +84,7 @@ class Batch:
                     stack.enter_context(_locked(self.lock, self.token))
                 self._apply()
         except (OSError, LayerError) as error:
-            raise NotWritten(fault(error)) from None
+            raise NotWritten(explained(error)) from None
         finally:
             self._clean()
 

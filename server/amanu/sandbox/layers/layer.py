@@ -25,7 +25,7 @@ from secrets import token_hex
 
 from amanu.sandbox.layers import upper as upper_folder
 from amanu.sandbox.layers.mount import is_mountable
-from amanu.sandbox.layers.untrusted_files import FOLDER, remove
+from amanu.sandbox.layers.untrusted_files import FOLDER, opened_folder, remove
 from amanu.storage.errors import is_full
 
 _WAIT = 1.0
@@ -37,7 +37,7 @@ class LayerError(Exception):
     """A layer cannot be used. `str()` is a sentence for the model and the user."""
 
 
-def fault(error: OSError | LayerError) -> str:
+def explained(error: OSError | LayerError) -> str:
     """What went wrong with a layer or with what comes from it, as sentences that say what to do."""
     if is_full(error):
         return "The disk is full. Free some space, then run the command again."
@@ -172,6 +172,14 @@ class Layer:
         root, name = self.place(path)
         with root.opened() as folders:
             return root.upper.lstat() if name == "." else upper_folder.visible(folders, name)
+
+    def clear(self) -> None:
+        """Forget all that it holds, to give the room back. Raises `LayerError` when a command runs in it."""
+        with self.locked():
+            for root in self.roots:
+                with opened_folder(root.upper) as upper:
+                    for name in os.listdir(upper):  # noqa: PTH208 (of a handle)
+                        remove(name, upper)
 
     def close(self) -> None:
         """Give it up: whoever cleans up next removes it. Closing twice is harmless."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from amanu.core.tool import CallContext, Outcome, Preview, Subject, ToolError
 from amanu.sandbox.layers.apply import ApplyError, WorkspaceChanged, noted
-from amanu.sandbox.layers.layer import fault
+from amanu.sandbox.layers.layer import explained
 from amanu.text.amounts import plural
 from amanu.text.display import one_line, visible
 from amanu.tools.environment import ToolEnvironment
@@ -100,7 +100,8 @@ class LayerReview:
         elif changes.held or changes.git.needs_decision:
             names = [*map(self._name, (file.path for file in changes.held))]
             names += ["the git repository"] if changes.git.needs_decision else []
-            notes.append(f"Not applied, because not all changes were accepted: {file_list(names)}.")
+            why = "could be applied" if "conflicted" in states else "were accepted"
+            notes.append(f"Not applied, because not all changes of text {why}: {file_list(names)}.")
         await asyncio.to_thread(changes.folder.remove)
         return with_notes(replace(outcome, changes=None, refused=states == {"rejected"}), notes)
 
@@ -131,7 +132,8 @@ class LayerReview:
             allowed = {subject.text for subject in call.allowed(subjects)}
             home = [path for path in changes.ignored if self._workspace.relative(path) in allowed]
             notes += await self._layer.bring_home(home, call, changes.begun)
-            if left := [path for path in changes.ignored if path not in home]:
+            left = [path for path in changes.ignored if path not in home]
+            if left and not changes.needs_decision:  # else they come with the yes to that
                 notes.append(
                     "Ignored by git, and kept in this session's private copy, where later commands see it: "
                     f"{self._names(left)}."
@@ -226,7 +228,7 @@ def _apply(changes: LayerChanges) -> _Applied:
                     applied.fault = str(error)
             applied.git = [apply_git(batch) for batch in git]
     except OSError as error:
-        applied.failed, applied.fault = [file for file, _ in files], fault(error)
+        applied.failed, applied.fault = [file for file, _ in files], explained(error)
         applied.git = [f"No changes to the repository were applied. {applied.fault}"] if git else []
     return applied
 

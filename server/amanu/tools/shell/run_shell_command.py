@@ -31,7 +31,7 @@ from amanu.tools.shell.file_identity import fingerprint, identity, read_contents
 from amanu.tools.shell.job import Job, JobEnd, check_pattern
 from amanu.tools.shell.job_report import report
 from amanu.tools.shell.layer_changes import LayerChanges
-from amanu.tools.shell.layer_review import LayerReview
+from amanu.tools.shell.layer_review import LayerReview, with_notes
 from amanu.tools.shell.output import LiveOutput
 from amanu.tools.shell.report import CommandEnd, file_list
 from amanu_protocol.errors import AmanuError
@@ -42,6 +42,10 @@ _READY_SECONDS, _BRIEF_SECONDS = 30.0, 2.0
 """How long to wait for a background command if the call does not say: for it to be ready; and, where nothing says when
 that is, for it to fail at once."""
 _LONGEST = 64 * 1024  # characters of a command; nobody can judge a longer one
+_NO_ROOM = (
+    "The disk is full that holds the command's private copy of the workspace, in {folder}. Free some space, then run "
+    "the command again."
+)
 PLANNING = (
     "This is plan mode: until the user has approved the plan, commands run in a sandbox that lets them change nothing."
 )
@@ -147,7 +151,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         running = "Run in the background:" if params.background else "Run"
         trial = self._may_be_tried(params, analysis.reading, call)
         only_reads = analysis.reading.effect == "none" and not (params.background or self._read_only())
-        in_layer = (trial or only_reads) and await self._layer.works()
+        in_layer = (trial or only_reads) and await self._layer.works(only_reads=not trial)
         return Preview(
             title=f"{running} {_short(params.command)}",
             subject=subject,
@@ -369,6 +373,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         async with self._layer.command(call, as_saved=keeps_history) as layered:
             need = replace(plan.need, writes="workspace", layer=layered.folder, git=keeps_history)
             outcome = await self._run(params, replace(plan, need=need), call)
+            if outcome.is_error and await asyncio.to_thread(layered.lacks_room):
+                outcome = with_notes(outcome, [_NO_ROOM.format(folder=layered.folder)])
             changes = await layered.read()
             changes.git.only_git = await self._runs_only_git(params, call)
         reason = _unreviewable(changes, keeps_history=keeps_history)

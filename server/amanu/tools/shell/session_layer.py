@@ -17,7 +17,7 @@ from secrets import token_hex
 from amanu.core.tool import CallContext, Subject, ToolError
 from amanu.proposals.proposals import FileEdit, Proposals
 from amanu.sandbox.layers.apply import noted
-from amanu.sandbox.layers.layer import Layer, LayerError, fault
+from amanu.sandbox.layers.layer import Layer, LayerError, explained
 from amanu.sandbox.layers.transfer import transfer
 from amanu.sandbox.sandbox import Sandbox
 from amanu.tools.shell.held_files import HeldFolder
@@ -27,6 +27,9 @@ from amanu.workspace.workspace import Workspace
 
 _EXECUTABLE = 0o111
 _TICK = 0.002
+_ROOM = 1 << 20
+"""Bytes that are free when a command that failed did so for want of room."""
+_FAILED = "The command's private copy of the workspace failed"
 
 
 class SessionLayer:
@@ -42,9 +45,17 @@ class SessionLayer:
         """What git ignores and the layer has."""
         self._lock = asyncio.Lock()
 
-    async def works(self) -> bool:
-        """Whether commands can run in a layer here. Found out by trying, once."""
-        return self._sandbox is not None and not await self._sandbox.layer_fault(self._roots())
+    async def works(self, *, only_reads: bool) -> bool:
+        """Whether commands can run in a layer here. Found out by trying, once. Raises `ToolError` when that cannot be
+        known at the moment and the command does not only read."""
+        if self._sandbox is None:
+            return False
+        try:
+            return not await self._sandbox.layer_fault(self._roots())
+        except LayerError as error:
+            if only_reads:
+                return False
+            raise ToolError(f"{_FAILED}: {error}") from None
 
     async def shows_more(self, call: CallContext) -> bool:
         """Whether a command of that call finds something else in the layer than in the workspace."""
@@ -72,7 +83,7 @@ class SessionLayer:
                     await self._keep(run)
             except (LayerError, OSError) as error:
                 await self._discard()
-                raise ToolError(f"The command's private copy of the workspace failed: {fault(error)}") from None
+                raise ToolError(f"{_FAILED}: {explained(error)}") from None
 
     async def bring_home(self, paths: Sequence[Path], call: CallContext, begun: int | None) -> list[str]:
         """Bring ignored files and folders into the workspace (see `transfer`), but for those that a rule denies.
@@ -101,6 +112,8 @@ class SessionLayer:
         `close`."""
         if self._layer is not None:
             self._discarded.append(self._layer)
+            with contextlib.suppress(LayerError, OSError):
+                await asyncio.to_thread(self._layer.clear)
         self._layer = None
         self._ignored.clear()
 
@@ -148,6 +161,11 @@ class LayeredRun:
         self._laid_in = laid_in
         self._call = call
         self._begun = _tick()
+
+    def lacks_room(self) -> bool:
+        """Whether the disk with the layer is as good as full. Blocking."""
+        disk = os.statvfs(self.folder)
+        return disk.f_bavail * disk.f_frsize < _ROOM
 
     async def read(self) -> LayerChanges:
         """What the command changed, once it has ended. All of it is taken out of the layer, but for what is ignored.
@@ -240,6 +258,8 @@ def _drop(layer: Layer, paths: Sequence[Path]) -> None:
 
 
 def _bring_home(layer: Layer, paths: Sequence[Path], begun: int | None) -> list[str]:
+    if not paths:
+        return []
     faults: list[str] = []
     moved = [path for path in paths if begun is not None or not os.path.lexists(path)]
     try:
@@ -249,7 +269,7 @@ def _bring_home(layer: Layer, paths: Sequence[Path], begun: int | None) -> list[
                 try:
                     transfer(root, name, begun)
                 except (OSError, LayerError) as error:
-                    faults.append(f"Not all of {path.name} was moved into the workspace: {fault(error)}")
+                    faults.append(f"Not all of {path.name} was moved into the workspace: {explained(error)}")
     except (OSError, LayerError) as error:
-        faults.append(f"Files ignored by git were not moved into the workspace: {fault(error)}")
+        faults.append(f"Files ignored by git were not moved into the workspace: {explained(error)}")
     return faults
