@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from amanu.sandbox.layers.apply import Batch, Busy, Move, WorkspaceChanged, finish_left, noted
 from amanu.sandbox.layers.layer import Layer
 from support.file_faults.sitecustomize import FileFaults
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="layers are Linux's")
 
 BEFORE = {"a": "a\n", "b": "b\n", "gone": "gone\n"}
 AFTER = {"a": "A\n", "b": "B\n", "new": "new\n", "d/e/f": "f\n"}
@@ -93,6 +96,22 @@ def test_what_a_user_did_before_the_next_start_is_kept(tmp_path: Path, layers: P
     layer.close()
     finish_left(layers)
     assert tree(tmp_path / "work") == BEFORE | {"b": "the user's\n"}
+
+
+def test_what_is_sparse_takes_no_more_room(tmp_path: Path, layers: Path) -> None:
+    (root := tmp_path / "work").mkdir()
+    layer = Layer.create(layers, [root])
+    stored = layer.folder / "stored"
+    with stored.open("wb") as file:
+        file.truncate(10 << 30)
+        file.seek(5 << 30)
+        file.write(b"data")
+    Batch("token", (Move(layer.roots[0], "big", None, stored),)).apply()
+    found = (root / "big").stat()
+    assert found.st_size == 10 << 30 and found.st_blocks * 512 < 1 << 20
+    with (root / "big").open("rb") as file:
+        file.seek((5 << 30) - 2)
+        assert file.read(8) == b"\0\0data\0\0"
 
 
 @pytest.mark.parametrize(

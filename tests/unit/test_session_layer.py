@@ -141,6 +141,7 @@ async def test_the_yes_to_its_changes_brings_home_what_git_ignores(tmp_path: Pat
         ("chmod +x notes.txt", {}),
         ("touch notes.txt", {}),
         ("python3 -c 'import os; os.mkfifo(\"pipe\")'", {}),
+        ("python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"socket\")'", {}),
         ("echo x > new.txt; rm new.txt", {}),
         ("cp notes.txt t && mv t notes.txt", {}),
     ],

@@ -8,6 +8,7 @@ finishes it (`finish_left`). Everything here blocks.
 """
 
 import contextlib
+import filecmp
 import json
 import os
 from collections.abc import Generator, Iterable, Sequence
@@ -245,14 +246,16 @@ def _is_made(move: Move) -> bool:
         return not os.path.lexists(move.path)
     if not os.path.lexists(move.stored):
         return True
-    return not move.is_unchanged() and (content := _content(move.stored)) is not None and content == _content(move.path)
+    return not move.is_unchanged() and _is_same(move.stored, move.path)
 
 
-def _content(path: Path) -> bytes | str | None:
+def _is_same(one: Path, other: Path) -> bool:
     try:
-        return str(path.readlink()) if path.is_symlink() else path.read_bytes()
+        if one.is_symlink() or other.is_symlink():
+            return one.readlink() == other.readlink()
+        return filecmp.cmp(one, other, shallow=False)
     except OSError:
-        return None
+        return False
 
 
 @contextmanager
