@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue, field_serializer
 
 from amanu_protocol.base import Wire
 
-Mode = Literal["plan", "ask", "acceptEdits", "auto"]
+Mode = Literal["plan", "ask", "acceptEdits", "draft", "auto"]
 """A mode is a set of policy rules: read-only · ask before effects · edits allowed · everything allowed
 that no rule denies or asks about."""
 
@@ -506,6 +506,18 @@ class ProposedFile(Wire):
         return base_text if self.base_blob is None else None
 
 
+class DraftRun(Wire):
+    """A command that ran on a draft."""
+
+    command: str
+    """On one line."""
+    ended: str
+    """How it ended, on one line: "exit 0, 3 passed"."""
+    failed: bool
+    current: bool
+    """What it ran on is what the draft is now."""
+
+
 class Proposal(Wire):
     """One set of file edits, decided whole or hunk by hunk, before or after it is applied."""
 
@@ -520,6 +532,11 @@ class Proposal(Wire):
     files: list[ProposedFile]
     agent_id: str | None = None
     """The sub-agent that made it; None: the session's own model, or the user."""
+    draft: bool = False
+    """It was made in a mode that asks nothing: the session's tools and commands work on it while the user has not
+    decided, and nothing waits for that."""
+    runs: list[DraftRun] = []
+    """The latest commands that ran on a draft, the last one last."""
 
     @property
     def waiting(self) -> int:

@@ -89,6 +89,7 @@ MODES: dict[Mode, Label] = {
     "plan": Label("Plan", "changes nothing; writes a plan that you edit, approve or reject"),
     "ask": Label("Ask", "asks before it edits a file or applies what a command changed"),
     "acceptEdits": Label("Accept edits", "edits files in the workspace without asking"),
+    "draft": Label("Draft", "changes nothing until you accept the draft"),
     "auto": Label("Auto", "asks only when a rule or a command requires it"),
 }
 """What happens without a question."""

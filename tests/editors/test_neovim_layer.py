@@ -106,3 +106,31 @@ def test_unsaved_text_is_seen_by_a_command_and_stays_the_user_s(start: Start, fo
     assert file.read_text() == text()  # what was unsaved stays so
     vim.keys("u")
     assert vim.text() + "\n" == mine
+
+
+def test_a_draft_is_reviewed_once_when_the_model_is_done(start: Start, folder: Path) -> None:
+    needs("bwrap")
+    (folder / "a.txt").write_text(text())
+    edits = [{"old_string": "line 2\n", "new_string": "line 2!\n"}]
+    edit = {"tool": "edit_file", "arguments": {"path": "a.txt", "edits": edits}}
+    steps: list[dict[str, Any]] = [
+        {"text": "I change a line.", "calls": [edit]},
+        {"calls": [run("sed -i 's/line 16$/line 16!/' a.txt; echo new > c.txt")]},
+        {"calls": [run("grep -c '!' a.txt")]},
+        {"text": "All done."},
+    ]
+    vim = start("a.txt", size=(90, 26), steps=steps, mode="draft")
+    vim.keys(":Amanu Tidy up<CR>")
+    vim.until(f"{STATE} and {OPEN} == 3 and #{STATE}.approvals == 1")
+    vim.wait_for_answers()
+    card = vim.chat().rpartition("● ")[2]
+    assert card.startswith("? Apply the draft: 2 files · waits for your answer")
+    assert "Ran on it: grep -c '!' a.txt: 2" in card and (folder / "a.txt").read_text() == text()
+    vim.keys("gg]a<Space>aa]a")
+    vim.answer("not this one")
+    vim.keys("<Space>ar")
+    vim.until(f"{OPEN} == 1")
+    vim.answer("Accept all")
+    vim.keys(":Amanu /approve<CR>")
+    vim.until(f"({ENDED}) == 'completed'")
+    assert (folder / "a.txt").read_text() == text(2) and (folder / "c.txt").read_text() == "new\n"

@@ -41,7 +41,7 @@ def test_the_end_of_a_paragraph_taller_than_the_chat_is_shown(size: tuple[int, i
     assert " ".join(vim.window(CHAT).split()).endswith("and that is all.")
 
 
-ASIDE = "┆ Its changes are shown with the last edit of this step."
+ASIDE = "┆ Its changes are shown further down."
 
 
 def test_hunks_of_two_edits_of_a_file_are_shown_once(start: Start, folder: Path) -> None:

@@ -144,3 +144,41 @@ async def test_unsaved_text_is_seen_by_a_command_and_stays_the_user_s(tmp_path: 
         await becomes(file, mine.replace("line 9\n", "line nine\n"))
         await until(page.locator('.cldr[class*="dirty-diff"]').count, 0)  # what is decided is marked no more
         assert not served.refused
+
+
+async def test_a_draft_is_reviewed_once_when_the_model_is_done(tmp_path: Path) -> None:
+    """An edit, a failing test, a second edit, tests pass, one review; with the file dirty in the editor."""
+    needs("bwrap")
+    folder = tmp_path / "work"
+    folder.mkdir()
+    file = folder / "notes.txt"
+    file.write_text(text())
+    edits = [{"old_string": "line 9\n", "new_string": "line nine\n"}]
+    test = "grep -q 'line 16!' notes.txt && grep -c typed notes.txt"
+    script = [
+        Say(text="First a line.", calls=[ToolUse("edit_file", {"path": "notes.txt", "edits": edits})]),
+        Say(text="", calls=[run(test)]),
+        Say(text="", calls=[run("sed -i 's/line 16$/line 16!/' notes.txt; echo new > c.txt")]),
+        Say(text="", calls=[run(test)]),
+        Say(text="All of it is drafted."),
+    ]
+    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+        chat = await open_chat(page)
+        await open_file(page, "notes.txt")
+        await write(page, 1, " typed")
+        await chat.locator("select.mode").select_option("draft")
+        await send(chat, "Change it")
+        card = chat.locator(".tool:has(.approval:visible)")
+        allow = await asked(chat)
+        await shoot(page, "draft-1-review")
+        assert (await card.locator(".title").inner_text()).endswith("Apply the draft: 2 files")
+        assert "Ran on it: grep -q" in await card.inner_text()
+        assert file.read_text() == text() and not (folder / "c.txt").exists()
+        await allow.click()
+        await answered(chat, "All of it is drafted")
+        mine = text().replace("line 1\n", "line 1 typed\n")
+        await page.keyboard.press("Control+s")
+        await becomes(file, mine.replace("line 9\n", "line nine\n").replace("line 16\n", "line 16!\n"))
+        await becomes(folder / "c.txt", "new\n")
+        await shoot(page, "draft-2-applied")
+        assert not served.refused

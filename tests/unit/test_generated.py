@@ -97,13 +97,13 @@ def test_what_we_send_is_whole_what_we_accept_has_options() -> None:
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        (FILES[1], "export type Mode = "),
+        (FILES[1], "export type Mode ="),
         (FILES[1], '  kind: "toolCall";'),
         (FILES[1], "  blob: BlobRef | null;"),
         (FILES[1], "  scope?: Scope;"),
         (FILES[1], '  "amanu/turn/cancel": { params: TurnCancelParams; result: TurnCancelResult };'),
         (FILES[1], '  "amanu/event": EventMessage;'),
-        (FILES[2], '---@alias amanu.Mode "plan"|"ask"|"acceptEdits"|"auto"'),
+        (FILES[2], '---@alias amanu.Mode "plan"|"ask"|"acceptEdits"|"draft"|"auto"'),
         (FILES[2], "---@field blob? amanu.BlobRef The whole output, when `output` is only part of it."),
         (FILES[2], '  turn_cancel = "amanu/turn/cancel",'),
         (FILES[2], '  item_delta = "itemDelta",'),

@@ -10,7 +10,12 @@ export const INVALID_PARAMS = -32602;
  * A mode is a set of policy rules: read-only · ask before effects · edits allowed · everything allowed
  * that no rule denies or asks about.
  */
-export type Mode = "plan" | "ask" | "acceptEdits" | "auto";
+export type Mode =
+  | "plan"
+  | "ask"
+  | "acceptEdits"
+  | "draft"
+  | "auto";
 
 /** How much a model thinks before it answers, from least to most. */
 export type Effort =
@@ -559,6 +564,17 @@ export interface ProposedFile {
   mode: number | null;
 }
 
+/** A command that ran on a draft. */
+export interface DraftRun {
+  /** On one line. */
+  command: string;
+  /** How it ended, on one line: "exit 0, 3 passed". */
+  ended: string;
+  failed: boolean;
+  /** What it ran on is what the draft is now. */
+  current: boolean;
+}
+
 /** One set of file edits, decided whole or hunk by hunk, before or after it is applied. */
 export interface Proposal {
   proposalId: string;
@@ -574,6 +590,13 @@ export interface Proposal {
   files: ProposedFile[];
   /** The sub-agent that made it; None: the session's own model, or the user. */
   agentId: string | null;
+  /**
+   * It was made in a mode that asks nothing: the session's tools and commands work on it while the user has not
+   * decided, and nothing waits for that.
+   */
+  draft: boolean;
+  /** The latest commands that ran on a draft, the last one last. */
+  runs: DraftRun[];
 }
 
 /** A command that runs, or ran, in the background of a session. */

@@ -200,7 +200,7 @@ function M.is_reviewed(item)
   return item.kind == "question" or item.state == "awaitingApproval" or item.proposalId ~= nil
 end
 
-local ELSEWHERE = "┆ Its changes are shown with the last edit of this step."
+local ELSEWHERE = "┆ Its changes are shown further down."
 
 ---The call on whose card a proposal's hunks are shown: the last that waits, else the last of all. Several calls of a step
 ---may have written one proposal.

@@ -65,7 +65,7 @@ M.all = {
   ["/sessions"] = { what = "sessions of this folder: resume, rename, delete", run = function() require("amanu.sessions").list() end },
   ["/rename"] = { what = "TITLE: name this session", run = function(rest) require("amanu.sessions").rename(rest) end },
   ["/new"] = { what = "a new session", run = function() require("amanu.sessions").new() end },
-  ["/mode"] = { what = "plan, ask, acceptEdits or auto", run = function(rest) require("amanu.sessions").mode(rest) end },
+  ["/mode"] = { what = "plan, ask, acceptEdits, draft or auto", run = function(rest) require("amanu.sessions").mode(rest) end },
   ["/effort"] = { what = "how much the model thinks", run = function(rest) require("amanu.sessions").effort(rest) end },
   ["/model"] = { what = "choose a model", run = function(rest) require("amanu.sessions").model(rest) end },
   ["/login"] = { what = "sign in with ChatGPT: OpenAI's models count towards your plan", run = function() require("amanu.login").open("login") end },

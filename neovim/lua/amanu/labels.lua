@@ -70,6 +70,7 @@ M.MODES = {
   plan = { name = "Plan", meaning = "changes nothing; writes a plan that you edit, approve or reject" },
   ask = { name = "Ask", meaning = "asks before it edits a file or applies what a command changed" },
   acceptEdits = { name = "Accept edits", meaning = "edits files in the workspace without asking" },
+  draft = { name = "Draft", meaning = "changes nothing until you accept the draft" },
   auto = { name = "Auto", meaning = "asks only when a rule or a command requires it" },
 }
 

@@ -2,7 +2,7 @@
 
 ---A mode is a set of policy rules: read-only · ask before effects · edits allowed · everything allowed
 ---that no rule denies or asks about.
----@alias amanu.Mode "plan"|"ask"|"acceptEdits"|"auto"
+---@alias amanu.Mode "plan"|"ask"|"acceptEdits"|"draft"|"auto"
 
 ---How much a model thinks before it answers, from least to most.
 ---@alias amanu.Effort "none"|"minimal"|"low"|"medium"|"high"|"xhigh"|"max"
@@ -354,6 +354,13 @@
 ---@field checks amanu.Check[]
 ---@field mode? integer Permission bits of the base on disk.
 
+---A command that ran on a draft.
+---@class amanu.DraftRun
+---@field command string On one line.
+---@field ended string How it ended, on one line: "exit 0, 3 passed".
+---@field failed boolean
+---@field current boolean What it ran on is what the draft is now.
+
 ---One set of file edits, decided whole or hunk by hunk, before or after it is applied.
 ---@class amanu.Proposal
 ---@field proposalId string
@@ -363,6 +370,8 @@
 ---@field state "pending"|"settled" `settled` when everything was decided; a hunk that was accepted and is in conflict is. Pending again when such a hunk fits again.
 ---@field files amanu.ProposedFile[]
 ---@field agentId? string The sub-agent that made it; None: the session's own model, or the user.
+---@field draft boolean It was made in a mode that asks nothing: the session's tools and commands work on it while the user has not decided, and nothing waits for that.
+---@field runs amanu.DraftRun[] The latest commands that ran on a draft, the last one last.
 
 ---A command that runs, or ran, in the background of a session.
 ---@class amanu.Job

@@ -11,7 +11,7 @@ local visible = require("amanu.visible")
 local methods = protocol.methods
 local M = {}
 
-local MODES = { "plan", "ask", "acceptEdits", "auto" }
+local MODES = { "plan", "ask", "acceptEdits", "draft", "auto" }
 
 ---@generic T
 ---@param items T[]

@@ -43,6 +43,7 @@ from amanu_protocol.items import Citations, Decision, ToolCall, ToolCallState
 
 log = logging.getLogger(__name__)
 
+_BY_USER = "The user ran this directly; it is not the result of one of your tool calls."
 _MAX_REDECISIONS = 3
 """How often a call whose effect changed while it waited is decided on again."""
 
@@ -510,7 +511,7 @@ class Calls:
             return
         run.result = result = _result_as_called(run, result)
         run.item = run.item.model_copy(update={"state": state, "error": error})
-        entry = Results(results=(), notes=(told(result),)) if self._by_user else result
+        entry = Results(results=(), notes=(told(result, run.tool),)) if self._by_user else result
         self._emit(ItemCompleted(item=run.item), entry=entry)
 
     def _set_state(self, run: CallRun, state: ToolCallState) -> None:
@@ -602,11 +603,20 @@ def _with_grants(preview: Preview, decision: Decision, *, secrets: bool) -> Prev
     """The preview with what the yes grants to a command."""
     if preview.requirements is None:
         return preview
-    if decision.trial:
-        changes_nothing = replace(preview.requirements, writes="nothing", git=False, settings=False, checkout=False)
-        return replace(preview, requirements=replace(changes_nothing, trial=True))
     grants = {*decision.grants} & {*preview.grants}  # a rule may grant what this mode does not
     network, unsandboxed = "network" in grants, "unsandboxed" in grants
+    if decision.trial or (preview.draft and not unsandboxed):
+        requirements = replace(
+            preview.requirements,
+            writes="nothing",
+            git=False,
+            settings=False,
+            checkout=False,
+            trial=True,
+            network=network,
+            secrets=secrets and not decision.trial,
+        )
+        return replace(preview, requirements=requirements)
     requirements = replace(preview.requirements, network=network, unsandboxed=unsandboxed, secrets=secrets)
     return replace(preview, requirements=requirements)
 
@@ -653,9 +663,9 @@ def _same_proposal(run: CallRun, predecessor: CallRun) -> bool:
     return run.preview.proposal_id is not None and run.preview.proposal_id == predecessor.preview.proposal_id
 
 
-def told(result: Result) -> SystemText:
-    """The message that tells the model of a call that the user made."""
-    lead = "The user ran this directly; it is not the result of one of your tool calls."
+def told(result: Result, tool: AnyTool | None) -> SystemText:
+    """The message that tells the model of a call that it did not make."""
+    lead = _BY_USER if tool is None else tool.lead or _BY_USER
     return SystemText(text=f"{lead}\n{block('result', result.text)}")
 
 

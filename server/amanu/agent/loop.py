@@ -52,6 +52,8 @@ async def run_turn(turn: Turn) -> Ending:
     `CancelledError` and our own bugs."""
     try:
         ending = await _run(turn)
+        if ending.reason == "completed":
+            await _make_closing_calls(turn)
         if turn.context.compaction_requested and await turn.context.make_room(turn.step_context(0, in_turn=False)):
             turn.emit_usage()
         return ending
@@ -89,7 +91,18 @@ async def _call_for_user(turn: Turn, wanted: UserCall) -> None:
     try:
         await calls.run()
     finally:
-        turn.conversation.add_notes(*map(told, calls.results))
+        turn.conversation.add_notes(*(told(result, turn.tools.get(result.tool)) for result in calls.results))
+
+
+async def _make_closing_calls(turn: Turn) -> None:
+    if closing := turn.closing_calls():
+        for call in closing:
+            turn.emit(ItemStarted(item=call_item(turn.turn_id, call, turn.own_tools.get(call.tool))))
+        calls = Calls(closing, 0, replace(_call_environment(turn), tools=turn.own_tools, listeners=(), by_user=True))
+        try:
+            await calls.run()
+        finally:
+            turn.conversation.add_notes(*(told(result, turn.own_tools.get(result.tool)) for result in calls.results))
 
 
 async def _run(turn: Turn) -> Ending:

@@ -13,7 +13,7 @@ from amanu.agent.usage import Ledger
 from amanu.agent.window.token_gauge import measure_head
 from amanu.agent.window.window import MAX_SUMMARY, PIECE_SHARE, ContextWindow, StepContext
 from amanu.core.agent import SystemPrompt
-from amanu.core.conversation import Conversation, Entry, PicturesRefused, Results, SystemText, User
+from amanu.core.conversation import Call, Conversation, Entry, PicturesRefused, Results, SystemText, User
 from amanu.core.emit import Emit
 from amanu.core.listeners import ReplyWatch, TurnListener
 from amanu.core.model import Model, TokenUsage, ToolSpec, searches
@@ -61,6 +61,10 @@ class Turn:
     """As in `AgentRun`."""
     user_may_pause: bool = False
     """As in `Request`: somebody reads what comes, and answers when they have."""
+    closing_calls: Callable[[], Sequence[Call]] = tuple
+    """Calls of `own_tools` to make when the model is done."""
+    own_tools: Mapping[str, AnyTool] = field(default_factory=dict[str, AnyTool])
+    """Tools that the model is not told of."""
 
     def __post_init__(self) -> None:
         self.specs: Sequence[ToolSpec] = [tool.spec() for tool in self.tools.values()]

@@ -54,13 +54,19 @@ SHOWN_ITEMS = 20
 RECONNECTS = 6
 MISTAKE_SECONDS = 0.5
 """Before the next round after a bug: one that comes again at once must not fill the screen."""
-NEXT_MODE: dict[Mode, Mode] = {"ask": "acceptEdits", "acceptEdits": "plan", "plan": "ask", "auto": "ask"}
+NEXT_MODE: dict[Mode, Mode] = {
+    "ask": "acceptEdits",
+    "acceptEdits": "draft",
+    "draft": "plan",
+    "plan": "ask",
+    "auto": "ask",
+}
 """By Shift-Tab, which never leads to `auto`."""
 LIVE_ROWS = 8
 """Of the text being written, above the prompt."""
 
 COMMANDS = {
-    "/mode": "plan, ask, acceptEdits or auto (Shift-Tab switches to the next)",
+    "/mode": "plan, ask, acceptEdits, draft or auto (Shift-Tab switches to the next)",
     "/plan": "plan mode: only the plan is written; /plan GOAL plans that",
     "/model": "list the models, or switch to one",
     "/effort": "how much the model thinks: show it, or change it",

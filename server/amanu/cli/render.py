@@ -400,7 +400,7 @@ class Renderer:
         if ended_call is not None or any(counts.values()):
             parts = [f"{count} {name}" for name, count in counts.items() if count]
             still_open = len(hunks) - sum(counts.values())
-            parts += [f"{still_open} open"] if still_open else []
+            parts += [f"{still_open} {'drafted' if proposal.draft else 'open'}"] if still_open else []
             self.console.line(("dim", f"  {plural(len(hunks), 'hunk')}: {', '.join(parts)}"))
             for file in proposal.files:
                 if file.unsaved:

@@ -139,6 +139,11 @@ class Preview:
     """Such a trial, or a command that only reads, runs on a private copy of the workspace."""
     sees_edits: bool = False
     """That copy has the undecided edits before it in its step."""
+    review: bool = False
+    """It is about a draft that the user is to decide on now."""
+    draft: bool = False
+    """It runs on that copy whoever allows it, and what it changes is drafted; unless it needs access that the copy
+    cannot give."""
     blocked: str = ""
     """What blocked a command that was run already, as a clause; "" for nothing."""
     notes: tuple[Line, ...] = ()
@@ -309,6 +314,8 @@ class Tool(ABC, Generic[P]):
     params: type[P]
     freeform: Freeform | None = None
     """How the model may call it without JSON, if it may."""
+    lead: str = ""
+    """What introduces its result to the model where no call of the model led to it; "" for the usual words."""
     waits: bool = False
     """It is not looked at before the earlier calls of its step have ended."""
 

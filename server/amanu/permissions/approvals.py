@@ -19,6 +19,7 @@ from amanu.core.rules import Rule, with_grants
 from amanu.core.tool import AgentLabel, Preview, Subject, ToolError
 from amanu.permissions.offers import offers, permitting, remember, rules_of
 from amanu.permissions.policy import (
+    DRAFTED,
     NOTHING_MATCHED,
     TRIAL,
     PolicyContext,
@@ -28,6 +29,7 @@ from amanu.permissions.policy import (
     command_parts,
     decide,
     decide_all,
+    drafts,
     of_mode,
 )
 from amanu.permissions.user_wait import UserWait
@@ -213,7 +215,9 @@ class Approvals:
         return decide_all(self.rules(), subjects, self._policy.context())[0]
 
     def would_ask(self, preview: Preview) -> bool:
-        """Whether no rule decides on that call, nor is it tried first; the ceilings are not looked at."""
+        """Whether no rule decides on that call, nor is it tried first or drafted; the ceilings are not looked at."""
+        if self._decide_draft(preview) is not None:
+            return False
         verdict = self.verdict((preview.subject, *preview.extra_subjects))
         return verdict.decision == "ask" and not (preview.trial and verdict.trial)
 
@@ -469,6 +473,8 @@ class Approvals:
         """The verdict on the call, and the decision, where a rule decides or it may be tried first; None when the user
         has to be asked."""
         subjects = (preview.subject, *preview.extra_subjects)
+        if (decision := self._decide_draft(preview)) is not None:
+            return Verdict("allow", decision.rule or ""), decision
         verdict, decision = self._decide_by_rule(subjects)
         if decision is None and preview.trial and verdict.trial:
             tried = self._within_ceilings(subjects, replace(verdict, decision="allow", rule=self._trial_rule()))
@@ -476,6 +482,19 @@ class Approvals:
                 return tried, None
             decision = Decision(outcome="allowed", by="rule", rule=tried.rule, trial=True)
         return verdict, decision
+
+    def _decide_draft(self, preview: Preview) -> Decision | None:
+        """The decision on a call whose edits are only drafted: they wait for the user, the call does not. None where
+        that is not so, where a rule denies an edit, and where something else than the edits is to be decided."""
+        proposal = None if preview.proposal_id is None else self._policy.proposal(preview.proposal_id)
+        mode = self._policy.context().mode
+        if proposal is None or not (proposal.draft and drafts(mode)) or preview.review:
+            return None
+        subjects = (preview.subject, *preview.extra_subjects)
+        for subject, verdict in zip(subjects, self._verdicts(subjects), strict=True):
+            if verdict.decision == "deny" or (verdict.decision == "ask" and subject.effect != "write"):
+                return None
+        return Decision(outcome="reviewed", by="rule", rule=f"mode {mode}: allow @write ({DRAFTED})")
 
     def _trial_rule(self) -> str:
         return f"mode {self._policy.context().mode}: allow @run ({TRIAL})"

@@ -63,6 +63,7 @@ NOT_UNDERSTOOD = "Amanu cannot fully analyze this command"
 NO_SANDBOX = "no sandbox works on this machine, so rules cannot allow commands (setting sandbox.without)"
 MAY_MATCH = "this rule may apply, depending on what the command expands to when it runs"
 NOT_READ_ONLY = "in plan mode a tool of an MCP server needs one of your rules to allow it"
+DRAFTED = "it is drafted, and reviewed later"
 TRIAL = "it is tried first, on a private copy of the workspace or with nothing writable"
 NO_NETWORK = "the commands of this line share one sandbox, and this rule does not allow network access"
 
@@ -107,7 +108,7 @@ def decide(rules: Collection[Rule], subject: Subject, context: PolicyContext | N
     if matching:
         return Verdict("ask", NO_SANDBOX, rememberable=False, why=why)
     if command is not None and destroying_words(command):
-        return Verdict("ask", DESTROYS, rememberable=False, why=why)
+        return Verdict("ask", DESTROYS, rememberable=False, why=why, trial=drafts(context.mode))
     if subject.permitted_by and subject.reach == "workspace" and (context.sandboxed or subject.effect != "run"):
         return Verdict("allow", subject.permitted_by, why=why)
     rememberable = command is None or command.prefix is not None
@@ -233,6 +234,11 @@ def mode_text(mode: Mode) -> str:
 def is_read_only(mode: Mode) -> bool:
     """Whether commands run in a sandbox in which they can change nothing."""
     return bool(_toml(mode).get("read_only", False))
+
+
+def drafts(mode: Mode) -> bool:
+    """Whether what calls change is drafted, and nothing that is only drafted is asked about."""
+    return bool(_toml(mode).get("draft", False))
 
 
 def unasked(subjects: Iterable[Subject]) -> list[Subject]:

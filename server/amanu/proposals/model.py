@@ -11,11 +11,13 @@ from typing import Literal, get_args
 from amanu.proposals.deferred_edits import DeferredEdits
 from amanu.workspace.diff import LineChange, changes, compose, first_line
 from amanu.workspace.text_file import FileText, sha256, split_lines
-from amanu_protocol.items import Check, Hunk, HunkState, Proposal, ProposedFile
+from amanu_protocol.items import Check, DraftRun, Hunk, HunkState, Proposal, ProposedFile
 from amanu_protocol.requests import TextEdit
 
 UNDECIDED: Collection[HunkState] = ("pending", "accepted")
 ALL_STATES: Sequence[HunkState] = get_args(HunkState)
+DRAFT_STATES: Collection[HunkState] = ("pending", "accepted", "applied", "undoing")
+"""What a draft shows of its hunks."""
 STATES_BEFORE: Collection[HunkState] = ("applied", "undoing")
 """What the file has while a decision is not carried out yet."""
 STATES_AFTER: Collection[HunkState] = ("applied", "accepted")
@@ -118,15 +120,36 @@ class LiveFile:
         """No hunk is decided yet."""
         return all(hunk.state == "pending" for hunk in self.hunks)
 
+    @property
+    def is_open(self) -> bool:
+        """Some hunk is not decided yet."""
+        return any(hunk.state == "pending" for hunk in self.hunks)
+
     def has_path(self, path: Path) -> bool:
         """It is, or comes to be, at that path."""
         return path in (self.base.path, self.new_path)
 
     def proposed_file(self, path: Path) -> FileText:
-        """The file as it is proposed, under one of its names."""
+        """The file as it is proposed, under one of its names; without hunks that are refused or in conflict."""
         if self.delete:
             return replace(self.base, path=path, text="", exists=False, from_buffer=False)
-        return replace(self.base, path=path, text=self.text, exists=True)
+        text = self.text if self.is_undecided else self.text_with(*DRAFT_STATES)
+        return replace(self.base, path=path, text=text, exists=True)
+
+    def drafted_file(self, path: Path) -> FileText:
+        """The file as the tools of a session that has drafted this see it: see `workspace.Drafts`."""
+        gone = replace(self.base, path=path, text="", exists=False, from_buffer=False, draft=True)
+        if self.delete or (self.new_path is not None and path != self.new_path):
+            return gone
+        text = self.proposed_file(path).text
+        exists = self.base.exists and path == self.base.path
+        digest = sha256(text.encode("utf-8", "surrogatepass"))
+        return replace(gone, text=text, sha256=digest, exists=exists, from_buffer=True, unsaved=True)
+
+    def drop_open(self) -> None:
+        """Forget the hunks that are not decided."""
+        self.hunks = [hunk for hunk in self.hunks if hunk.state != "pending"]
+        self.text = self.text_with(*ALL_STATES)
 
     def version_with(self, states: Collection[HunkState]) -> FileVersion:
         """The file with the hunks in one of these states."""
@@ -367,11 +390,40 @@ class LiveProposal:
     hunk_numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     agent_id: str | None = None
     """The sub-agent that proposed it; None: the session's own agent, or the user."""
+    draft: bool = False
+    """The session's tools and commands see it, although nothing of it is decided."""
+    runs: list[DraftRun] = field(default_factory=list[DraftRun])
+    """Commands that ran on it."""
+    ran_on: object = None
+    """Its `content` when the last of them ran."""
 
     def hunks(self) -> Iterator[tuple[LiveFile, Hunk]]:
         for file in self.files:
             for hunk in list(file.hunks):
                 yield file, hunk
+
+    def content(self) -> object:
+        """Something that differs when a draft's files come to be others."""
+        return [
+            (
+                file.base.path,
+                file.new_path,
+                file.base.sha256,
+                [(hunk.hunk_id, hunk.new_text) for hunk in file.hunks if hunk.state in DRAFT_STATES],
+            )
+            for file in self.files
+        ]
+
+    def add_run(self, run: DraftRun, limit: int) -> None:
+        """A command ran on it as it is now; so many are kept."""
+        self.update_runs()
+        self.runs = [*(other for other in self.runs if other.command != run.command), run][-limit:]
+        self.ran_on = self.content()
+
+    def update_runs(self) -> None:
+        """Mark those that ran on something else than what it is now."""
+        if self.runs and self.content() != self.ran_on:
+            self.runs = [run.model_copy(update={"current": False}) for run in self.runs]
 
     def files_at(self, path: Path) -> list[LiveFile]:
         return [file for file in self.files if file.base.path == path]
@@ -393,6 +445,8 @@ class LiveProposal:
             state="pending" if undecided else "settled",
             files=[file.wire() for file in self.files],
             agent_id=self.agent_id,
+            draft=self.draft,
+            runs=list(self.runs),
         )
 
     @classmethod
@@ -428,7 +482,7 @@ class LiveProposal:
             files.append(live)
         calls = list(proposal.tool_call_ids)
         attempted = {hunk.hunk_id for file in files for hunk in file.hunks if hunk.state == "conflicted"}
-        return cls(
+        loaded = cls(
             proposal.proposal_id,
             proposal.turn_id,
             -1,
@@ -437,7 +491,11 @@ class LiveProposal:
             proposal.version,
             attempted=attempted,
             agent_id=proposal.agent_id,
+            draft=proposal.draft,
+            runs=list(proposal.runs),
         )
+        loaded.ran_on = loaded.content()
+        return loaded
 
 
 def numbered(hunks: Iterable[Hunk]) -> list[Hunk]:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -27,11 +27,13 @@ from amanu.workspace.shown_files import ShownFiles
 from amanu.workspace.text_file import FileText, line_end
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Check, Hunk, HunkState, Proposal
+from amanu_protocol.items import Check, DraftRun, Hunk, HunkState, Proposal
 from amanu_protocol.requests import HunkDecision
 
 _SHARED_HUNK_SECONDS = 5.0
 """Seconds a call waits for those it shares a hunk with: all are decided by then, one may still be asked about anew."""
+_MAX_RUNS = 5
+"""Commands kept with a draft, each with its last run."""
 LISTED_STATES: Sequence[HunkState] = ("pending", "accepted", "applied", "conflicted", "undoing")
 """What a proposal still stands for."""
 
@@ -59,7 +61,8 @@ class SkippedHunk:
 
 class Proposals:
     """`on_change` hears of each new version of a proposal, in order; `save_preimage` is durable when it returns;
-    `accept_change` is told each path that was changed, and does not raise."""
+    `accept_change` is told each path that was changed, and does not raise. While `drafting`, what is proposed is a
+    draft: later calls see it, whichever step they are of, until it is decided."""
 
     def __init__(
         self,
@@ -68,12 +71,14 @@ class Proposals:
         save_preimage: SavePreimage,
         accept_change: Callable[[Path], Awaitable[None]] | None = None,
         shared_hunk_seconds: float = _SHARED_HUNK_SECONDS,
+        drafting: Callable[[], bool] = lambda: False,
     ) -> None:
         self._workspace = workspace
         self._on_change = on_change
         self._save_preimage = save_preimage
         self._accept_change = accept_change
         self._shared_hunk_seconds = shared_hunk_seconds
+        self._drafting = drafting
         self.shown_files: dict[str | None, ShownFiles] = {None: workspace.shown_files}
         """What each sub-agent has been shown, and (None) the session's own agent: an edit is known to the one that
         made it."""
@@ -89,38 +94,82 @@ class Proposals:
     # Proposing --------------------------------------------------------------------------------------
 
     async def text(self, call: CallContext, path: Path) -> FileText:
-        """What an edit of that call starts from: the file with the still undecided edits of earlier calls of the
-        same step, else as the user sees it. A file that is not there is an empty one with `exists` False."""
+        """What an edit of that call starts from: the file with what is drafted, and with the still undecided edits of
+        earlier calls of the same step, else as the user sees it. A file that is not there is an empty one with
+        `exists` False."""
+        await self._follow_draft(path)
         file = self.pending(call, path)
         if file is not None:
             return file.proposed_file(path)
+        return await self.text_without_edits(path)
+
+    async def text_without_edits(self, path: Path) -> FileText:
+        """The file as the user sees it; like `text` when it is not there."""
         return await self._workspace.read_if_exists(path) or missing_file(path)
 
     def pending(self, call: CallContext, path: Path) -> LiveFile | None:
-        """What earlier calls of the same step want of the file at that path, or of the one they move there; not to be
-        changed. None when they want nothing, or some of it is decided."""
+        """What the draft, or earlier calls of the same step, want of the file at that path, or of the one they move
+        there; not to be changed. None when they want nothing, or some of it is decided and it is no draft."""
         live = self._proposal_of_step(call, [path])
-        return None if live is None else next(file for file in live.files if file.has_path(path))
+        return None if live is None else next(file for file in live.files if _is_pending(live, file, [path]))
+
+    def is_drafted(self, path: Path) -> bool:
+        """Whether the draft has something open of that file."""
+        return self._open_draft(path) is not None
 
     def pending_paths(self, call: CallContext) -> list[Path]:
-        """The files of which earlier calls of the same step want something that is not decided."""
-        step = (call.turn_id, _agent_id(call), call.step)
-        lives = [live for live in self._live.values() if (live.turn_id, live.agent_id, live.step) == step]
-        files = [file for live in lives for file in live.files if file.is_undecided and file.hunks]
+        """The files of which the draft, or earlier calls of the same step, want something that is not decided."""
+        files = [
+            file
+            for live in self._live.values()
+            if _is_seen(live, call)
+            for file in live.files
+            if _is_pending(live, file)
+        ]
         return [path for file in files for path in (file.base.path, file.new_path) if path is not None]
 
+    async def draft(self, path: Path) -> FileText | None:
+        """See `workspace.Drafts`."""
+        await self._follow_draft(path)
+        found = self._open_draft(path)
+        return None if found is None else found[1].drafted_file(path)
+
+    async def drafts(self) -> list[FileText]:
+        """See `workspace.Drafts`."""
+        paths = [
+            path
+            for live in self._live.values()
+            if live.draft
+            for file in live.files
+            if file.is_open
+            for path in (file.base.path, file.new_path)
+            if path is not None
+        ]
+        return [file for path in dict.fromkeys(paths) if (file := await self.draft(path)) is not None]
+
+    @property
+    def has_draft(self) -> bool:
+        """Whether something drafted is not decided yet."""
+        return any(live.draft and any(file.is_open for file in live.files) for live in self._live.values())
+
+    async def note_run(self, run: DraftRun) -> None:
+        """A command ran on the draft as it is now."""
+        async with self._lock:
+            for live in self._live.values():
+                if live.draft and any(file.is_open for file in live.files):
+                    live.add_run(run, _MAX_RUNS)
+                    self._on_change(live.wire())
+
     async def propose(self, call: CallContext, edits: Sequence[FileEdit]) -> Proposal:
-        """Propose the edits of a call. They join the undecided proposal of the same step that has one of the files.
+        """Propose the edits of a call. They join the undecided proposal of the same step that has one of the files; a
+        draft joins that of its turn.
 
         Raises `ToolError` when nothing would change or the text moved since `text` gave it. Once it has begun it is not
         cancelled, like `resolve`: a thread would go on with hunks that nobody was told of."""
         async with self._lock:
-            live = self._proposal_of_step(call, [edit.base.path for edit in edits])
-            if live is None:
-                proposal_id = f"p-{secrets.token_hex(6)}"
-                live = LiveProposal(proposal_id, call.turn_id, call.step, [], [], agent_id=_agent_id(call))
+            live = self._proposal_to_join(call, [edit.base.path for edit in edits])
             for edit in edits:
-                self._check_edit(live, edit)
+                self._check_edit(call, edit)
             return await run_to_completion(self._add_edits(live, edits, call.call_id))
 
     # Deciding ---------------------------------------------------------------------------------------
@@ -279,6 +328,20 @@ class Proposals:
                     file.checks = noted
                     self._on_change(live.wire())
 
+    async def begin_review(self, proposal_id: str, call_id: str) -> Proposal:
+        """That call asks the user about the whole draft; clients show it there."""
+        async with self._lock:
+            live = self._find(proposal_id)
+            if call_id not in live.tool_call_ids:
+                live.tool_call_ids.append(call_id)
+                return self._publish(live)
+            return live.wire()
+
+    async def review_report(self, proposal_id: str) -> str:
+        """For the model: what became of all of a proposal."""
+        async with self._lock:
+            return report(self._find(proposal_id), None, self._workspace.display_path)
+
     async def settled_report(self, tool_call_id: str) -> str:
         """`report`, when what is being applied has been."""
         async with self._lock:
@@ -293,6 +356,9 @@ class Proposals:
     async def restore(self, proposals: Iterable[Proposal]) -> None:
         """Take over the proposals of a session that is opened again; what a crash interrupted comes to an end."""
         self._stored = {proposal.proposal_id: proposal for proposal in proposals}
+        for proposal in list(self._stored.values()):
+            if proposal.draft and proposal.state == "pending":
+                self._find(proposal.proposal_id)
         for proposal in list(self._stored.values()):
             checking = any(check.state == "running" for file in proposal.files for check in file.checks)
             if checking or any(hunk.state in ("accepted", "undoing") for file in proposal.files for hunk in file.hunks):
@@ -329,23 +395,49 @@ class Proposals:
         return f"rename {path} → {new_path}\n{unified(new_path, file.base.text, file.text_with(*LISTED_STATES))}"
 
     def _proposal_of_step(self, call: CallContext, paths: Sequence[Path]) -> LiveProposal | None:
-        """The proposal of an earlier call of the same step that has one of the files, nothing of it decided."""
+        """The draft, or the proposal of an earlier call of the same step, that has one of the files, with nothing of it
+        decided, or of a draft not all."""
         for live in reversed(self._live.values()):
-            if (live.turn_id, live.agent_id, live.step) != (call.turn_id, _agent_id(call), call.step):
-                continue
-            if any(any(map(file.has_path, paths)) and file.is_undecided and file.hunks for file in live.files):
+            if _is_seen(live, call) and any(_is_pending(live, file, paths) for file in live.files):
                 return live
         return None
 
-    def _check_edit(self, live: LiveProposal, edit: FileEdit) -> None:
+    def _proposal_to_join(self, call: CallContext, paths: Sequence[Path]) -> LiveProposal:
+        """The proposal that edits of those files belong in; a new one where none is fit."""
+        found = self._proposal_of_step(call, paths)
+        is_draft = self._drafting() if found is None else found.draft
+        is_draft = is_draft and not any(map(self._workspace.guard.is_admitted, paths))
+        if is_draft:
+            found = next((live for live in reversed(self._live.values()) if _takes_draft(live, call, paths)), None)
+        if found is not None:
+            return found
+        proposal_id = f"p-{secrets.token_hex(6)}"
+        return LiveProposal(proposal_id, call.turn_id, call.step, [], [], agent_id=_agent_id(call), draft=is_draft)
+
+    def _open_draft(self, path: Path) -> tuple[LiveProposal, LiveFile] | None:
+        """The draft that has something open of the file at that path, or of the one it moves there or away."""
+        for live in reversed(self._live.values()):
+            for file in live.files if live.draft else ():
+                if file.is_open and file.has_path(path):
+                    return live, file
+        return None
+
+    async def _follow_draft(self, path: Path) -> None:
+        """Move what is drafted of that file along with what the user did there."""
+        if self._open_draft(path) is not None:
+            async with self._lock:
+                if (found := self._open_draft(path)) is not None:
+                    await self._tracking.catch_up(found[0], [found[1]])
+
+    def _check_edit(self, call: CallContext, edit: FileEdit) -> None:
         name = self._workspace.display_path(edit.base.path)
         if edit.base.lossy:
             raise ToolError(lossy_message(self._workspace, edit.base))
         if edit.text == edit.base.text and edit.new_path is None and (edit.base.exists or edit.base.from_buffer):
             raise NothingToDo(f"{name} already has exactly this content; nothing to change.")
-        for file in live.files:
-            if file.has_path(edit.base.path) and file.text != edit.base.text:
-                raise ToolError(f"{name} changed at the same moment. Read it and try again.")
+        pending = self.pending(call, edit.base.path)
+        if pending is not None and pending.proposed_file(edit.base.path).text != edit.base.text:
+            raise ToolError(f"{name} changed at the same moment. Read it and try again.")
         if edit.text is not None:
             edit.base.encode(edit.text)
 
@@ -358,15 +450,51 @@ class Proposals:
         return self._publish(live)
 
     async def _add_edit(self, live: LiveProposal, edit: FileEdit, call_id: str) -> None:
-        file = next((candidate for candidate in live.files if candidate.has_path(edit.base.path)), None)
+        path = edit.base.path
+        file = next((candidate for candidate in live.files if candidate.has_path(path)), None)
         if file is None:
-            file = LiveFile(edit.base, edit.base.text)
+            file = await self._carried_over(live, path) or LiveFile(edit.base, edit.base.text)
             live.files.append(file)
-        arguments = (edit.text, call_id, live.hunk_numbers, live.proposal_id, edit.new_path, edit.explanation)
-        if len(file.base.text) + len(edit.text or "") < SMALL_TEXT:
-            file.propose(*arguments)
+        before = file.drafted_file(path)
+        if file.change == "create" and (edit.text is None or edit.new_path is not None):
+            live.files.remove(file)  # what is only proposed is deleted, or moved, by proposing it no more
+            if edit.new_path is not None:
+                file = LiveFile(missing_file(edit.new_path), "")
+                live.files.append(file)
+                await _propose(live, file, replace(edit, new_path=None), call_id)
         else:
-            await asyncio.to_thread(file.propose, *arguments)
+            await _propose(live, file, edit, call_id)
+        if live.draft:
+            self._note_drafted(live, path, before)
+
+    async def _carried_over(self, live: LiveProposal, path: Path) -> LiveFile | None:
+        """What an earlier draft has open of that file, taken over into this one; None when there is nothing. That the
+        rest of it is decided does not matter: it starts from the file as it is."""
+        found = self._open_draft(path) if live.draft else None
+        if found is None:
+            return None
+        earlier, source = found
+        base_path = source.base.path
+        base = await self.text_without_edits(base_path)
+        text = None if source.delete else source.proposed_file(base_path).text
+        calls = sorted(frozenset[str]().union(*source.owners.values())) or earlier.tool_call_ids
+        file = LiveFile(base, base.text)
+        explanation = " ".join(dict.fromkeys(filter(None, source.explanations.values())))
+        await _propose(live, file, FileEdit(base, text, source.new_path, explanation), calls[-1])
+        source.drop_open()
+        if not source.hunks:
+            earlier.files.remove(source)
+        live.tool_call_ids += [call for call in calls[-1:] if call not in live.tool_call_ids]
+        self._publish(earlier)
+        return file
+
+    def _note_drafted(self, live: LiveProposal, path: Path, before: FileText) -> None:
+        """The model knows the text that it drafted."""
+        shown_files = self.shown_files.get(live.agent_id) or ShownFiles()
+        found = next((file for file in live.files if file.has_path(path)), None)
+        after = None if found is None else found.drafted_file(path)
+        known = None if after is None or not after.from_buffer else after.sha256
+        shown_files.edited(path, before if before.from_buffer else None, known)
 
     async def _undo_or_redo(self, proposal_id: str, hunk_ids: Collection[str], *, undo: bool) -> list[SkippedHunk]:
         async with self._lock:
@@ -474,6 +602,7 @@ class Proposals:
         self._published.set()
         self._published = asyncio.Event()
         live.version += 1
+        live.update_runs()
         proposal = live.wire()
         self._tracking.watch(proposal)
         self._on_change(proposal)
@@ -492,6 +621,32 @@ class Proposals:
             if call_id in live.tool_call_ids:
                 return live
         return None
+
+
+async def _propose(live: LiveProposal, file: LiveFile, edit: FileEdit, call_id: str) -> None:
+    arguments = (edit.text, call_id, live.hunk_numbers, live.proposal_id, edit.new_path, edit.explanation)
+    if len(file.base.text) + len(edit.text or "") < SMALL_TEXT:
+        file.propose(*arguments)
+    else:
+        await asyncio.to_thread(file.propose, *arguments)
+
+
+def _is_seen(live: LiveProposal, call: CallContext) -> bool:
+    """Whether that call works on what is undecided there."""
+    return live.draft or (live.turn_id, live.agent_id, live.step) == (call.turn_id, _agent_id(call), call.step)
+
+
+def _is_pending(live: LiveProposal, file: LiveFile, paths: Sequence[Path] | None = None) -> bool:
+    """Whether it is about one of those files (None: whichever), and still to be decided."""
+    is_pending = file.is_open if live.draft else file.is_undecided and bool(file.hunks)
+    return is_pending and (paths is None or any(map(file.has_path, paths)))
+
+
+def _takes_draft(live: LiveProposal, call: CallContext, paths: Sequence[Path]) -> bool:
+    """Whether edits of those files can join that draft: it is of the same turn, and nothing it has of them is
+    decided."""
+    theirs = [file for file in live.files if any(map(file.has_path, paths))]
+    return live.draft and live.turn_id == call.turn_id and all(file.is_undecided for file in theirs)
 
 
 _ALLOWED_STATES: dict[str, Collection[HunkState]] = {

@@ -10,11 +10,11 @@ from amanu_protocol.items import Hunk
 _SHOWN = 4000  # characters of the user's own text that are repeated to the model
 
 
-def report(live: LiveProposal, call_id: str, display_path: Callable[[Path], str]) -> str:
-    """One paragraph per file that the call wrote; line numbers are those of the file as it is now."""
+def report(live: LiveProposal, call_id: str | None, display_path: Callable[[Path], str]) -> str:
+    """One paragraph per file that the call wrote (None: per file); line numbers are those of the file as it is now."""
     paragraphs: list[str] = []
     for file in live.files:
-        hunks = [hunk for hunk in file.hunks if call_id in live.owners(file, hunk)]
+        hunks = [hunk for hunk in file.hunks if call_id is None or call_id in live.owners(file, hunk)]
         if hunks:
             path = display_path(file.base.path)
             new_path = None if file.new_path is None else display_path(file.new_path)
@@ -22,9 +22,15 @@ def report(live: LiveProposal, call_id: str, display_path: Callable[[Path], str]
     return "\n\n".join(paragraphs)
 
 
-def _file(live: LiveProposal, file: LiveFile, hunks: list[Hunk], call_id: str, path: str, new_path: str | None) -> str:
+def _file(
+    live: LiveProposal, file: LiveFile, hunks: list[Hunk], call_id: str | None, path: str, new_path: str | None
+) -> str:
     states = {hunk.state for hunk in hunks}
     places = _positions(file)
+    if live.draft and states == {"pending"}:
+        where = ", ".join(places[hunk.hunk_id] for hunk in hunks)
+        done = {"create": f"created {path}", "delete": f"deleted {path}", "rename": f"renamed {path} to {new_path}"}
+        return f"Drafted: {done.get(file.change, f'{path}, {where}')}. Your tools and commands see it."
     plain = states == {"applied"} and not any(hunk.edited_by_user for hunk in hunks)
     if plain:
         match file.change:
@@ -50,7 +56,7 @@ def _file(live: LiveProposal, file: LiveFile, hunks: list[Hunk], call_id: str, p
     return "\n".join(lines)
 
 
-def _hunk(live: LiveProposal, file: LiveFile, hunk: Hunk, call_id: str, location: str) -> list[str]:
+def _hunk(live: LiveProposal, file: LiveFile, hunk: Hunk, call_id: str | None, location: str) -> list[str]:
     because = f": {_sentence(hunk.reason)}" if hunk.reason else "."
     match hunk.state:
         case "applied" if hunk.edited_by_user:

@@ -14,7 +14,7 @@ from amanu.core.sub_agents import AgentDefinition, SubAgents
 from amanu.core.tool import AgentLabel
 from amanu.models.routing import AUTO
 from amanu.permissions.approvals import Approvals, Ceilings
-from amanu.permissions.policy import PolicyContext, is_read_only
+from amanu.permissions.policy import PolicyContext, drafts, is_read_only
 from amanu.proposals.proposals import Proposals
 from amanu.session.access import Access
 from amanu.session.audit_recorder import AuditRecorder
@@ -138,7 +138,11 @@ class SessionCore:
             self.costs = SessionCosts(cost_limits, self.emit, None)
             self.jobs = SessionJobs(self.state, self.emit, self.notices, journal, services.secrets.mask_output)
             self.proposals = Proposals(
-                self.workspace, self._proposal_changed, self._save_preimage, services.sandbox.accept
+                self.workspace,
+                self._proposal_changed,
+                self._save_preimage,
+                services.sandbox.accept,
+                drafting=lambda: drafts(self.state.mode),
             )
             self.layer = SessionLayer(self.workspace, self.proposals, services.sandbox)
             self.policy = SessionPolicy(services, self.state)
@@ -155,6 +159,8 @@ class SessionCore:
             self.jobs, self.proposals, self.policy = parent.jobs, parent.proposals, parent.policy
             self.layer = SessionLayer(self.workspace, self.proposals, services.sandbox)
             self.approvals, self.questions = parent.approvals, parent.questions
+        self.view = self.workspace.with_drafts(self.proposals)
+        """The workspace as the session's own tools see it."""
         self.plan = SessionPlan(
             journal, self.emit, self.conversation, self.approvals, self.workspace, self.todos, self.jobs
         )
@@ -180,7 +186,7 @@ class SessionCore:
         """What the session's tools work with."""
         services = self.services
         return ToolEnvironment(
-            self.workspace,
+            self.view,
             self.proposals,
             self.journal,
             self.environment,
@@ -189,6 +195,7 @@ class SessionCore:
             services.sandbox,
             trusted=self.trusted,
             read_only=lambda: is_read_only(self.state.mode),
+            drafting=lambda: drafts(self.policy.context().mode),
             plan_mode=self.plan if self.plan.active or not services.headless else None,
             headless=services.headless,
             feedback=feedback,

@@ -29,7 +29,13 @@ OFF = "hooksOff"
 SHOWN_AFTER = 0.3
 """Seconds after which the user is shown that hooks are running."""
 
-_MODES: Mapping[Mode, str] = {"plan": "plan", "ask": "default", "acceptEdits": "acceptEdits", "auto": "auto"}
+_MODES: Mapping[Mode, str] = {
+    "plan": "plan",
+    "ask": "default",
+    "acceptEdits": "acceptEdits",
+    "draft": "acceptEdits",
+    "auto": "auto",
+}
 """In Claude Code's words."""
 
 

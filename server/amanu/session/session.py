@@ -23,6 +23,7 @@ from amanu.session.agents import SessionAgents
 from amanu.session.checkpoints import Checkpoints
 from amanu.session.child_sessions import ChildSessions, ParentSession
 from amanu.session.core import Assignment, SessionCore
+from amanu.session.draft import SessionDraft
 from amanu.session.events import Client
 from amanu.session.history import SHOWN_ITEMS
 from amanu.session.hook_commands import HookCommands
@@ -92,6 +93,7 @@ class Session:
         """When it was last asked for (`time.monotonic()`)."""
         self.trust = SessionTrust(core, self._trust_changed)
         core.proposal_listeners += [self.trust.on_proposal, core.approvals.on_proposal]
+        self._draft = SessionDraft(core) if assignment is None else None
         self._work = OwnWork(core) if assignment is None else assignment.work
         self.recording = SessionRecording(core, self._work.transport)
         self.agents = SessionAgents(ParentSession(core, children, self._assign), self._agent_places())
@@ -143,6 +145,8 @@ class Session:
         await self.composer.turn_factory.title.close()
         await self.composer.turn_factory.hooks.end()
         await self._work.stop()
+        if self._draft is not None:
+            await self._draft.close()
         await self.core.layer.close()
         await self.core.proposals.wait_until_settled()  # what the user just accepted reaches its file, and is recorded
         async with self.core.turn.starting:
@@ -187,7 +191,7 @@ class Session:
         events."""
         self.core.access.require_open()
         if client.ripgrep is not None:
-            self.core.workspace.ripgrep = client.ripgrep
+            self.core.workspace.ripgrep = self.core.view.ripgrep = client.ripgrep
         from_seq = self.emit.attach(client)
         if epoch == self.emit.epoch and since_seq is not None:
             missed = self.emit.since(since_seq)

@@ -21,7 +21,7 @@ class StepNotes(TurnListener):
     def __init__(
         self, core: SessionCore, feedback: EditorFeedback, status: SessionStatus, agents: SessionAgents | None
     ) -> None:
-        self._stale = StaleFiles(core.workspace, core.conversation)
+        self._stale = StaleFiles(core.view, core.conversation)
         self._conversation = core.conversation
         self._generation = core.conversation.generation
         self._workspace = core.workspace

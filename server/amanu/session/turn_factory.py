@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from uuid import uuid4
 
 from amanu.agent import reply_endings
 from amanu.agent.budget import LimitGuard
@@ -20,12 +21,13 @@ from amanu.context.memory import ProjectMemory
 from amanu.context.memory_files import MemoryFiles
 from amanu.context.plugins import memory_files
 from amanu.core.agent import AgentLimits, AgentRun, SystemPrompt
-from amanu.core.conversation import Conversation
+from amanu.core.conversation import Call, Conversation
 from amanu.core.ending import Ending
 from amanu.core.listeners import TurnListener
 from amanu.core.model_families import family
 from amanu.core.notes import SystemNote
 from amanu.core.tool import AnyTool
+from amanu.permissions.policy import drafts
 from amanu.session.agents import SessionAgents
 from amanu.session.core import Assignment, SessionCore
 from amanu.session.hook_listener import HookListener
@@ -44,6 +46,7 @@ from amanu.storage.journal import MAX_BLOB
 from amanu.tools.files.read_output import ID_LENGTH
 from amanu.tools.finish_task import FinishTask
 from amanu.tools.registry import make_tools, tools_of_agent
+from amanu.tools.review_draft import ReviewDraft
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Effort, ModelInfo
 
@@ -68,6 +71,7 @@ class TurnFactory:
         environment = replace(core.tool_environment(work.feedback, self.pictures, agents), rename=work.checks.rename)
         self.mcp = SessionMcp(core, environment)
         self.rewrite = SessionRewrite(core, environment)
+        self._review_draft = ReviewDraft(environment)
         self.tools = make_tools(environment, headless=services.headless, until_done=services.until_done)
         if self._assignment is not None:
             complete_task = self._assignment.complete_task
@@ -163,7 +167,20 @@ class TurnFactory:
             budget=ReplyBudget(effort=self._effort(choice.candidate.info)),
             label=run.label,
             user_may_pause=not self._services.headless and run.label is None,
+            closing_calls=lambda: self._draft_reviews(run),
+            own_tools={self._review_draft.name: self._review_draft},
         )
+
+    def _draft_reviews(self, run: AgentRun) -> Sequence[Call]:
+        """The calls that put what this turn drafted to the user; none where nobody is there, or has said something
+        else already."""
+        if self._services.headless or run.label is not None or self._state.queue or not drafts(self._state.mode):
+            return ()
+        return [
+            Call(call_id=f"call_{uuid4().hex[:16]}", tool=ReviewDraft.name, arguments={"proposal_id": each.proposal_id})
+            for each in self._state.proposals
+            if each.draft and each.turn_id == run.turn_id and each.state == "pending"
+        ]
 
     def _listeners(self, run: AgentRun, guard: LoopGuard | None) -> Sequence[TurnListener]:
         """The listeners in the order they are called: limits before anything that costs a request; the user's messages

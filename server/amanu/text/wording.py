@@ -207,8 +207,10 @@ def sandbox_line(sandbox: CommandSandbox) -> Line:
 
 
 def describe_settled_call(call: ToolCall, frontend: str = "") -> str:
-    """Who or which rule decided on a call, and the sandbox it ran in; "" for a command without an effect, and for one
-    that ran only as a trial. `frontend`: the client this is shown in, which is not named."""
+    """Who or which rule decided on a call, and the sandbox it ran in; "" for a command without an effect, for one that
+    ran only as a trial, and for what is only drafted. `frontend`: the client this is shown in, which is not named."""
+    if call.decision is not None and call.decision.by == "rule" and call.decision.outcome == "reviewed":
+        return ""
     by_rule = call.decision is not None and call.decision.by == "rule" and call.decision.outcome == "allowed"
     quiet = call.sandbox is not None and call.sandbox.writes == "nothing"
     if by_rule and (quiet or (call.decision is not None and call.decision.trial)):
@@ -239,6 +241,8 @@ def summarize_decision(decision: Decision) -> Decision:
 def _summary(decision: Decision) -> str:
     outcome = decision.outcome
     if decision.by == "rule":
+        if outcome == "reviewed":
+            return "drafted"
         if decision.permitted_by is not None:
             return f"{outcome}: nobody could be asked"
         words = rule_in_words(decision.rule or "a rule")

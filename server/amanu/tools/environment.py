@@ -63,6 +63,8 @@ class ToolEnvironment:
     """Whether the user trusts the workspace at this moment."""
     read_only: Callable[[], bool] = lambda: False
     """Whether commands may change nothing at this moment."""
+    drafting: Callable[[], bool] = lambda: False
+    """Whether what calls change is drafted at this moment."""
     plan_mode: PlanMode | None = None
     """None: there is no session."""
     headless: bool = False

@@ -35,7 +35,8 @@ class FileMatches:
     path: str
     """Relative to the root, with `/`."""
     lines: list[MatchedLine] = field(default_factory=list[MatchedLine])
-    unsaved: bool = False
+    text_of: str = ""
+    """Whose text it is, where it is not the one on disk: "unsaved in the editor", "draft"."""
 
     @property
     def matches(self) -> int:

@@ -263,7 +263,8 @@ class Search:
             else:
                 result = await _run([self._ripgrep, "--no-config", *ripgrep_options(query), "--", "-"], root, data)
             matches = await asyncio.to_thread(parse, checked(*result))
-        return FileMatches(name, matches[0].lines if matches else [], unsaved=True)
+        text_of = "draft" if text.draft else "unsaved in the editor"
+        return FileMatches(name, matches[0].lines if matches else [], text_of)
 
     async def _unsaved(self, folder: Path) -> dict[str, FileText]:
         """The files that count below `folder` (or that file), where an editor's text is not the one on disk, by
@@ -352,10 +353,13 @@ def _escaped(path: str) -> str:
 
 
 def _with_new(names: Sequence[str], unsaved: Mapping[str, FileText]) -> Sequence[str]:
-    """`names` and the files that exist only in an editor, in path order."""
+    """`names` and the files that exist only in an editor or a draft, without those that a draft deletes, in path
+    order."""
     listed = set(names)
-    new = [name for name, text in unsaved.items() if not text.exists and name not in listed]
-    return sorted([*names, *new]) if new else names
+    new = [name for name, text in unsaved.items() if not text.exists and text.from_buffer and name not in listed]
+    gone = {name for name, text in unsaved.items() if not text.exists and not text.from_buffer and name in listed}
+    kept = [name for name in names if name not in gone] if gone else names
+    return sorted([*kept, *new]) if new else kept
 
 
 def _is_big(path: str, root: int) -> bool:

@@ -70,6 +70,8 @@ class FileText:
     """Unsaved, and the editor could not give back the bytes the file has on disk where they are unchanged."""
     mode: int | None = None
     """Permission bits on disk."""
+    draft: bool = False
+    """The session has drafted this text: it is proposed, and the user has not decided on it yet."""
 
     @property
     def line_end(self) -> LineEnd | None:

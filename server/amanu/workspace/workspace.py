@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import copy
 import difflib
 import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from amanu.core.tool import ToolError
 from amanu.workspace import disk
@@ -16,6 +18,21 @@ from amanu.workspace.text_file import REMEMBERED, FileText, as_editors_show, dec
 
 DECODED = 2
 """Big files whose text is kept while their bytes stay the same."""
+
+
+class Drafts(Protocol):
+    """What a session has drafted. Implemented by `proposals/proposals.py`.
+
+    A drafted file has its drafted text. One that the draft deletes, or moves away, neither exists nor is from a
+    buffer."""
+
+    async def draft(self, path: Path) -> FileText | None:
+        """The file at that resolved path as it is drafted; None: nothing of it is."""
+        ...
+
+    async def drafts(self) -> list[FileText]:
+        """All of them."""
+        ...
 
 
 class Workspace:
@@ -41,8 +58,16 @@ class Workspace:
         self.overlay = overlay
         self.ripgrep = ripgrep
         self.shown_files = ShownFiles()
+        self._drafts: Drafts | None = None
         self._decoded_last: tuple[tuple[bytes, str, str, str], ...] = ()
         """The big files that were decoded last: bytes, text, encoding, hash."""
+
+    def with_drafts(self, drafts: Drafts) -> "Workspace":
+        """The same workspace as the session's own tools see it: with what the session has drafted. Drafted text counts
+        as unsaved text."""
+        view = copy.copy(self)  # of the same roots, editors and shown files
+        view._drafts = drafts
+        return view
 
     def resolve(self, path: str) -> Path:
         """The absolute path meant, links followed. `ToolError` outside the roots."""
@@ -96,6 +121,8 @@ class Workspace:
 
     async def _read_known(self, path: Path) -> FileText | None:
         """Of what editors have said so far."""
+        if self._drafts is not None and (drafted := await self._drafts.draft(path)) is not None:
+            return drafted if drafted.from_buffer else None
         buffers = [buffer for _, buffer in self.overlay.documents(path)]
         if buffers:
             return await asyncio.to_thread(self._read_through, path, buffers)
@@ -112,12 +139,16 @@ class Workspace:
 
     async def unsaved(self) -> list[FileText]:
         """The files in the roots whose text in an editor is not the one on disk, those that only an editor has among
-        them; in path order. Of an editor that must be asked only files that were read since it connected are known."""
+        them; in path order. Of an editor that must be asked only files that were read since it connected are known.
+        With drafts: also what is drafted, files that are gone there among them."""
         texts = await self._known_unsaved()
         if texts and self.overlay.must_ask:
             await self.overlay.refresh(*(file.path for file in texts))
-            return await self._known_unsaved()
-        return texts
+            texts = await self._known_unsaved()
+        if self._drafts is None or not (drafted := await self._drafts.drafts()):
+            return texts
+        files = {file.path: file for file in (*texts, *drafted)}
+        return [files[path] for path in sorted(files)]
 
     async def _known_unsaved(self) -> list[FileText]:
         opened = {path: [buffer for _, buffer in self.overlay.documents(path)] for path in self.overlay.paths()}

@@ -316,7 +316,7 @@ async def test_a_half_typed_prompt_survives_a_question(desk: Desk, tmp_path: Pat
     ("typed", "shown"),
     [
         ("/mode plan", "mode: plan"),
-        ("/mode", "mode ask; available: plan, ask, acceptEdits, auto"),
+        ("/mode", "mode ask; available: plan, ask, acceptEdits, draft, auto"),
         ("/effort max", "thinking effort: max"),
         ("/effort", "offers: nothing; its thinking cannot be controlled"),
         ("/effort much", "offers: nothing"),
@@ -352,7 +352,7 @@ async def test_commands(desk: Desk, tmp_path: Path, typed: str, shown: str) -> N
 
 async def test_shift_tab_takes_the_next_mode(desk: Desk, tmp_path: Path) -> None:
     await started(desk, tmp_path)
-    for mode in ("acceptEdits", "plan", "ask"):
+    for mode in ("acceptEdits", "draft", "plan", "ask"):
         desk.types("\x1b[Z")
         await desk.sees(f"mode: {mode}")
 

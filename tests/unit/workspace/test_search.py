@@ -116,7 +116,7 @@ async def test_open_buffers_count_not_their_copies(
     held.editor.put(held.root / "sub" / "new.tmp", "needle ignored\n")
     held.editor.put(held.root / "keep.log", "needle kept\n")
     result = await found.grep(SearchQuery("needle", include="*.{py,txt,tmp,log}"), held.root)
-    lines = [(file.path, file.unsaved, file.lines[0].number) for file in result.files]
+    lines = [(file.path, bool(file.text_of), file.lines[0].number) for file in result.files]
     assert lines == [
         ("a.py", True, 2),
         ("keep.log", False, 1),

@@ -155,6 +155,11 @@ class Layer:
         with self._changing(path) as (folders, name):
             upper_folder.write(folders, name, data, mode)
 
+    def put(self, path: Path, stored: Path) -> None:
+        """Put a file or link back that was taken out of the layer. Raises `LayerError` as `write` does."""
+        with self._changing(path) as (folders, name):
+            upper_folder.put(folders, name, stored)
+
     def delete(self, path: Path) -> None:
         """Lay a deletion in: the next command sees nothing there. Raises `LayerError` as `write` does."""
         with self._changing(path) as (folders, name):

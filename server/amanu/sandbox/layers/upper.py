@@ -83,6 +83,13 @@ def write(folders: Folders, path: str, data: bytes, mode: int) -> None:
             os.fchmod(handle, mode)
 
 
+def put(folders: Folders, path: str, stored: Path) -> None:
+    """Move a file or link there, in place of whatever is there, as `write` makes one."""
+    with _made(folders, path) as (above, _, name):
+        remove(name, above)
+        os.rename(stored, name, dst_dir_fd=above)
+
+
 def delete(folders: Folders, path: str) -> None:
     """Make that path be gone."""
     if visible(folders, path) is None:

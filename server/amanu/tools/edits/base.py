@@ -171,10 +171,12 @@ class EditTool(SessionTool[P]):
             await self._proposals.wait_for_shared_hunks(call.call_id)
         report = await self._proposals.settled_report(call.call_id)
         proposal = self._proposals.get(proposal.proposal_id)
-        if not report:
-            report = "Nothing is left to change: the edits of this step cancel each other out."
         states = {hunk.state for file in proposal.files for hunk in file.hunks}
         failed = states.isdisjoint({"applied", "pending", "accepted"})
+        if not report and proposal.draft:
+            report, failed = "Taken out of the draft again: what this changes was only drafted.", False
+        elif not report:
+            report = "Nothing is left to change: the edits of this step cancel each other out."
         paths = [Path(file.new_path or file.path) for file in proposal.files]
         news = await self._findings_report(paths, call) if "applied" in states else ""
         return Outcome(
@@ -284,20 +286,23 @@ class EditTool(SessionTool[P]):
         told as one change."""
         name, old_name = self._workspace.display_path(path), self._workspace.display_path(pending.base.path)
         removes = file_change.action == "delete" or file_change.new_path is not None
-        if pending.change == "create" and removes:
+        drafted = self._proposals.is_drafted(path)  # what a draft makes, it can take back
+        if pending.change == "create" and removes and not drafted:
             verb = "delete" if file_change.action == "delete" else "move"
             raise ToolError(f"{name} does not exist yet: this step creates it. To {verb} it, call in the next step.")
         if pending.delete and file_change.must_exist:
-            raise ToolError(f"{name} no longer exists: an earlier call in this step deletes it.")
+            raise ToolError(f"{name} no longer exists: an earlier call {'' if drafted else 'in this step '}deletes it.")
         if pending.new_path is None or pending.delete:
             return
         new_name = self._workspace.display_path(pending.new_path)
+        if path == pending.base.path and drafted:
+            raise ToolError(f"{name} moves to {new_name} in the draft. Use {new_name}, or another name for a new file.")
         if path == pending.base.path and (removes or file_change.action == "write" or file_change.must_exist is False):
             raise ToolError(
                 f"{name} moves to {new_name} in this same step. Use {new_name} if you mean that file; for another "
                 f"file at {name}, call again in the next step."
             )
-        if file_change.action == "delete":
+        if file_change.action == "delete" and not drafted:
             raise ToolError(f"This same step moves {old_name} to {name}. To delete it, call again in the next step.")
 
     async def _result(self, file_change: FileChange, base: FileText) -> tuple[str | None, Sequence[str]]:
@@ -354,6 +359,8 @@ class EditTool(SessionTool[P]):
             raise ToolError(f"{name} is a folder. Give the whole new path, for example {whole}.")
         pending = self._proposals.pending(call, destination)
         if destination in changes.results or (pending is not None and pending.base.path != path):
+            if self._proposals.is_drafted(destination):
+                raise ToolError(f"{name} is changed in the draft; a move does not overwrite it.")
             raise ToolError(f"{name} is changed in this same step. To move a file there, call again in the next step.")
         on_disk = await asyncio.to_thread(spelling_on_disk, guard, destination)
         await self._workspace.overlay.refresh(destination)
@@ -422,8 +429,8 @@ class EditTool(SessionTool[P]):
         mine = call.preview.writes if call.preview is not None else frozenset[str]()
         files = [file for file in proposal.files if file.path in mine] or proposal.files
         if len(files) == 1:
-            return f"Changes: {_hunk_counts(files[0])}"
-        return "\n".join(f"{self._name(file)}: {_hunk_counts(file)}" for file in files)
+            return f"Changes: {_hunk_counts(files[0], draft=proposal.draft)}"
+        return "\n".join(f"{self._name(file)}: {_hunk_counts(file, draft=proposal.draft)}" for file in files)
 
 
 _ONE_PART_PER_FILE = "put all changes to a file in one part, or call again in the next step."
@@ -458,11 +465,11 @@ def one_line_explanation(text: str | None) -> str:
     return one_line(" ".join((text or "").split()))
 
 
-def _hunk_counts(file: ProposedFile) -> str:
+def _hunk_counts(file: ProposedFile, *, draft: bool) -> str:
     counts: dict[str, int] = {}
     for hunk in file.hunks:
         counts[hunk.state] = counts.get(hunk.state, 0) + 1
-    labels = {"pending": "open", "conflicted": "in conflict", "reverted": "taken back"}
+    labels = {"pending": "drafted" if draft else "open", "conflicted": "in conflict", "reverted": "taken back"}
     return ", ".join(f"{count} {labels.get(state, state)}" for state, count in counts.items()) + (
         ", not saved" if file.unsaved else ""
     )

@@ -110,7 +110,7 @@ class Grep(SessionTool[GrepParams]):
             if remaining <= 0:
                 break
             path = self._workspace.display_path(root / file.path)
-            out.append(path + (" (unsaved in the editor)" if file.unsaved else "") + "\n")
+            out.append(path + (f" ({file.text_of})" if file.text_of else "") + "\n")
             last = 0
             for line in file.lines:
                 if line.matches:

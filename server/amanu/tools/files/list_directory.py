@@ -45,14 +45,19 @@ class ListDirectory(SessionTool[ListDirectoryParams]):
         unsaved = [file for file in await self._workspace.unsaved() if path in file.path.parents]
         entries = await asyncio.to_thread(self._entries, path, any(not file.exists for file in unsaved))
         for file in unsaved:
+            if not file.exists and not file.from_buffer:  # gone in the draft
+                if file.path.parent == path:
+                    entries.pop(file.path.name, None)
+                continue
             name, deeper = file.path.relative_to(path).parts[0], file.path.parent != path
             folder, line = entries.get(name, (deeper, f"{name}/" if deeper else name))
+            new, changed = ("draft", "draft") if file.draft else ("not saved yet", "unsaved in the editor")
             if deeper:
-                entries.setdefault(name, (folder, f"{line} (not saved yet)"))
+                entries.setdefault(name, (folder, f"{line} ({new})"))
             elif not file.exists:
-                entries[name] = (folder, f"{name} (not saved yet)")
+                entries[name] = (folder, f"{name} ({new})")
             else:
-                entries[name] = (folder, f"{line.removesuffix(')')}, unsaved in the editor)")
+                entries[name] = (folder, f"{line.removesuffix(')')}, {changed})")
         patterns = [glob_pattern(glob.rstrip("/")) for glob in params.ignore]
         visible_entries = [
             (not folder, name, line)

@@ -85,7 +85,7 @@ class ReadFile(SessionTool[ReadFileParams]):
         if cut:
             notes.append(f"{cut} lines were cut at {self._limits.line_characters} characters; use grep for the rest")
         head = "".join(f"[{note}]\n" for note in notes)
-        return Outcome(head + text, _extent(start, end, len(lines)) + (", unsaved" if file.unsaved else ""))
+        return Outcome(head + text, _extent(start, end, len(lines)) + _standing(file))
 
     async def _show(self, path: Path, params: ReadFileParams, error: BinaryFile) -> Outcome:
         """The picture or document at that path. Raises the error for any other file."""
@@ -105,10 +105,17 @@ def _extent(start: int, end: int, total: int) -> str:
     return f"line {end}" if end - start == 1 else f"lines {start + 1}–{end}"
 
 
+def _standing(file: FileText) -> str:
+    """Whether the text is that of the disk, for the user."""
+    return ", draft" if file.draft else ", unsaved" if file.unsaved else ""
+
+
 def read_notes(file: FileText) -> list[str]:
     """What the model should know about a text before it relies on it."""
     notes: list[str] = []
-    if file.unsaved:
+    if file.draft:
+        notes.append("draft: with your drafted changes, which the user has not accepted yet")
+    elif file.unsaved:
         notes.append("unsaved in the editor: this is the editor's text; commands see an older version on disk")
     if file.encoding != "utf-8":
         notes.append(f"encoding {file.encoding}; edits keep it")

@@ -2,12 +2,12 @@
 
 import os
 import shutil
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from amanu.sandbox.layers.apply import Batch, Identity, Move
+from amanu.sandbox.layers.apply import ApplyError, Batch, Identity, Move, WorkspaceChanged
 from amanu.sandbox.layers.changes import Change
 from amanu.sandbox.layers.layer import LayerRoot
 from amanu.sandbox.layers.untrusted_files import opened_folder
@@ -69,6 +69,42 @@ class HeldFolder:
     def remove(self) -> None:
         """Blocking."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@dataclass
+class Applied:
+    """What became of files that were to be brought into the workspace."""
+
+    files: list[HeldFile] = field(default_factory=list[HeldFile])
+    changed: list[HeldFile] = field(default_factory=list[HeldFile])
+    """Not applied: they changed in the workspace meanwhile."""
+    failed: list[HeldFile] = field(default_factory=list[HeldFile])
+    """Not applied: the disk refused, because of `fault`."""
+    fault: str = ""
+
+    def notes(self, names: Callable[[Sequence[Path]], str], how: str = "") -> list[str]:
+        """That for the model and the user. `names`: words paths."""
+        files, changed, failed = (
+            names([file.path for file in files]) for files in (self.files, self.changed, self.failed)
+        )
+        notes = [f"Applied{how}: {files}."] if files else []
+        notes += [f"Not applied, because they changed in the workspace: {changed}. Run it again."] if changed else []
+        return notes + ([f"Not applied: {failed}. {self.fault}"] if failed else [])
+
+
+def apply_held(files: Sequence[tuple[HeldFile, Batch]]) -> Applied:
+    """Bring each file into the workspace, by itself. Blocking."""
+    applied = Applied()
+    for file, batch in files:
+        try:
+            batch.apply()
+            applied.files.append(file)
+        except WorkspaceChanged:
+            applied.changed.append(file)
+        except ApplyError as error:
+            applied.failed.append(file)
+            applied.fault = str(error)
+    return applied
 
 
 def identity(change: Change) -> Identity | None:

@@ -45,6 +45,8 @@ class LayerChanges:
     """Why not all of it can be decided on afterwards, as a clause: "it changed git's own config"; "" when it can."""
     begun: int = 0
     """When the command started, in nanoseconds as file systems note it."""
+    drafted: Sequence[HeldFile] = ()
+    """What no proposal shows, and stays in the layer as part of the draft."""
 
     @property
     def needs_decision(self) -> bool:
@@ -98,6 +100,11 @@ def read_layer(layer: Layer, laid_in: dict[Path, FileText | None], found: FoundC
     with layer.locked():
         for root in layer.roots:
             _RootReading(root, laid_in, found).run()
+    seen = frozenset(found.paths)
+    for path, file in laid_in.items():
+        root, name = layer.place(path)
+        if file is not None and path not in seen and not os.path.lexists(path) and found.is_complete:
+            found.texts[path] = NewText(root, name, None, "", 0, "deleted", None, None)  # it was there for the command
     found.paths += laid_in
 
 

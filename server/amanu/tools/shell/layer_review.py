@@ -5,18 +5,18 @@ import contextlib
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from amanu.core.tool import CallContext, Outcome, Preview, Subject, ToolError
-from amanu.sandbox.layers.apply import ApplyError, WorkspaceChanged, noted
+from amanu.sandbox.layers.apply import noted
 from amanu.sandbox.layers.layer import explained
 from amanu.text.amounts import plural
 from amanu.text.display import one_line, visible
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.shell.file_identity import fingerprint
 from amanu.tools.shell.git_changes import apply_git, git_batches
-from amanu.tools.shell.held_files import HeldFile
+from amanu.tools.shell.held_files import Applied, HeldFile, apply_held
 from amanu.tools.shell.layer_changes import LayerChanges
 from amanu.tools.shell.report import file_list
 from amanu_protocol.items import Line
@@ -91,6 +91,12 @@ class LayerReview:
             await self._proposals.wait_for_shared_hunks(call.call_id)
         notes: list[str] = []
         states: set[str] = set()
+        if proposal is not None and proposal.draft and not call.accept_all:
+            notes.append(await self._proposals.settled_report(call.call_id))
+            if changes.held:
+                notes.append(f"Not kept in the draft: {self._names([file.path for file in changes.held])}.")
+            await asyncio.to_thread(changes.folder.remove)
+            return with_notes(replace(outcome, changes=None), notes)
         if proposal is not None:
             notes.append(await self._proposals.settled_report(call.call_id))
             files = self._proposals.get(proposal.proposal_id).files
@@ -118,6 +124,22 @@ class LayerReview:
         said = f": {reason}" if reason else ""
         return f"The command ran, but its changes were not accepted{said}. Unchanged: {' and '.join(left)}."
 
+    async def settle_draft(self, outcome: Outcome, changes: LayerChanges) -> Outcome:
+        """Of a command whose changes are drafted: nothing of them reaches the workspace. The outcome tells the model
+        what is drafted besides text, and what a draft does not hold."""
+        notes: list[str] = []
+        if changes.drafted:
+            names = self._names([file.path for file in changes.drafted])
+            notes.append(f"Drafted, and applied when all of the draft is accepted: {names}.")
+        left = [*changes.executable, *changes.folders]
+        if left:
+            notes.append(f"Not kept in the draft (a mode, an empty folder): {self._names(left)}.")
+        if changes.conflicts:
+            notes.append(_conflicts_note(self._names(changes.conflicts)))
+        if not changes.needs_decision:
+            await asyncio.to_thread(changes.folder.remove)
+        return with_notes(outcome, notes)
+
     async def settle(self, outcome: Outcome, changes: LayerChanges, call: CallContext) -> Outcome:
         """Take over at once what is no decision of its own: new folders, executable bits, and what git alone staged;
         and what git ignores, where policy lets files be written. The outcome tells the model what became of that."""
@@ -139,25 +161,16 @@ class LayerReview:
                     f"{self._names(left)}."
                 )
         if changes.conflicts:
-            notes.append(
-                "Changed in the workspace while the command ran, so the command's version was not applied: "
-                f"{self._names(changes.conflicts)}. Run it again."
-            )
+            notes.append(_conflicts_note(self._names(changes.conflicts)))
         return with_notes(outcome, notes)
 
     async def _take_over(self, changes: LayerChanges, call: CallContext) -> list[str]:
         """What was decided on with the text: the files that no proposal shows, modes, git's, and what git ignores."""
         await asyncio.to_thread(self._set_executable, changes.executable)
-        applied = await asyncio.to_thread(_apply, changes)
+        applied, git = await asyncio.to_thread(_apply, changes)
         await asyncio.to_thread(_remove_folders, changes.emptied)
-        notes = [f"Applied: {self._names([file.path for file in applied.files])}."] if applied.files else []
-        if applied.changed:
-            names = self._names([file.path for file in applied.changed])
-            notes.append(f"Not applied, because they changed in the workspace: {names}. Run it again.")
-        if applied.failed:
-            names = self._names([file.path for file in applied.failed])
-            notes.append(f"Not applied: {names}. {applied.fault}")
-        notes += applied.git
+        notes = applied.notes(self._names)
+        notes += git
         notes += await self._layer.bring_home(changes.ignored, call, None)
         return notes
 
@@ -183,6 +196,13 @@ class LayerReview:
         return one_line(self._workspace.display_path(path))
 
 
+def _conflicts_note(names: str) -> str:
+    return (
+        f"Changed in the workspace while the command ran, so the command's version was not applied: {names}. "
+        "Run it again."
+    )
+
+
 def with_notes(outcome: Outcome, notes: Sequence[str]) -> Outcome:
     """The outcome with these as well, for the model and the user."""
     added = "\n".join(filter(None, notes))
@@ -196,45 +216,21 @@ def with_notes(outcome: Outcome, notes: Sequence[str]) -> Outcome:
     )
 
 
-@dataclass
-class _Applied:
-    """What became of what no proposal shows."""
-
-    files: list[HeldFile] = field(default_factory=list[HeldFile])
-    changed: list[HeldFile] = field(default_factory=list[HeldFile])
-    """Not applied: they changed in the workspace meanwhile."""
-    failed: list[HeldFile] = field(default_factory=list[HeldFile])
-    """Not applied: the disk refused, because of `fault`."""
-    fault: str = ""
-    git: list[str] = field(default_factory=list[str])
-    """Why changes to repositories were not applied."""
-
-
-def _apply(changes: LayerChanges) -> _Applied:
-    """Bring it into the workspace, each file by itself, then git's."""
-    applied = _Applied()
+def _apply(changes: LayerChanges) -> tuple[Applied, list[str]]:
+    """Bring what no proposal shows into the workspace. With why changes to repositories were not applied."""
     files = [(file, changes.folder.batch([file])) for file in changes.held]
     git = git_batches(changes.git, changes.folder)
     try:
         with noted(changes.folder.layer, [*(batch for _, batch in files), *git]):
-            for file, batch in files:
-                try:
-                    batch.apply()
-                    applied.files.append(file)
-                except WorkspaceChanged:
-                    applied.changed.append(file)
-                except ApplyError as error:
-                    applied.failed.append(file)
-                    applied.fault = str(error)
-            applied.git = [apply_git(batch) for batch in git]
+            return apply_held(files), [apply_git(batch) for batch in git]
     except OSError as error:
-        applied.failed, applied.fault = [file for file, _ in files], explained(error)
-        applied.git = [f"No changes to the repository were applied. {applied.fault}"] if git else []
-    return applied
+        why = explained(error)
+        applied = Applied(failed=[file for file, _ in files], fault=why)
+        return applied, [f"No changes to the repository were applied. {why}"] if git else []
 
 
 def _apply_git(changes: LayerChanges) -> list[str]:
-    return _apply(replace(changes, held=())).git
+    return _apply(replace(changes, held=()))[1]
 
 
 def _missing(paths: Sequence[Path]) -> list[Path]:

@@ -9,7 +9,8 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,9 @@ from amanu.tools.shell.layer_changes import LayerChanges
 from amanu.tools.shell.layer_review import LayerReview, with_notes
 from amanu.tools.shell.output import LiveOutput
 from amanu.tools.shell.report import CommandEnd, file_list
+from amanu.tools.shell.session_layer import SessionLayer
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import BlobRef, Grant
+from amanu_protocol.items import BlobRef, DraftRun, Grant
 
 _SHOW_EVERY = 0.1  # seconds between two pieces of live output
 _READY_SECONDS, _BRIEF_SECONDS = 30.0, 2.0
@@ -45,6 +47,10 @@ _LONGEST = 64 * 1024  # characters of a command; nobody can judge a longer one
 _NO_ROOM = (
     "The disk is full that holds the command's private copy of the workspace, in {folder}. Free some space, then run "
     "the command again."
+)
+_DRAFTED_JOB = (
+    "It runs on a private copy of the workspace as it was drafted when it started: it does not see later changes, and "
+    "what it writes is not kept."
 )
 PLANNING = (
     "This is plan mode: until the user has approved the plan, commands run in a sandbox that lets them change nothing."
@@ -107,9 +113,11 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         self._sandbox = environment.sandbox
         self._trusted = environment.trusted
         self._read_only = environment.read_only
+        self._drafting = environment.drafting
         self._launcher = CommandLauncher(environment)
         self._results = CommandResults(environment, self._launcher)
         self._layer = environment.layer
+        self._proposals = environment.proposals
         self._review = LayerReview(environment)
 
     def title_of(self, arguments: Mapping[str, Any]) -> str:
@@ -149,9 +157,13 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         wants = self._wants(params, analysis.reading)
         offered = replace(analysis.need, network="network" in wants, unsandboxed="unsandboxed" in wants)
         running = "Run in the background:" if params.background else "Run"
-        trial = self._may_be_tried(params, analysis.reading, call)
+        layered = await self._layer.works()
+        draft = layered and self._may_be_drafted(params, analysis.reading, call)
+        trial = self._may_be_tried(params, analysis.reading, call, draft=draft)
         only_reads = analysis.reading.effect == "none" and not (params.background or self._read_only())
-        in_layer = (trial or only_reads) and await self._layer.works(only_reads=not trial)
+        if trial and self._layer.unknown:
+            raise ToolError(self._layer.unknown)
+        in_layer = layered and (trial or only_reads or draft)
         return Preview(
             title=f"{running} {_short(params.command)}",
             subject=subject,
@@ -167,6 +179,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             trial=trial,
             in_layer=in_layer,
             sees_edits=in_layer and not _keeps_history(analysis.reading),
+            draft=draft,
             blocked="" if call.blocked is None else _described(call.blocked),
         )
 
@@ -178,10 +191,16 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         commands = [subject for subject in self._subjects(params, analysis.reading) if subject.effect == "run"]
         return await self._review.preview(_short(params.command), outcome, changes, commands, call)
 
-    def _may_be_tried(self, params: RunShellCommandParams, reading: Reading, call: CallContext) -> bool:
+    def _may_be_tried(self, params: RunShellCommandParams, reading: Reading, call: CallContext, *, draft: bool) -> bool:
         has_sandbox = self._sandbox is not None and self._sandbox.tier != "none"
         untried = call.blocked is None and not self._read_only()
-        return has_sandbox and untried and is_worth_trying(params, reading.commands)
+        foreground = params.model_copy(update={"background": False}) if draft else params
+        return has_sandbox and untried and is_worth_trying(foreground, reading.commands)
+
+    def _may_be_drafted(self, params: RunShellCommandParams, reading: Reading, call: CallContext) -> bool:
+        """Whether what it changes is drafted, wherever the layer can hold that."""
+        too_much = call.blocked is not None and "write" in call.blocked.needs
+        return self._drafting() and not (too_much or _keeps_history(reading))
 
     def with_command(self, arguments: Mapping[str, JsonValue], command: str) -> dict[str, JsonValue]:
         """What the model says of its own line need not be true of the user's."""
@@ -348,6 +367,9 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             background=params.background,
             tty=params.tty,
         )
+        drafted = call.preview is not None and call.preview.draft and need.trial
+        if params.background and drafted:
+            return await self._run_in_background(params, plan, call, self._layer.apart())
         if params.background:
             if plan.need.unsandboxed or plan.need.writes == "workspace":
                 await self._bring_built(call)
@@ -370,7 +392,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         """Run it on the session's private copy of the workspace. The outcome contains its changes; those of a blocked
         run are discarded, except ignored files."""
         keeps_history = call.preview is not None and not call.preview.sees_edits
-        async with self._layer.command(call, as_saved=keeps_history) as layered:
+        drafted = call.preview is not None and call.preview.draft
+        async with self._layer.command(call, as_saved=keeps_history, draft=drafted and call.agent is None) as layered:
             need = replace(plan.need, writes="workspace", layer=layered.folder, git=keeps_history)
             outcome = await self._run(params, replace(plan, need=need), call)
             if outcome.is_error and await asyncio.to_thread(layered.lacks_room):
@@ -378,6 +401,11 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             changes = await layered.read()
             changes.git.only_git = await self._runs_only_git(params, call)
         reason = _unreviewable(changes, keeps_history=keeps_history)
+        if drafted and outcome.blocked is None and not reason:
+            outcome = await self._review.settle_draft(outcome, changes)
+            if not changes.edits:  # it ran on what the draft is now
+                await self._proposals.note_run(_draft_run(params, outcome))
+            return replace(outcome, changes=changes) if changes.needs_decision else outcome
         if outcome.blocked is None and not reason:
             outcome = await self._review.settle(outcome, changes, call)
             return replace(outcome, changes=changes) if changes.needs_decision else outcome
@@ -422,17 +450,18 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         )
         return await asyncio.to_thread(find_blocked, attempt)
 
-    async def _run_in_background(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
+    async def _run_in_background(
+        self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext, layer: SessionLayer | None = None
+    ) -> Outcome:
         """Start it as a job and wait until it is ready. A cancelled call ends the job: it belongs to the session only
-        once the model knows of it."""
-
+        once the model knows of it. With a `layer` it runs in that, which ends with it."""
         limit = params.timeout_s
         if plan.need.writes == "nothing" and not plan.by_user:
             limit = min(limit or self._limits.shell_read_only, self._limits.shell_read_only)
 
         async def run(job: Job) -> JobEnd:
             end = CommandEnd()
-            async with self._launcher.launched(plan, end) as process:
+            async with _placed(plan, layer, call) as placed, self._launcher.launched(placed, end) as process:
                 end.stop_reason = await job.follow(process, limit, self._limits.shell_endless)
             return await self._job_end(job, end, plan)
 
@@ -445,6 +474,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             seconds = params.wait_s or (_READY_SECONDS if waits else _BRIEF_SECONDS)
             reached = await job.wait(seconds, until=params.until, port=params.port)
             first = _not_ready(params, seconds) if waits and reached == "timeout" else ""
+            first = first if layer is None else " ".join(filter(None, [first, _DRAFTED_JOB]))
             return await report(job, jobs, self._limits.shell_model, first=first, in_call=True)
         except asyncio.CancelledError:
             await run_to_completion(job.stop("with its call"))
@@ -511,6 +541,26 @@ def is_worth_trying(params: RunShellCommandParams, commands: Iterable[Command]) 
     waits a minute for a network that is not there."""
     asks = params.background or params.network or params.outside or params.secrets
     return not asks and not any(command.network and not _fails_at_once(command) for command in commands)
+
+
+@asynccontextmanager
+async def _placed(plan: CommandPlan, layer: SessionLayer | None, call: CallContext) -> AsyncGenerator[CommandPlan]:
+    """The plan for the time that the command runs in that layer, which is gone afterwards."""
+    if layer is None:
+        yield plan
+        return
+    try:
+        async with layer.command(call) as layered:
+            layered.forget()
+            yield replace(plan, need=replace(plan.need, writes="workspace", layer=layered.folder))
+    finally:
+        await layer.close()
+
+
+def _draft_run(params: RunShellCommandParams, outcome: Outcome) -> DraftRun:
+    return DraftRun(
+        command=one_line(_short(params.command)), ended=one_line(outcome.line), failed=outcome.is_error, current=True
+    )
 
 
 def _short(command: str) -> str:

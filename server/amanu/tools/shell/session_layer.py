@@ -9,8 +9,9 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 
@@ -20,8 +21,10 @@ from amanu.sandbox.layers.apply import noted
 from amanu.sandbox.layers.layer import Layer, LayerError, explained
 from amanu.sandbox.layers.transfer import transfer
 from amanu.sandbox.sandbox import Sandbox
-from amanu.tools.shell.held_files import HeldFolder
+from amanu.text.display import one_line
+from amanu.tools.shell.held_files import Applied, HeldFile, HeldFolder, apply_held
 from amanu.tools.shell.layer_changes import FoundChanges, LayerChanges, read_layer
+from amanu.tools.shell.report import file_list
 from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
 
@@ -43,23 +46,31 @@ class SessionLayer:
         self._discarded: list[Layer] = []
         self._ignored: dict[Path, None] = {}
         """What git ignores and the layer has."""
+        self._drafted: dict[Path, HeldFile] = {}
+        """What the layer has of the draft that no proposal shows."""
         self._lock = asyncio.Lock()
+        self.unknown = ""
+        """Why it could not be found out just now whether layers work; "" where it was."""
 
-    async def works(self, *, only_reads: bool) -> bool:
-        """Whether commands can run in a layer here. Found out by trying, once. Raises `ToolError` when that cannot be
-        known at the moment and the command does not only read."""
-        if self._sandbox is None:
-            return False
+    def apart(self) -> "SessionLayer":
+        """A layer of its own, with nothing in it yet."""
+        return SessionLayer(self._workspace, self._proposals, self._sandbox)
+
+    async def works(self) -> bool:
+        """Whether commands can run in a layer here. Found out by trying, once; where that fails for want of room,
+        `unknown` says so, and it is tried again."""
+        self.unknown = ""
         try:
-            return not await self._sandbox.layer_fault(self._roots())
+            return self._sandbox is not None and not await self._sandbox.layer_fault(self._roots())
         except LayerError as error:
-            if only_reads:
-                return False
-            raise ToolError(f"{_FAILED}: {error}") from None
+            self.unknown = f"{_FAILED}: {error}"
+            return False
 
     async def shows_more(self, call: CallContext) -> bool:
         """Whether a command of that call finds something else in the layer than in the workspace."""
-        return bool(self._ignored or self._proposals.pending_paths(call) or await self._workspace.unsaved())
+        return bool(
+            self._ignored or self._drafted or self._proposals.pending_paths(call) or await self._workspace.unsaved()
+        )
 
     @property
     def built(self) -> list[Path]:
@@ -67,20 +78,26 @@ class SessionLayer:
         return [path for path in self._ignored if not os.path.lexists(path)]
 
     @asynccontextmanager
-    async def command(self, call: CallContext, *, as_saved: bool = False) -> AsyncGenerator["LayeredRun"]:
+    async def command(
+        self, call: CallContext, *, as_saved: bool = False, draft: bool = False
+    ) -> AsyncGenerator["LayeredRun"]:
         """A context to run one command in; others wait. `as_saved`: it finds what is saved and accepted, and nothing
-        that is not. Raises `ToolError`."""
+        that is not. `draft`: what no proposal shows of its changes stays in the layer. Raises `ToolError`."""
         async with self._lock:
             try:
                 layer = await self._ready()
                 laid_in = {} if as_saved else await self._lay_in(layer, call)
-                run = LayeredRun(layer, self._proposals, laid_in, call)
+                aside = await asyncio.to_thread(_take_out, layer, self._drafted) if as_saved else {}
+                run = LayeredRun(
+                    layer, self._proposals, View(laid_in, {} if as_saved else self._drafted, as_saved), call
+                )
+                run.drafts = draft
                 try:
                     yield run
                 finally:
                     if run.changes is None:  # it only read, or was cancelled: nothing of it stays but what is ignored
                         await asyncio.shield(run.read())
-                    await self._keep(run)
+                    await self._keep(run, aside)
             except (LayerError, OSError) as error:
                 await self._discard()
                 raise ToolError(f"{_FAILED}: {explained(error)}") from None
@@ -94,6 +111,28 @@ class SessionLayer:
         allowed = [path for path in paths if not denied & {subject.text for subject in self._writes(path)}]
         async with self._lock:
             return [] if self._layer is None else await asyncio.to_thread(_bring_home, self._layer, allowed, begun)
+
+    @property
+    def drafted(self) -> list[Path]:
+        """What the layer has of the draft that no proposal shows."""
+        return list(self._drafted)
+
+    async def end_draft(self, *, accepted: bool) -> list[str]:
+        """The draft is decided: bring what no proposal showed of it into the workspace, and what is ignored and new
+        there; or forget it. Returns what became of that, in sentences for the user and the model."""
+        async with self._lock:
+            drafted, self._drafted = self._drafted, {}
+            if self._layer is None or not (drafted or accepted):
+                return []
+            if not accepted:
+                await asyncio.to_thread(_drop, self._layer, list(drafted))
+                return [f"Not applied, because not all of the draft was accepted: {self._names(drafted)}."]
+            applied = await asyncio.to_thread(_apply_drafted, self._layer, drafted)
+            faults = await asyncio.to_thread(_bring_home, self._layer, self.built, None)
+        return applied.notes(self._names, " with the draft") + faults
+
+    def _names(self, paths: Iterable[Path]) -> str:
+        return file_list([one_line(self._workspace.display_path(path)) for path in paths])
 
     def _writes(self, path: Path) -> list[Subject]:
         name = self._workspace.relative(path)
@@ -116,12 +155,20 @@ class SessionLayer:
                 await asyncio.to_thread(self._layer.clear)
         self._layer = None
         self._ignored.clear()
+        self._drafted.clear()
 
-    async def _keep(self, run: "LayeredRun") -> None:
-        """Remember what is ignored. A layer that holds more than could be read is of no further use."""
+    async def _keep(self, run: "LayeredRun", aside: Mapping[Path, HeldFile]) -> None:
+        """Remember what is ignored and what is drafted. A layer that holds more than could be read is of no further
+        use."""
         if run.changes is not None:
             self._ignored |= dict.fromkeys(run.changes.ignored)
-        if not run.is_clean:
+            known = {file.path: file for file in run.changes.drafted}
+            # It replaces what the workspace had when it was first drafted.
+            first = {path: replace(file, below=self._drafted.get(path, file).below) for path, file in known.items()}
+            self._drafted = {**aside, **first}
+        if run.is_clean and self._layer is not None:
+            await asyncio.to_thread(_put_back, self._layer, aside.values())
+        else:
             await self._discard()
 
     def _roots(self) -> list[Path]:
@@ -145,12 +192,22 @@ class SessionLayer:
         return await asyncio.to_thread(_lay_in, layer, real)
 
 
+@dataclass(frozen=True)
+class View:
+    """What a command finds in the layer."""
+
+    laid_in: dict[Path, FileText | None]
+    """None: it was deleted."""
+    drafted: Mapping[Path, HeldFile]
+    """What else is drafted; it is in the layer already."""
+    as_saved: bool
+    """Neither what is unsaved nor what is not decided."""
+
+
 class LayeredRun:
     """One command in the layer."""
 
-    def __init__(
-        self, layer: Layer, proposals: Proposals, laid_in: dict[Path, FileText | None], call: CallContext
-    ) -> None:
+    def __init__(self, layer: Layer, proposals: Proposals, view: View, call: CallContext) -> None:
         self.folder = layer.folder
         self.changes: LayerChanges | None = None
         """What `read` returned."""
@@ -158,7 +215,14 @@ class LayeredRun:
         """Whether nothing is left in the layer but what is ignored."""
         self._layer = layer
         self._proposals = proposals
-        self._laid_in = laid_in
+        self.drafts = False
+        """What no proposal shows of its changes stays in the layer, as part of the draft."""
+        self._view = view
+        self._laid_in = view.laid_in
+        self._drafted = {
+            path: None if file.stored is None else _content(file.root.upper / file.name)
+            for path, file in view.drafted.items()
+        }
         self._call = call
         self._begun = _tick()
 
@@ -167,6 +231,11 @@ class LayeredRun:
         disk = os.statvfs(self.folder)
         return disk.f_bavail * disk.f_frsize < _ROOM
 
+    def forget(self) -> None:
+        """Nobody reads what it changes; the layer is of no further use."""
+        self.changes = LayerChanges(HeldFolder(self._layer.folder / "held" / token_hex(8)))
+        self.is_clean = False
+
     async def read(self) -> LayerChanges:
         """What the command changed, once it has ended. All of it is taken out of the layer, but for what is ignored.
         Raises `LayerError`, `OSError`."""
@@ -174,13 +243,28 @@ class LayeredRun:
         found = FoundChanges(held, self._begun)
         try:
             await asyncio.to_thread(read_layer, self._layer, self._laid_in, found)
-            self.changes = await self._compared(found)
+            changes = await self._compared(found)
             await asyncio.to_thread(_drop, self._layer, found.paths)
+            drafts = self.drafts and (bool(changes.edits) or self._proposals.has_draft)  # else nothing shows it
+            drafted = [file for file in changes.held if drafts or self._is_drafted(file)]
+            await asyncio.to_thread(_put_back, self._layer, drafted)
+            held = [file for file in changes.held if file not in drafted]
+            self.changes = replace(changes, held=held, drafted=drafted)
         except BaseException:
             self.is_clean = False
             raise
         self.is_clean = found.is_complete
         return self.changes
+
+    async def _base(self, path: Path) -> FileText:
+        """What the command's version of the file is compared with."""
+        if self._view.as_saved:
+            return await self._proposals.text_without_edits(path)
+        return await self._proposals.text(self._call, path)
+
+    def _is_drafted(self, file: HeldFile) -> bool:
+        """Whether it is as an earlier command has drafted it."""
+        return file.path in self._drafted and self._drafted[file.path] == _content(file.stored)
 
     async def _compared(self, found: FoundChanges) -> LayerChanges:
         """With what the user sees now of the files of text."""
@@ -189,7 +273,7 @@ class LayeredRun:
         executable: dict[Path, bool] = {}
         for path, new in found.texts.items():
             try:
-                base = await self._proposals.text(self._call, path)
+                base = await self._base(path)
             except ToolError:  # what it was is no text
                 held.append(new.held())
                 continue
@@ -227,6 +311,46 @@ def _tick() -> int:
     while (now := time.clock_gettime_ns(clock)) == begun:
         time.sleep(_TICK)
     return now
+
+
+def _content(path: Path | None) -> tuple[int, int, int] | None:
+    """Something that differs when a file of the layer comes to be another; None for a deletion."""
+    if path is None:
+        return None
+    status = path.lstat()
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _take_out(layer: Layer, drafted: Mapping[Path, HeldFile]) -> dict[Path, HeldFile]:
+    """Take what is drafted out of the layer for a while."""
+    folder = HeldFolder(layer.folder / "held" / token_hex(8))
+    aside: dict[Path, HeldFile] = {}
+    with layer.locked():
+        for path, file in drafted.items():
+            stored = None if file.stored is None else folder.take(file.root, file.name)
+            aside[path] = replace(file, stored=stored)
+    _drop(layer, [path for path, file in drafted.items() if file.stored is None])
+    return aside
+
+
+def _put_back(layer: Layer, files: Iterable[HeldFile]) -> None:
+    """Put them into the layer, where the next command finds them."""
+    for file in files:
+        if file.stored is None:
+            layer.delete(file.path)
+        else:
+            layer.put(file.path, file.stored)
+
+
+def _apply_drafted(layer: Layer, drafted: Mapping[Path, HeldFile]) -> Applied:
+    """Bring them into the workspace."""
+    names = HeldFolder(layer.folder / "held" / token_hex(8))
+    try:
+        files = [(file, names.batch([file])) for file in _take_out(layer, drafted).values()]
+        with noted(layer.folder, [batch for _, batch in files]):
+            return apply_held(files)
+    except (OSError, LayerError) as error:
+        return Applied(failed=list(drafted.values()), fault=explained(error))
 
 
 def _lay_in(layer: Layer, files: dict[Path, FileText | None]) -> dict[Path, FileText | None]:

@@ -17,7 +17,7 @@ const COMMANDS: [name: string, detail: string, action: Action][] = [
   ["diff", "show proposed changes", "diff"],
   ["model", "choose a model", "selectModel"],
   ["effort", "how much the model thinks", "selectEffort"],
-  ["mode", "plan, ask, accept edits, auto", "selectMode"],
+  ["mode", "plan, ask, accept edits, draft, auto", "selectMode"],
   ["settings", "models, rules, limits and more", "settings"],
   ["key", "set an API key", "setKey"],
   ["login", "sign in with ChatGPT", "signIn"],

@@ -1,0 +1,92 @@
+"""The tool that puts a draft to the user when its turn is done. No model calls it: the daemon does."""
+
+import asyncio
+
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject
+from amanu.text.amounts import plural
+from amanu.text.display import one_line, visible
+from amanu.tools.environment import SessionTool, ToolEnvironment
+from amanu.tools.shell.report import file_list
+from amanu_protocol.items import Line, Proposal
+
+_WAITS = "a draft is applied only if you accept it"
+
+
+class ReviewDraftParams(Params):
+    proposal_id: str
+
+
+class ReviewDraft(SessionTool[ReviewDraftParams]):
+    name = "review_draft"
+    effect = "write"
+    description = "Asks the user to review the draft."
+    lead = "The user was asked to review the draft."
+    params = ReviewDraftParams
+
+    def __init__(self, environment: ToolEnvironment) -> None:
+        super().__init__(environment)
+        self._proposals = environment.proposals
+        self._layer = environment.layer
+
+    async def preview(self, params: ReviewDraftParams, call: CallContext) -> Preview:
+        proposal = await self._proposals.begin_review(params.proposal_id, call.call_id)
+        diff = await asyncio.to_thread(self._proposals.diff, proposal.proposal_id)
+        lines = [*_run_lines(proposal), *await asyncio.to_thread(self._other_lines)]
+        paths = [path for file in proposal.files for path in (file.path, file.new_path) if path is not None]
+        relative = [self._workspace.relative(self._workspace.resolve(path)) for path in paths]
+        subject, *also = [Subject("write_file", "write", path, must_ask=_WAITS) for path in relative]
+        return Preview(
+            title=f"Apply the draft: {plural(len(proposal.files), 'file')}",
+            subject=subject,
+            extra_subjects=tuple(also),
+            detail=visible("\n\n".join(filter(None, ["\n".join(line.text for line in lines), diff]))),
+            reads=frozenset(paths),
+            writes=frozenset(paths),
+            proposal_id=proposal.proposal_id,
+            notes=tuple(lines),
+            review=True,
+        )
+
+    async def preview_again(self, params: ReviewDraftParams, call: CallContext) -> Preview | None:
+        await self._proposals.catch_up(params.proposal_id)
+        return None
+
+    async def run(self, params: ReviewDraftParams, call: CallContext) -> Outcome:
+        if call.accept_all:
+            await self._proposals.accept_all(params.proposal_id)
+        report = await self._proposals.review_report(params.proposal_id)
+        hunks = [hunk for file in self._proposals.get(params.proposal_id).files for hunk in file.hunks]
+        applied = sum(hunk.state == "applied" for hunk in hunks)
+        still_open = sum(hunk.state == "pending" for hunk in hunks)
+        left = f"; {still_open} still to review" if still_open else ""
+        said = f"{applied} of {plural(len(hunks), 'change')} applied{left}"
+        return Outcome(report or said, said, refused=all(hunk.state == "rejected" for hunk in hunks))
+
+    async def reject(self, params: ReviewDraftParams, call: CallContext, reason: str) -> str | None:
+        await self._proposals.reject_all(params.proposal_id, reason or None)
+        return await self._proposals.review_report(params.proposal_id)
+
+    def _other_lines(self) -> list[Line]:
+        """What comes with it, if all of it is accepted. Blocking."""
+        groups = {
+            "Applied with it, if you accept all of it": self._layer.drafted,
+            "Ignored by git, and moved into the workspace then, too": self._layer.built,
+        }
+        return [
+            Line(
+                tone="warning",
+                text=f"{lead}: {file_list([one_line(self._workspace.display_path(path)) for path in paths])}",
+            )
+            for lead, paths in groups.items()
+            if paths
+        ]
+
+
+def _run_lines(proposal: Proposal) -> list[Line]:
+    """The commands that ran on the draft, and whether it is still the same."""
+    lines: list[Line] = []
+    for run in proposal.runs:
+        stale = "" if run.current else "; the draft has changed since"
+        tone = "plain" if not run.current else "bad" if run.failed else "good"
+        lines.append(Line(tone=tone, text=f"Ran on it: {run.command}: {run.ended or 'no output'}{stale}"))
+    return lines

@@ -1,0 +1,419 @@
+"""Draft mode: nothing asks, nothing reaches the workspace, and all of it is reviewed when the user likes."""
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from amanu.permissions import approvals as approval
+from amanu.permissions.offers import rules_of
+from amanu.proposals import tracking
+from amanu_protocol.items import Proposal, ToolCall
+from amanu_protocol.requests import (
+    EditScope,
+    PromptSendParams,
+    ProposalDecideParams,
+    SeenProposal,
+    SessionCreateParams,
+)
+from amanu_protocol.state import SessionState
+from support.required_programs import needs
+from support.scripted_session import TWELVE, ScriptedSession, call, conversation, scripted_session, step
+from support.session_client import Client, until
+from unit.test_session_layer import tree
+from unit.test_session_typing import Editor
+
+pytestmark = pytest.mark.layers
+
+DONE = step("Done.")
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    needs("bwrap")
+    monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
+    monkeypatch.setattr(tracking, "QUIET", 0.01)
+
+
+def shell(command: str, **more: Any) -> dict[str, Any]:
+    return call("run_shell_command", command=command, **more)
+
+
+def edit(old: str, new: str, path: str = "notes.txt") -> dict[str, Any]:
+    return call("edit_file", path=path, edits=[{"old_string": old, "new_string": new}])
+
+
+def write(path: str, content: str) -> dict[str, Any]:
+    return call("write_file", path=path, content=content)
+
+
+def results(d: ScriptedSession) -> list[str]:
+    """What the model was told of each call."""
+    return ["\n".join([result.text, *map(str, result.fields.values())]) for result in conversation(d.session).results()]
+
+
+def open_drafts(d: ScriptedSession) -> list[Proposal]:
+    return [proposal for proposal in d.session.state.proposals if proposal.draft and proposal.state == "pending"]
+
+
+async def turn(d: ScriptedSession, prompt_id: str = "p1") -> None:
+    """A whole turn; what it drafted is reviewed later."""
+    await d.prompt("go", prompt_id)
+    await finish(d, prompt_id)
+
+
+async def finish(d: ScriptedSession, prompt_id: str = "p1") -> None:
+    state = await d.until(lambda state: state.approvals or _is_over(state, prompt_id))
+    if state.approvals:
+        assert state.approvals[0].title.startswith("Apply the draft")
+        await d.answer("finish")
+    await d.over(prompt_id)
+
+
+def _is_over(state: SessionState, prompt_id: str) -> bool:
+    return state.last_turn is not None and state.last_turn.turn_id == f"turn-{prompt_id}"
+
+
+async def decide_all(d: ScriptedSession, decision: Literal["accept", "reject"]) -> None:
+    seen = [
+        SeenProposal(proposal_id=proposal.proposal_id, version=proposal.version)
+        for proposal in d.session.state.proposals
+    ]
+    params = ProposalDecideParams(session_id="s", scope=EditScope(), decision=decision, seen=seen)
+    assert (await d.session.edits.decide(params)).status == "resolved"
+
+
+async def settled(d: ScriptedSession) -> None:
+    await d.session._draft.close()  # pyright: ignore[reportPrivateUsage, reportOptionalMemberAccess]
+
+
+LATER: Sequence[tuple[str, dict[str, Any], str]] = [
+    ("read_file", call("read_file", path="notes.txt"), "line two"),
+    ("read_file of a new file", call("read_file", path="new.txt"), "fresh"),
+    ("grep", call("grep", pattern="two|fresh"), "notes.txt (draft)"),
+    ("grep in a new file", call("grep", pattern="fresh"), "new.txt (draft)"),
+    ("glob", call("glob", pattern="*.txt"), "new.txt"),
+    ("list_directory", call("list_directory"), "new.txt (draft)"),
+    ("a command", shell("cat notes.txt new.txt; ls"), "line two"),
+    ("a command that only reads", shell("cat new.txt"), "fresh"),
+]
+
+
+@pytest.mark.parametrize(("name", "later", "shown"), LATER, ids=[name for name, _, _ in LATER])
+async def test_later_steps_and_turns_see_the_draft(
+    tmp_path: Path, name: str, later: dict[str, Any], shown: str
+) -> None:
+    first = step("", edit("line 2\n", "line two\n"), write("new.txt", "fresh\n"), call("delete_file", path="old.txt"))
+    async with scripted_session(tmp_path, first, step("", later), DONE, step("", later), DONE, mode="draft") as d:
+        (d.root / "old.txt").write_text("old\n")
+        before = tree(d.root)
+        for prompt_id in ("p1", "p2"):
+            await turn(d, prompt_id)
+            assert shown in results(d)[-1] and "old.txt" not in results(d)[-1]
+        assert tree(d.root) == before
+        assert len(open_drafts(d)) == 1
+
+
+async def test_edits_and_commands_follow_each_other_and_are_reviewed_as_one(tmp_path: Path) -> None:
+    """An edit, a failing test, a second edit, tests pass, one review."""
+    test = shell("grep -q 'line eleven' notes.txt && echo passed")
+    steps = [
+        step("", edit("line 2\n", "line two\n")),
+        step("", test),
+        step("", shell("sed -i 's/^line 11$/line eleven/' notes.txt; echo made > made.txt")),
+        step("", test),
+        step("", edit("line two\n", "line 2!\n")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        (draft,) = open_drafts(d)
+        assert [(run.command.split()[0], run.failed, run.current) for run in draft.runs] == [("grep", False, False)]
+        assert d.file.read_text() == TWELVE and not (d.root / "made.txt").exists()
+        assert {Path(file.path).name: file.change for file in draft.files} == {
+            "notes.txt": "edit",
+            "made.txt": "create",
+        }
+        await decide_all(d, "accept")
+        assert d.file.read_text() == TWELVE.replace("line 2\n", "line 2!\n").replace("line 11\n", "line eleven\n")
+        assert (d.root / "made.txt").read_text() == "made\n"
+        assert not open_drafts(d)
+
+
+async def test_a_run_is_current_until_the_draft_is_another(tmp_path: Path) -> None:
+    steps = [
+        step("", edit("line 2\n", "line two\n")),
+        step("", shell("false")),
+        DONE,
+        step("", edit("line 3", "3")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        assert [(run.command, run.failed, run.current) for run in open_drafts(d)[0].runs] == [("false", True, True)]
+        await decide_all(d, "reject")
+        assert [run.current for run in d.session.state.proposals[-1].runs] == [False]
+
+
+async def test_what_is_rejected_leaves_no_trace(tmp_path: Path) -> None:
+    steps = [step("", edit("line 2\n", "line two\n"), shell("printf 'a\\0b' > pic.bin; mkdir empty")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        before = tree(d.root)
+        await turn(d)
+        await decide_all(d, "reject")
+        await settled(d)
+        assert tree(d.root) == before
+
+
+@pytest.mark.parametrize("decision", ["accept", "reject"])
+async def test_binary_files_are_part_of_the_draft(tmp_path: Path, decision: Literal["accept", "reject"]) -> None:
+    """Later commands see them, and they come with the rest or not at all."""
+    steps = [
+        step("", edit("line 2\n", "line two\n")),
+        step("", shell("printf 'a\\0b' > pic.bin; printf 'new\\0' > old.bin; ln -s notes.txt link; rm gone.bin")),
+        step("", shell("cat pic.bin old.bin | tr '\\0' ' '; readlink link; ls gone.bin; printf 'c\\0d' > pic.bin")),
+        step("", shell("git init -q . ; tr '\\0' ' ' < pic.bin")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        for name in ("old.bin", "gone.bin"):
+            (d.root / name).write_bytes(b"old\0")
+        before = tree(d.root)
+        await d.prompt("go")
+        state = await d.until(lambda state: state.approvals or state.last_turn)
+        shown = results(d)
+        assert "a bnew " in shown[2] and "notes.txt" in shown[2] and "No such file" in shown[2]
+        if state.approvals and "git" in state.approvals[0].title:  # it makes settings of git
+            await d.answer("reject")
+        await finish(d)
+        assert tree(d.root) == before
+        await decide_all(d, decision)
+        await settled(d)
+        after = tree(d.root)
+        if decision == "reject":
+            assert after == before
+        else:
+            assert (after["pic.bin"], after["old.bin"], after["link"]) == ("c\0d", "new\0", "-> notes.txt")
+            assert "gone.bin" not in after and "line two" in after["notes.txt"]
+
+
+async def test_hunks_decided_meanwhile_stay_decided(tmp_path: Path) -> None:
+    """Half of a file is accepted or refused, and the draft of it goes on."""
+    steps = [
+        step("", edit("line 2\n", "line two\n"), edit("line 5\n", "line five\n"), edit("line 11\n", "line eleven\n")),
+        DONE,
+        step("", edit("line eleven\n", "line 11!\n")),
+        step("", call("read_file", path="notes.txt")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        await d.decide("accept", "reject no")
+        assert d.file.read_text() == TWELVE.replace("line 2\n", "line two\n")
+        await turn(d, "p2")
+        shown = results(d)[-1]
+        assert "line two" in shown and "line 11!" in shown and "line five" not in shown
+        (draft,) = open_drafts(d)
+        assert [hunk.new_text for file in draft.files for hunk in file.hunks] == ["line 11!\n"]
+        await decide_all(d, "accept")
+        assert d.file.read_text() == TWELVE.replace("line 2\n", "line two\n").replace("line 11\n", "line 11!\n")
+
+
+async def test_what_the_user_types_stays_theirs(tmp_path: Path) -> None:
+    steps = [
+        step("", edit("line 2\n", "line two\n")),
+        DONE,
+        step("", shell("sed -i 's/^line 11$/line eleven/' notes.txt; head -1 notes.txt")),
+        step("", edit("line 7\n", "line seven\n")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        editor = Editor(d)
+        await turn(d)
+        editor.type(0, "typed\n")
+        await turn(d, "p2")
+        assert "typed" in results(d)[1]
+        drafts = open_drafts(d)
+        assert sorted(hunk.new_text for draft in drafts for file in draft.files for hunk in file.hunks) == [
+            "line eleven\n",
+            "line seven\n",
+            "line two\n",
+        ]
+        await decide_all(d, "accept")
+        expected = "typed\n" + TWELVE
+        for number, word in ((2, "two"), (7, "seven"), (11, "eleven")):
+            expected = expected.replace(f"line {number}\n", f"line {word}\n")
+        assert editor.text == expected
+        assert d.file.read_text() == TWELVE  # the user had not saved
+
+
+CREATED: Sequence[tuple[str, Sequence[dict[str, Any]], dict[str, str]]] = [
+    ("deleted", [call("delete_file", path="new.txt")], {}),
+    ("moved", [call("move_file", path="new.txt", new_path="other.txt")], {"other.txt": "fresh\n"}),
+    ("written again", [call("delete_file", path="new.txt"), write("new.txt", "2\n")], {"new.txt": "2\n"}),
+    ("deleted by a command", [shell("rm new.txt")], {}),
+    ("moved by a command", [shell("mv new.txt other.txt")], {"other.txt": "fresh\n"}),
+    (
+        "an old one deleted and made",
+        [call("delete_file", path="notes.txt"), write("notes.txt", "x\n")],
+        {"new.txt": "fresh\n", "notes.txt": "x\n"},
+    ),
+    (
+        "an old one moved and edited",
+        [call("move_file", path="notes.txt", new_path="moved.txt"), edit("line 2\n", "2\n", "moved.txt")],
+        {"new.txt": "fresh\n", "moved.txt": TWELVE.replace("line 2\n", "2\n")},
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "then", "expected"), CREATED, ids=[name for name, _, _ in CREATED])
+async def test_what_was_drafted_can_be_changed(
+    tmp_path: Path, name: str, then: Sequence[dict[str, Any]], expected: dict[str, str]
+) -> None:
+    steps = [step("", write("new.txt", "fresh\n")), *(step("", each) for each in then), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        failed = [
+            item.output or item.error
+            for item in d.session.state.items
+            if isinstance(item, ToolCall) and item.state != "succeeded"
+        ]
+        assert not failed
+        await decide_all(d, "accept") if open_drafts(d) else None
+        await settled(d)
+        found = tree(d.root)
+        assert found == {"notes.txt": TWELVE, **expected} if "moved.txt" not in expected else found == expected
+
+
+ASKED: Sequence[tuple[str, bool]] = [
+    ("rm -rf sub", False),
+    ("make -s all", False),
+    ("npm install left-pad", True),
+    ("f() { echo x > made.txt; }; f", False),
+    ("git commit --allow-empty -qm x", True),
+    ("sleep 0", False),
+]
+
+
+@pytest.mark.parametrize(("line", "asks"), ASKED, ids=[line for line, _ in ASKED])
+async def test_only_the_network_the_outside_and_history_ask(tmp_path: Path, line: str, asks: bool) -> None:
+    async with scripted_session(tmp_path, step("", shell(line)), DONE, mode="draft") as d:
+        (d.root / "sub").mkdir()
+        (d.root / "sub" / "a.txt").write_text("a\n")
+        (d.root / "Makefile").write_text("all:\n\techo built > built.txt\n")
+        git = ["git", "-c", "user.name=u", "-c", "user.email=u@example.org"]
+        subprocess.run([*git, "init", "-q", "."], cwd=d.root, check=True)
+        subprocess.run([*git, "config", "user.name", "u"], cwd=d.root, check=True)
+        subprocess.run([*git, "config", "user.email", "u@example.org"], cwd=d.root, check=True)
+        before = tree(d.root)
+        await d.prompt("go")
+        state = await d.until(lambda state: state.approvals or state.last_turn)
+        asked = [approval.title for approval in state.approvals if not approval.title.startswith("Apply the draft")]
+        assert bool(asked) == asks
+        if asks:
+            await d.answer("reject")
+        await finish(d)
+        assert tree(d.root) == before
+
+
+async def test_a_rule_that_allows_a_command_does_not_make_it_write_on_the_workspace(tmp_path: Path) -> None:
+    steps = [step("", shell("touch here.txt; echo x > there.txt")), step("", shell("ls")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        for rule in ("run_shell_command(touch *)", "run_shell_command(echo *)"):
+            for each in rules_of(rule, "session"):
+                d.session.core.approvals.allow_in_session(each)
+        before = tree(d.root)
+        await turn(d)
+        assert tree(d.root) == before
+        assert "there.txt" in results(d)[1]
+
+
+async def test_two_drafts_of_one_folder_do_not_see_each_other(tmp_path: Path) -> None:
+    first = [step("", edit("line 2\n", "line two\n")), step("", shell("echo a > a.txt; ls; cat notes.txt")), DONE]
+    async with scripted_session(tmp_path, *first, mode="draft") as d:
+        await turn(d)
+        script = tmp_path / "other.json"
+        script.write_text(json.dumps([step("", shell("ls; cat notes.txt")), DONE]))
+        made = SessionCreateParams(session_id="t", roots=[str(d.root)], mode="draft", model_id=f"scripted:{script}")
+        client = Client(os.environ)
+        await d.sessions.create(made, client)
+        other = await d.sessions.get("t")
+        await other.prompts.send(PromptSendParams(session_id="t", prompt_id="q1", text="go"), client)
+        await until(other, lambda state: state.last_turn)
+        shown = next(item.output for item in other.state.items if isinstance(item, ToolCall))
+        assert "line two" not in shown and "a.txt" not in shown
+
+
+async def test_a_draft_outlives_the_daemon(tmp_path: Path) -> None:
+    steps = [step("", edit("line 2\n", "line two\n")), DONE, step("", call("read_file", path="notes.txt")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        await d.reopen()
+        await turn(d, "p2")
+        assert "line two" in results(d)[-1]
+        await decide_all(d, "accept")
+        assert d.file.read_text() == TWELVE.replace("line 2\n", "line two\n")
+
+
+async def test_the_model_is_not_told_that_its_own_draft_changed_a_file(tmp_path: Path) -> None:
+    steps = [
+        step("", call("read_file", path="notes.txt")),
+        step("", edit("line 2\n", "line two\n")),
+        DONE,
+        step("Go."),
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        await decide_all(d, "accept")
+        await turn(d, "p2")
+        assert "Changed since you read them" not in d.told()
+
+
+async def test_a_job_works_on_a_copy_that_is_never_kept(tmp_path: Path) -> None:
+    steps = [
+        step("", edit("line 2\n", "line two\n")),
+        step("", shell("cat notes.txt; echo job > job.txt; echo ready; sleep 60", background=True, until="ready")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        before = tree(d.root)
+        await turn(d)
+        assert "line two" in results(d)[1] and "not kept" in results(d)[1]
+        assert tree(d.root) == before
+
+
+@pytest.mark.parametrize(
+    ("answer", "left", "applied"),
+    [("allow", 0, True), ("reject", 0, False), ("finish", 1, False), ("another prompt", 1, False)],
+)
+async def test_when_the_model_is_done_the_user_is_asked_once(
+    tmp_path: Path, answer: str, left: int, applied: bool
+) -> None:
+    steps = [step("", edit("line 2\n", "line two\n")), step("", shell("echo all well")), DONE, step("Yes?")]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert asked.title == "Apply the draft: 1 file" and "Ran on it: echo all well: all well" in asked.detail
+        if answer == "another prompt":
+            await d.prompt("And now?", "p2")
+            await d.over("p2")
+            assert d.session.state.last_turn and "Yes?" in d.told()
+        else:
+            await d.answer(answer, reason="not so" if answer == "reject" else None)
+            await d.over("p1")
+            await turn(d, "p2")
+            assert ("not so" in d.told()) == (answer == "reject")
+        assert len(open_drafts(d)) == left
+        assert ("line two" in d.file.read_text()) == applied
+
+
+async def test_nobody_is_asked_where_nobody_is(tmp_path: Path) -> None:
+    steps = [step("", edit("line 2\n", "line two\n")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft", headless=True) as d:
+        await d.prompt("go")
+        await d.over("p1")
+        assert len(open_drafts(d)) == 1 and d.file.read_text() == TWELVE
