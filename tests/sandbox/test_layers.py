@@ -2,14 +2,17 @@
 user. What they cannot do is in the table of `test_escape_attempts.py`."""
 
 import asyncio
+import contextlib
 import functools
 import json
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -62,6 +65,10 @@ CASES = {
     "fifo": Case("mkfifo f; rm a; mkfifo a", changes=["a: special 644, was file", "f: special 644"]),
     "socket": Case(
         "python3 -ISc 'import socket; socket.socket(socket.AF_UNIX).bind(\"s\")'", changes=["s: special 755"]
+    ),
+    "devices": Case(
+        "for kind in 'b 7 0' 'c 1 3' 'c 0 0'; do mknod dev $kind || mknod a2 $kind; done 2>&1 | grep -c permitted",
+        said="6\n",
     ),
     "sparse": Case("truncate -s 10G big; stat -c %s big", said="10737418240\n", changes=["big: file 644"]),
     "names": Case(
@@ -269,6 +276,51 @@ async def test_the_processes_around_a_command_are_those_of_bubblewrap(home: Home
     assert names == [*["bwrap"] * started.holders, "sh"]
 
 
+@pytest.mark.parametrize("killed", ["command", "bubblewrap", "mount"])
+async def test_a_kill_in_the_middle_leaves_no_mount(
+    home: Home, root: Path, killed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing in the workspace; what was written until then is in the layer."""
+    layer, programs = Layer.create(home.layers, [root]), mount.mount_programs()
+    assert programs is not None
+    if killed == "mount":
+        slow = root.parent / "mount"
+        slow.write_text("#!/bin/sh\necho\nexec sleep 60\n")
+        slow.chmod(0o755)
+        monkeypatch.setattr(mount, "mount_programs", lambda: replace(programs, mount=str(slow)))
+    async with launched(home, layer, "echo half > a; rm d/x; echo; read line < /dev/zero", [root]) as started:
+        process = await start(started, stderr=asyncio.subprocess.STDOUT)
+        assert process.stdout is not None
+        await process.stdout.readline()
+        os.kill(process.pid if killed == "bubblewrap" else innermost(process.pid), signal.SIGKILL)
+        await process.communicate()
+        assert process.returncode not in (0, None)
+    monkeypatch.undo()
+    with layer.locked():
+        assert not [line for line in all_mounts() if str(layer.folder) in line]
+    assert ((root / "a").read_text(), (root / "d" / "x").read_text()) == ("one\n", "x\n")
+    assert changes(layer) == ([] if killed == "mount" else ["a: file 644, was file", "d/x: deleted, was file"])
+    assert await said(home, layer, "echo more > a; cat a", root) == "more\n"
+    layer.remove()
+    assert not layer.folder.exists()
+
+
+def innermost(pid: int) -> int:
+    """The last process of a chain of which each has one child."""
+    while child := Path(f"/proc/{pid}/task/{pid}/children").read_text().strip():
+        pid = int(child)
+    return pid
+
+
+def all_mounts() -> list[str]:
+    """Those that any process sees."""
+    found: list[str] = []
+    for table in Path("/proc").glob("[0-9]*/mountinfo"):
+        with contextlib.suppress(OSError):
+            found += table.read_text().splitlines()
+    return found
+
+
 def test_a_root_that_has_just_been_replaced_is_not_mounted(home: Home, root: Path) -> None:
     layer, programs = Layer.create(home.layers, [root]), mount.mount_programs()
     assert programs is not None
@@ -372,6 +424,22 @@ def test_left_over_layers_are_removed(home: Home, root: Path) -> None:
     with pytest.raises(LayerError, match="no layer"):
         Layer.open(left.folder)
     assert [each.path for each in Layer.open(ours.folder).roots] == [root]
+
+
+def test_a_hundred_thousand_files_are_given_up_at_once(root: Path) -> None:
+    """Put there without an overlay, through which it takes twenty seconds."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as layers:
+        layer = Layer.create(Path(layers), [root])
+        upper = os.open(layer.roots[0].upper, os.O_RDONLY)
+        for number in range(100_000):
+            os.mknod(f"{number:06}", dir_fd=upper)
+        os.close(upper)
+        found = read_changes(layer.roots[0], limit=200)
+        assert [change.path for change in found.found] == [f"{number:06}" for number in range(200)]
+        assert not found.complete
+        layer.clear()
+        assert list(layer.roots[0].upper.iterdir()) == []
+        layer.close()
 
 
 def test_what_is_very_deep_is_removed(home: Home, root: Path) -> None:

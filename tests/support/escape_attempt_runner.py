@@ -19,6 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from amanu.checks.process import CheckFailed, find
+from amanu.checks.process import start as start_checker
 from amanu.config import SandboxSettings as Settings
 from amanu.core.requirements import SandboxRequirements
 from amanu.home import find_home
@@ -257,7 +259,13 @@ async def main(tier: Any) -> dict[str, str]:
                 except OSError:
                     said["udp"] = "not heard"
             found |= {f"{name}: {key}" if name else key: value for key, value in said.items()}
+        layer = Layer.create(ours.layers, [root]) if tier == "layer" else None
+        need = SandboxRequirements(secrets=True, layer=layer and layer.folder)
+        found |= await planted(sandbox, need, root, environment)
+        if layer is not None:
+            layer.remove()
         left = {each.name for each in root.iterdir()} - {
+            ".venv",
             "a",
             "b",
             "sub",
@@ -324,6 +332,51 @@ OBEYED = (
     *("new git hook", "change git config", "rename .git", "replace git config", "absent .vscode", "absent .mcp.json"),
     *("present .idea", "present AGENTS.md", "replace AGENTS.md", "nested .vscode", "nested .git"),
 )
+
+
+PLANT = """
+mkdir -p .venv/bin
+for name in python shellcheck; do
+  echo '#!/bin/sh' > .venv/bin/$name
+  echo "echo > \\"\\$OUTSIDE/$name.done\\"; echo > '$PWD/.venv/bin/$name.done'" >> .venv/bin/$name
+  chmod 755 .venv/bin/$name
+done
+"""
+
+
+async def planted(
+    sandbox: Sandbox, need: SandboxRequirements, root: Path, environment: dict[str, str]
+) -> dict[str, str]:
+    """A command leaves programs where a project has its checkers, and checkers are started afterwards, as for an edit:
+    one that was planted, and one that is run by the planted Python."""
+    handle = os.open(root, os.O_RDONLY)
+    try:
+        argv = ["/bin/sh", "-c", PLANT]
+        async with sandbox.launch(argv, need, [root], root, handle, environment) as started:
+            await (await start(started)).communicate()
+    finally:
+        os.close(handle)
+    outside = root.parents[1] / "planted"
+    outside.mkdir()
+    folder = root / ".venv" / "bin"
+    there = folder / "shellcheck"
+    is_planted = there.exists() if need.layer is None else Layer.open(need.layer).visible(there) is not None
+    found = {"plant a checker": "done" if is_planted else "it is not there"}
+    for act, name in (("planted checker", "shellcheck"), ("planted .venv/bin/python", "python")):
+        program = find(name, {"PATH": ""}, [root])
+        try:
+            if program is not None:
+                checker = await start_checker(
+                    sandbox, [program], root, [root], {**environment, "OUTSIDE": str(outside)}
+                )
+                found[act] = await checker.end_reason()
+                await checker.end()
+        except CheckFailed as error:
+            found[act] = str(error)
+        if (outside / f"{name}.done").exists() or (folder / f"{name}.done").exists():
+            found[act] = "done"
+        found.setdefault(act, "it is not there")
+    return found
 
 
 async def act(

@@ -1,21 +1,17 @@
 """Commands run on a private copy of the workspace, and what they change is decided on like any edit."""
 
 import asyncio
-import shutil
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from amanu.home import find_home
 from amanu.permissions import approvals as approval
-from amanu.sandbox.layers.layer import Layer
-from amanu.tools.shell import git_changes
-from amanu.tools.shell.held_files import HeldFile, HeldFolder
-from amanu.tools.shell.layer_changes import FoundChanges, read_layer
+from amanu.sandbox.layers.mount import mount_way
 from amanu_protocol.items import ToolCall
 from amanu_protocol.requests import HunkDecision, ProposalResolveParams
 from support.required_programs import needs
@@ -145,6 +141,7 @@ async def test_the_yes_to_its_changes_brings_home_what_git_ignores(tmp_path: Pat
         ("chmod +x notes.txt", {}),
         ("touch notes.txt", {}),
         ("python3 -c 'import os; os.mkfifo(\"pipe\")'", {}),
+        ("python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"socket\")'", {}),
         ("echo x > new.txt; rm new.txt", {}),
         ("cp notes.txt t && mv t notes.txt", {}),
     ],
@@ -372,6 +369,31 @@ async def test_whatever_it_leaves_the_workspace_stays_whole(tmp_path: Path, line
         assert {name for name in tree(d.root) if name not in before} <= {"closed", "d"}
 
 
+async def test_a_command_that_finds_the_layer_s_disk_full_is_told_so(tmp_path: Path) -> None:
+    """And what it filled it with is gone at once: the next command has room."""
+    if mount_way().own_user_namespace:
+        pytest.skip("only root can mount a small file system")
+    lines = ["head -c 4000000 /dev/zero > a.bin", "head -c 1000000 /dev/zero > b.bin"]
+    (layers := find_home().layers).mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "amanu-tests", str(layers)], check=True)
+    try:
+        async with scripted_session(tmp_path, *[step("", shell(line)) for line in lines], DONE) as d:
+            await d.prompt("go")
+            (asked,) = (await d.until(lambda state: state.approvals)).approvals
+            assert "a.bin: new file" in asked.detail
+            await d.answer("reject")
+            assert "No space left" in d.told() and "The disk is full" in d.told()
+            await d.until(lambda state: any("b.bin: new file" in asked.detail for asked in state.approvals))
+            await d.answer("allow")
+            await d.over("p1")
+            assert {name: len(text) for name, text in tree(d.root).items()} == {
+                "notes.txt": len(TWELVE),
+                "b.bin": 1_000_000,
+            }
+    finally:
+        subprocess.run(["umount", str(layers)], check=True)
+
+
 async def test_a_cancelled_command_leaves_nothing(tmp_path: Path) -> None:
     async with scripted_session(
         tmp_path, step("", shell(f"{EDIT}; sleep 60")), step("", shell("cat notes.txt")), DONE
@@ -429,59 +451,6 @@ async def test_a_commit_has_what_is_saved_alone(tmp_path: Path) -> None:
         await d.answer("allow")
         await d.over("p1")
         assert git(d.root, "show", "HEAD:notes.txt") == TWO_HUNKS and "typed\n" in editor.text
-
-
-# Crashes ---------------------------------------------------------------------------------------------
-
-
-class Killed(BaseException):
-    """As if the process were gone."""
-
-
-@pytest.mark.parametrize("survived", range(9))
-def test_a_crash_while_a_commit_comes_home_leaves_a_repository(
-    tmp_path: Path, survived: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After each number of steps: history is the old or the new one, all of it readable, and no file is touched."""
-    root, copy = tmp_path / "work", tmp_path / "copy"
-    root.mkdir()
-    (root / "notes.txt").write_text(TWELVE)
-    repository(root)
-    (root / "notes.txt").write_text(TWO_HUNKS)
-    layer = Layer.create(tmp_path / "layers", [root])
-    shutil.copytree(root / ".git", copy)  # what a command would leave in the layer: all that it writes, copied up
-    subprocess.run(["git", f"--git-dir={copy}", f"--work-tree={root}", "commit", "-qam", "second"], check=True)
-    for path in sorted(copy.rglob("*")):
-        name = path.relative_to(copy)
-        former = root / ".git" / name
-        if path.is_file() and not (former.is_file() and former.read_bytes() == path.read_bytes()):
-            layer.write(root / ".git" / name, path.read_bytes(), 0o644)
-    found = FoundChanges(HeldFolder(tmp_path / "held"), time.time_ns())
-    read_layer(layer, {}, found)
-    steps = 0
-
-    bring_home = HeldFile.bring_home
-
-    def counted(file: HeldFile) -> None:
-        nonlocal steps
-        if steps == survived:
-            raise Killed
-        steps += 1
-        bring_home(file)
-
-    monkeypatch.setattr(HeldFile, "bring_home", counted)
-    try:
-        assert git_changes.bring_git_home(found.git) == ""
-    except Killed:
-        (root / ".git" / "index.lock").write_text("amanu 999999999")
-    git_changes.unlock_indexes([root])
-    history = git(root, "log", "--format=%s")
-    assert history in ("first\n", "second\nfirst\n")
-    assert (root / "notes.txt").read_text() == TWO_HUNKS
-    git(root, "fsck", "--strict")
-    git(root, "status", "--porcelain")
-    git(root, "commit", "--allow-empty", "-qm", "third")
-    layer.remove()
 
 
 # Ways around the decision -----------------------------------------------------------------------------

@@ -243,6 +243,7 @@ def _program(name: str, purpose: str, environ: Mapping[str, str], without: str) 
 async def _sandbox(home: Home, environ: Mapping[str, str]) -> DoctorFinding:
     """Which sandbox holds commands, tried now as the daemon tries it at its start."""
     from amanu.config import Settings, load_settings
+    from amanu.sandbox.layers.layer import LayerError
     from amanu.sandbox.sandbox import Sandbox
 
     try:
@@ -252,7 +253,10 @@ async def _sandbox(home: Home, environ: Mapping[str, str]) -> DoctorFinding:
     sandbox = Sandbox(settings.sandbox, home)
     try:
         proof = await sandbox.proved()
-        fault = await sandbox.layer_fault([await asyncio.to_thread(Path.cwd)])
+        try:
+            fault = await sandbox.layer_fault([await asyncio.to_thread(Path.cwd)])
+        except LayerError as error:
+            fault = str(error)
     finally:
         await sandbox.close()
     advice = proof.advice or ("" if proof.tier != "none" else "Each command needs approval.")

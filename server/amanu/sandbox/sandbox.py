@@ -23,6 +23,7 @@ from amanu.sandbox import bubblewrap, landlock, seatbelt, seccomp
 from amanu.sandbox.command_records import CommandRecord, CommandRecords, prior_state
 from amanu.sandbox.entry_shell import EntryShell, plain_entry_shell
 from amanu.sandbox.filesystem_view import FilesystemView, filesystem_view
+from amanu.sandbox.layers.apply import finish_left
 from amanu.sandbox.layers.command_layer import CommandLayer, command_layer
 from amanu.sandbox.layers.layer import Layer, LayerError, outermost_roots
 from amanu.sandbox.layers.layer import clean as clean_layers
@@ -115,7 +116,8 @@ class Sandbox:
 
     async def layer_fault(self, roots: Sequence[Path]) -> str:
         """Why commands in these roots, which are real paths, cannot run in a layer (`SandboxRequirements.layer`), as a
-        sentence; "" when they can. It is tried the first time, which takes some 0.1 s."""
+        sentence; "" when they can. It is tried the first time, which takes some 0.1 s. Raises `LayerError` where only
+        another try can tell, since the disk is full."""
         if not self._settings.layers:
             return "The setting sandbox.layers is off."
         if (await self.proved()).tier != "bubblewrap":
@@ -222,6 +224,7 @@ class Sandbox:
     def _clean(self) -> None:
         """Clean up what killed daemons left behind. Blocking."""
         self._temporaries.clean()
+        finish_left(self._home.layers)
         with contextlib.suppress(OSError), self._records.lock():
             pass
 

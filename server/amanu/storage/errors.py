@@ -20,6 +20,11 @@ def is_damage(error: Exception) -> bool:
     return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_SHORT_READ")) or name == "SQLITE_ERROR"
 
 
+def is_full(error: BaseException) -> bool:
+    """The disk, or what the user may use of it, has no room."""
+    return isinstance(error, OSError) and error.errno in _FULL
+
+
 def storage_error(error: Exception, folder: Path) -> AmanuError:
     """The failure of SQLite or of the system, as the error a client sees. `folder`: where it happened."""
     name: str = getattr(error, "sqlite_errorname", "") if isinstance(error, sqlite3.Error) else ""

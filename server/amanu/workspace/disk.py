@@ -85,7 +85,7 @@ def replace(guard: PathGuard, replacements: Sequence[Replacement]) -> None:
         for item in replacements:
             current_path = item.path
             staged.append(_stage(guard, item))
-        for item in staged:
+        for item in sorted(staged, key=_room):
             current_path = item.replacement.path
             committed.append((item.replacement, _commit(item)))
     except BaseException as error:
@@ -117,7 +117,7 @@ def failure_message(verb: str, path: Path, error: OSError) -> str:
         case errno.ENOTDIR:
             why = "a part of its path is a file, not a folder"
         case errno.ENOSPC | errno.EDQUOT:
-            why = "the disk is full"
+            why = "the disk is full. Free some space, then try again"
         case errno.EROFS:
             why = "the file system is read-only"
         case errno.ENAMETOOLONG:
@@ -144,6 +144,13 @@ class _Staged:
                     os.unlink(self.temporary, dir_fd=self.folder)
             self.temporary = None
         self.stack.close()
+
+
+def _room(staged: _Staged) -> int:
+    """Where it stands in the order: what may still need room first, for taking back a replaced file needs some, too."""
+    if staged.target is None:
+        return 0
+    return 1 if staged.in_place else 2 if staged.replacement.data is not None else 3
 
 
 def _stage(guard: PathGuard, replacement: Replacement) -> _Staged:

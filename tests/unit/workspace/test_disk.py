@@ -104,6 +104,27 @@ def test_all_or_none(tmp_path: Path, fails: str, nth: int, monkeypatch: pytest.M
     assert failed or calls < nth or fails in ("fsync", "link")
 
 
+def test_all_or_none_on_a_disk_that_stays_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What replaced a file could not be taken back."""
+    (tmp_path / "a").write_bytes(b"old")
+    changes = [Replacement(tmp_path / "a", b"old", b"new"), Replacement(tmp_path / "b", None, b"new")]
+    opened = os.open
+
+    def full(*args: object, **more: object) -> None:
+        monkeypatch.setattr(os, "open", full_for_new)
+        raise OSError(28, "No space left on device")
+
+    def full_for_new(path: str, flags: int, *args: int, **more: int) -> int:
+        if flags & os.O_CREAT:
+            raise OSError(28, "No space left on device")
+        return opened(path, flags, *args, **more)
+
+    monkeypatch.setattr(os, "link", full)
+    with pytest.raises(ToolError, match="the disk is full"):
+        disk.replace(PathGuard([tmp_path]), changes)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"old"}
+
+
 def test_a_read_only_file_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(b"old")

@@ -25,7 +25,8 @@ from secrets import token_hex
 
 from amanu.sandbox.layers import upper as upper_folder
 from amanu.sandbox.layers.mount import is_mountable
-from amanu.sandbox.layers.untrusted_files import FOLDER, remove
+from amanu.sandbox.layers.untrusted_files import FOLDER, opened_folder, remove
+from amanu.storage.errors import is_full
 
 _WAIT = 1.0
 """Seconds to wait for the end of the mount, which follows the end of the command at once."""
@@ -34,6 +35,16 @@ _POLL = 0.005
 
 class LayerError(Exception):
     """A layer cannot be used. `str()` is a sentence for the model and the user."""
+
+
+def explained(error: OSError | LayerError) -> str:
+    """What went wrong with a layer or with what comes from it, as sentences that say what to do."""
+    if is_full(error):
+        return "The disk is full. Free some space, then run the command again."
+    if isinstance(error, LayerError):
+        return str(error)
+    place = f"{error.filename}: " if isinstance(error.filename, str) else ""
+    return f"{place}{error.strerror or error}. Run the command again."
 
 
 @dataclass(frozen=True)
@@ -167,6 +178,14 @@ class Layer:
         with root.opened() as folders:
             return root.upper.lstat() if name == "." else upper_folder.visible(folders, name)
 
+    def clear(self) -> None:
+        """Forget all that it holds, to give the room back. Raises `LayerError` when a command runs in it."""
+        with self.locked():
+            for root in self.roots:
+                with opened_folder(root.upper) as upper:
+                    for name in os.listdir(upper):  # noqa: PTH208 (of a handle)
+                        remove(name, upper)
+
     def close(self) -> None:
         """Give it up: whoever cleans up next removes it. Closing twice is harmless."""
         if self._owner >= 0:
@@ -194,13 +213,22 @@ class Layer:
 def clean(layers: Path) -> None:
     """Remove the layers of daemons that have ended. Blocking."""
     with contextlib.suppress(OSError):
-        if not layers.is_dir():
-            return
-        with _creating(layers):
-            left = [folder for folder in layers.iterdir() if folder.is_dir() and not _is_owned(folder)]
+        with left_layers(layers) as folders:
+            left = folders
         for folder in left:  # nobody opens them any more
             with contextlib.suppress(OSError, LayerError):
                 Layer(folder, ()).remove()
+
+
+@contextmanager
+def left_layers(layers: Path) -> Generator[list[Path]]:
+    """The layers of daemons that have ended. While the context is open, no other process looks for them. Raises
+    `OSError`. Blocking."""
+    if not layers.is_dir():
+        yield []
+        return
+    with _creating(layers):
+        yield [folder for folder in layers.iterdir() if folder.is_dir() and not _is_owned(folder)]
 
 
 def refusal(layers: Path, roots: Sequence[Path]) -> str:

@@ -2,38 +2,19 @@
 its place, or copied beside it and renamed. Everything here blocks, and raises `OSError`. No link in the workspace is
 followed: where one leads to the path, that is an `OSError`."""
 
+import errno
 import os
 import stat
 from contextlib import ExitStack, suppress
-from pathlib import Path
-from secrets import token_hex
+from typing import BinaryIO
 
 from amanu.core import protected_paths as protected
 from amanu.sandbox.layers.layer import LayerRoot
-from amanu.sandbox.layers.untrusted_files import FOLDER, opened_file, opened_folder, status
+from amanu.sandbox.layers.untrusted_files import FOLDER, TEMPORARY, opened_file, opened_folder, status
 from amanu.sandbox.layers.upper import is_whiteout
 
 _PART = 1 << 20
 _ATTRIBUTES = ("user.overlay.", "trusted.overlay.")
-
-
-def put(root: LayerRoot, path: str, stored: Path | None) -> None:
-    """Put a file or link that was taken out of the layer at that relative path of the workspace, in place of a file or
-    link there; None: remove what is there. Missing folders are made. Raises `LayerError` as well."""
-    with root.opened() as folders, ExitStack() as stack:
-        assert folders.below is not None
-        *parents, name = path.split("/")
-        below = folders.below
-        for parent in parents:
-            if stored is not None and status(parent, below) is None:
-                os.mkdir(parent, 0o755, dir_fd=below)
-            below = os.open(parent, FOLDER, dir_fd=below)
-            stack.callback(os.close, below)
-        if stored is None:
-            os.unlink(name, dir_fd=below)
-            return
-        source = stack.enter_context(opened_folder(stored.parent))
-        _place(stored.name, source, name, below)
 
 
 def transfer(root: LayerRoot, path: str, begun: int | None) -> None:
@@ -51,12 +32,14 @@ def transfer(root: LayerRoot, path: str, begun: int | None) -> None:
                 os.mkdir(parent, stat.S_IMODE(os.fstat(above).st_mode), dir_fd=below)
             below = os.open(parent, FOLDER, dir_fd=below)
             stack.callback(os.close, below)
-        _Transfer(begun).move(path, name, above, below)
+        _Transfer(begun, f".{root.folder.parent.name}{TEMPORARY}").move(path, name, above, below)
 
 
 class _Transfer:
-    def __init__(self, begun: int | None) -> None:
+    def __init__(self, begun: int | None, temporary: str) -> None:
         self._begun = begun
+        self._temporary = temporary
+        """A name that what is copied has for a while; a killed daemon may have left it."""
 
     def move(self, path: str, name: str, above: int, below: int) -> None:
         over, under = status(name, above), status(name, below)
@@ -68,7 +51,9 @@ class _Transfer:
                 self._move_folder(path, name, above, below, over, is_new=under is None)
         elif stat.S_ISREG(over.st_mode) or stat.S_ISLNK(over.st_mode):
             if under is None or self._may_replace(under):
-                _place(name, above, name, below)
+                place(name, above, name, below, self._temporary)
+            elif status(self._temporary, below) is not None:
+                _remove(self._temporary, below)
         else:  # nobody needs the command's sockets and pipes
             os.unlink(name, dir_fd=above)
 
@@ -77,31 +62,31 @@ class _Transfer:
         return is_file and self._begun is not None and under.st_ctime_ns < self._begun
 
     def _move_folder(self, path: str, name: str, above: int, below: int, over: os.stat_result, *, is_new: bool) -> None:
+        mode = stat.S_IMODE(over.st_mode)
         if is_new:
-            os.mkdir(name, 0o700, dir_fd=below)
+            os.mkdir(name, mode | 0o700, dir_fd=below)
         with opened_folder(name, above) as inner, opened_folder(name, below) as target:
             for entry in sorted(os.listdir(inner)):  # noqa: PTH208
                 self.move(f"{path}/{entry}", entry, inner, target)
             if is_new:
-                os.fchmod(target, stat.S_IMODE(over.st_mode))
+                os.fchmod(target, mode)
         with suppress(OSError):  # what stays in the layer keeps its folder
             os.rmdir(name, dir_fd=above)
 
 
-def _place(source_name: str, source: int, name: str, below: int) -> None:
-    """Move a file or link into a folder of the workspace, in place of a file or link there."""
+def place(source_name: str, source: int, name: str, below: int, temporary: str) -> None:
+    """Move a file or link into a folder of the workspace, in place of a file or link there. `temporary`: the name there
+    of a copy, where the two are on different file systems."""
     over = os.stat(source_name, dir_fd=source, follow_symlinks=False)
     if over.st_dev == os.fstat(below).st_dev:
         _strip(source_name, source)
         os.rename(source_name, name, src_dir_fd=source, dst_dir_fd=below)
         return
-    temporary = f".{name[:60]}.{token_hex(6)}"
+    copy(source_name, source, temporary, below)
     try:
-        _copy(source_name, source, temporary, below, over)
         os.rename(temporary, name, src_dir_fd=below, dst_dir_fd=below)
     except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary, dir_fd=below)
+        _remove(temporary, below)
         raise
     os.unlink(source_name, dir_fd=source)
 
@@ -115,16 +100,53 @@ def _strip(name: str, folder: int) -> None:
                 os.removexattr(path, attribute, follow_symlinks=False)
 
 
-def _copy(source_name: str, source: int, name: str, below: int, over: os.stat_result) -> None:
+def copy(source_name: str, source: int, name: str, folder: int) -> None:
+    """Copy a file or link to a name that is ours, whatever is there. When it fails, nothing is there."""
+    if status(name, folder) is not None:
+        _remove(name, folder)
+    try:
+        _copy(source_name, source, name, folder)
+    except BaseException:
+        _remove(name, folder)
+        raise
+
+
+def _copy(source_name: str, source: int, name: str, folder: int) -> None:
+    over = os.stat(source_name, dir_fd=source, follow_symlinks=False)
     if stat.S_ISLNK(over.st_mode):
-        os.symlink(os.readlink(source_name, dir_fd=source), name, dir_fd=below)
+        os.symlink(os.readlink(source_name, dir_fd=source), name, dir_fd=folder)
         return
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with opened_file(source_name, source) as data:
-        target = os.open(name, flags, 0o600, dir_fd=below)
+        target = os.open(name, flags, 0o600, dir_fd=folder)
         with os.fdopen(target, "wb") as file:
-            while part := os.read(data, _PART):
-                file.write(part)
+            _copy_data(data, file)
             file.flush()
             os.fchmod(target, stat.S_IMODE(over.st_mode) & 0o777)
             os.utime(target, ns=(over.st_atime_ns, over.st_mtime_ns))
+
+
+def _copy_data(source: int, file: BinaryIO) -> None:
+    """Holes stay holes: a file of 10 GB may take up nothing."""
+    end = 0
+    while (start := _next_data(source, end)) is not None:
+        end = os.lseek(source, start, os.SEEK_HOLE)
+        os.lseek(source, start, os.SEEK_SET)
+        file.seek(start)
+        while part := os.read(source, min(_PART, end - file.tell())):
+            file.write(part)
+    file.truncate(os.fstat(source).st_size)
+
+
+def _next_data(source: int, start: int) -> int | None:
+    try:
+        return os.lseek(source, start, os.SEEK_DATA)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # only a hole follows
+            return None
+        raise
+
+
+def _remove(name: str, folder: int) -> None:
+    with suppress(OSError):
+        os.unlink(name, dir_fd=folder)

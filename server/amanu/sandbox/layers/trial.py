@@ -3,6 +3,7 @@ opens a file for writing. File systems, owners, containers and kernels forbid it
 
 import asyncio
 import contextlib
+import errno
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -11,11 +12,12 @@ from secrets import token_hex
 
 from amanu.core import protected_paths as protected
 from amanu.sandbox.layers.changes import read_changes
-from amanu.sandbox.layers.layer import Layer, LayerError, LayerRoot, outermost_roots, refusal
+from amanu.sandbox.layers.layer import Layer, LayerError, LayerRoot, explained, outermost_roots, refusal
 from amanu.sandbox.layers.mount import mount_programs, mount_way, mounts_below
 from amanu.sandbox.layers.untrusted_files import opened_folder
 from amanu.sandbox.layers.upper import make_opaque, make_whiteout
 from amanu.sandbox.self_test import Launch
+from amanu.storage.errors import is_full
 from amanu.system.tasks import start_process
 
 InLayer = Callable[[Sequence[str], Path, Sequence[Path]], AbstractAsyncContextManager[Launch]]
@@ -43,7 +45,7 @@ done
 
 async def layer_fault(layers: Path, roots: Sequence[Path], in_layer: InLayer) -> str:
     """Why commands in these roots, which are real paths, cannot run in a layer with its files in `layers`, as a
-    sentence; "" when they can. Some 0.1 s."""
+    sentence; "" when they can. Some 0.1 s. Raises `LayerError` when the disk is full."""
     outermost = outermost_roots(roots)
     try:
         if fault := await asyncio.to_thread(_static_fault, layers, outermost):
@@ -56,6 +58,8 @@ async def layer_fault(layers: Path, roots: Sequence[Path], in_layer: InLayer) ->
     except LayerError as error:
         return str(error)
     except (OSError, TimeoutError) as error:
+        if is_full(error):
+            raise LayerError(explained(error)) from None
         return f"A layer could not be tried: {error or type(error).__name__}."
 
 
@@ -108,6 +112,8 @@ async def _run(argv: Sequence[str], layer: Layer, in_layer: InLayer) -> str:
     if process.returncode == 0:
         return ""
     lines = [line.strip() for line in errors.decode("utf-8", "replace").splitlines() if line.strip()]
+    if any(os.strerror(errno.ENOSPC) in line for line in lines):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     said = lines[0] if lines else f"exit code {process.returncode}"
     return f"Commands cannot run in a layer here: {said[:_SAID].rstrip('.')}."
 
@@ -138,6 +144,8 @@ def _cannot_hide(root: LayerRoot, folder: str) -> str:
             make_opaque(made)
             make_whiteout("gone", made)
         except OSError as error:
+            if is_full(error):
+                raise
             return f"The file system of {root.folder} cannot store deletions: {error.strerror}."
     return ""
 

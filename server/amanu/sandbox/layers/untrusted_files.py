@@ -9,6 +9,8 @@ from secrets import token_hex
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Opens a folder, and nothing else."""
+TEMPORARY = ".amanu-tmp"
+"""How names end that are in the workspace for a moment."""
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PATH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
 

@@ -4,15 +4,14 @@ Only what git itself writes when it stages, commits, switches, merges and stashe
 run programs (settings, hooks, the steps of a rebase), or lead elsewhere (links, other object stores).
 """
 
-import contextlib
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from amanu.sandbox.layers.apply import ApplyError, Batch, Busy, WorkspaceChanged
 from amanu.sandbox.layers.changes import Change
-from amanu.sandbox.layers.layer import LayerError, LayerRoot
+from amanu.sandbox.layers.layer import LayerRoot
 from amanu.tools.shell.held_files import HeldFile, HeldFolder, identity
 
 _STAGED = re.compile(r"index|objects/[0-9a-f]{2}/[0-9a-f]{38}|objects/pack/pack-[0-9a-f]+\.(?:pack|idx|rev)")
@@ -23,7 +22,8 @@ _KEPT = re.compile(
 _DELETED = re.compile(r"refs/.+|logs/refs/.+|MERGE_\w+|SQUASH_MSG|AUTO_MERGE|CHERRY_PICK_HEAD|REVERT_HEAD|REBASE_HEAD")
 """Paths in git's folder: what is staged, what else may come home, and what may be gone."""
 _ORDER = ("objects", "index", "packed-refs", "refs")
-"""What is named comes home before what names it: cut short, it leaves what was committed staged."""
+"""What is named comes home before what names it."""
+_LOCK = "index.lock"
 _SHORT = 10
 """Digits shown of a commit."""
 _SMALL = 1 << 20
@@ -68,61 +68,37 @@ def read_git(root: LayerRoot, change: Change, begun: int, git: GitChanges, held:
     git.messages += _messages(name, stored, 0 if below is None else below.st_size)
 
 
-def bring_git_home(git: GitChanges) -> str:
-    """Bring it into the workspace, unless the repository has changed meanwhile. Returns why not, as a sentence; "" for
+def git_batches(git: GitChanges, held: HeldFolder) -> list[Batch]:
+    """What brings it into the workspace: for each repository all of its files."""
+    roots = dict.fromkeys(file.root for file in git.files)
+    return [
+        held.batch(sorted((file for file in git.files if file.root == root), key=_rank), root.path / ".git" / _LOCK)
+        for root in roots
+    ]
+
+
+def apply_git(batch: Batch) -> str:
+    """Bring it into the workspace, unless the repository has changed meanwhile. Returns why not, as sentences; "" for
     done. Blocking."""
-    if not git.files:
-        return ""
-    lock = git.files[0].root.path / ".git" / "index.lock"
     try:
-        _lock_index(lock)
-    except OSError as error:
-        return f"Git is busy in the workspace ({error.strerror}), so no changes to it were applied. Run it again."
-    try:
-        if not all(file.is_unchanged() for file in git.files):
-            return "The repository has changed meanwhile, so no changes to the repository were applied. Run it again."
-        for file in sorted(git.files, key=_rank):
-            file.bring_home()
-    except (OSError, LayerError) as error:
-        return f"The changes to the repository could not be applied: {error}"
-    finally:
-        with contextlib.suppress(OSError):
-            lock.unlink()
+        batch.apply()
+    except Busy:
+        return f"Git is busy in the workspace (.git/{_LOCK} exists), so no changes to it were applied. Run it again."
+    except WorkspaceChanged:
+        return "The repository has changed meanwhile, so no changes to the repository were applied. Run it again."
+    except ApplyError as error:
+        return f"No changes to the repository were applied: {error}"
     return ""
-
-
-def unlock_indexes(roots: Sequence[Path]) -> None:
-    """Remove the locks that a killed daemon left. Blocking."""
-    for root in roots:
-        lock = root / ".git" / "index.lock"
-        with contextlib.suppress(OSError):
-            if lock.is_file() and lock.read_bytes()[: len(_OWNER)] == _OWNER.encode():
-                _lock_index(lock)
-                lock.unlink()
-
-
-_OWNER = "amanu "
-
-
-def _lock_index(lock: Path) -> None:
-    """Keep git out of the repository, as it does itself. Raises `OSError` when somebody has it locked; a lock of ours
-    that a killed daemon left is removed."""
-    with contextlib.suppress(OSError, ValueError):
-        text = lock.read_text("ascii") if lock.is_file() else ""
-        if text.startswith(_OWNER) and not Path(f"/proc/{int(text.removeprefix(_OWNER))}").exists():
-            lock.unlink()
-    handle = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "w") as file:
-        file.write(f"{_OWNER}{os.getpid()}")
 
 
 def _inner(file: HeldFile) -> str:
     return file.name.removeprefix(".git/")
 
 
-def _rank(file: HeldFile) -> int:
+def _rank(file: HeldFile) -> tuple[bool, bool, int]:
+    """Where it stands in the order. New names need room, so they come before what no lack of it can stop."""
     part = _inner(file).split("/")[0]
-    return _ORDER.index(part) if part in _ORDER else len(_ORDER)
+    return part != "objects", file.below is not None, _ORDER.index(part) if part in _ORDER else len(_ORDER)
 
 
 def _messages(name: str, stored: Path | None, size: int) -> list[str]:

@@ -2,18 +2,15 @@
 
 import os
 import shutil
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from amanu.sandbox.layers.apply import ApplyError, Batch, Identity, Move, WorkspaceChanged
 from amanu.sandbox.layers.changes import Change
 from amanu.sandbox.layers.layer import LayerRoot
-from amanu.sandbox.layers.transfer import put
 from amanu.sandbox.layers.untrusted_files import opened_folder
-
-Identity = tuple[int, int]
-"""Inode, and ctime in nanoseconds."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +31,10 @@ class HeldFile:
     def path(self) -> Path:
         return self.root.path / self.name
 
-    def is_unchanged(self) -> bool:
-        """Whether the workspace has there what it had. Blocking."""
-        try:
-            status = self.path.lstat()
-        except OSError:
-            return self.below is None
-        return self.below == (status.st_ino, status.st_ctime_ns)
-
-    def bring_home(self) -> None:
-        """Bring it into the workspace. Raises `OSError`, `LayerError`. Blocking."""
-        put(self.root, self.name, self.stored)
+    @property
+    def move(self) -> Move:
+        """What brings it into the workspace."""
+        return Move(self.root, self.name, self.below, self.stored)
 
 
 class HeldFolder:
@@ -54,19 +44,67 @@ class HeldFolder:
         self.folder = folder
         self._count = 0
 
+    @property
+    def layer(self) -> Path:
+        """The layer's folder."""
+        return self.folder.parents[1]
+
+    def batch(self, files: Sequence[HeldFile], lock: Path | None = None) -> Batch:
+        """Those files, to be brought into the workspace together."""
+        return Batch(f"{self.folder.name}-{self._next()}", tuple(file.move for file in files), lock)
+
     def take(self, root: LayerRoot, name: str) -> Path:
         """Move a path out of the layer. Returns where it is. Raises `OSError`. Blocking."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._count += 1
-        stored = self.folder / str(self._count)
+        stored = self.folder / str(self._next())
         *parents, last = name.split("/")
         with _opened(root, parents) as folder:
             os.rename(last, stored, src_dir_fd=folder)
         return stored
 
+    def _next(self) -> int:
+        self._count += 1
+        return self._count
+
     def remove(self) -> None:
         """Blocking."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@dataclass
+class Applied:
+    """What became of files that were to be brought into the workspace."""
+
+    files: list[HeldFile] = field(default_factory=list[HeldFile])
+    changed: list[HeldFile] = field(default_factory=list[HeldFile])
+    """Not applied: they changed in the workspace meanwhile."""
+    failed: list[HeldFile] = field(default_factory=list[HeldFile])
+    """Not applied: the disk refused, because of `fault`."""
+    fault: str = ""
+
+    def notes(self, names: Callable[[Sequence[Path]], str], how: str = "") -> list[str]:
+        """That for the model and the user. `names`: words paths."""
+        files, changed, failed = (
+            names([file.path for file in files]) for files in (self.files, self.changed, self.failed)
+        )
+        notes = [f"Applied{how}: {files}."] if files else []
+        notes += [f"Not applied, because they changed in the workspace: {changed}. Run it again."] if changed else []
+        return notes + ([f"Not applied: {failed}. {self.fault}"] if failed else [])
+
+
+def apply_held(files: Sequence[tuple[HeldFile, Batch]]) -> Applied:
+    """Bring each file into the workspace, by itself. Blocking."""
+    applied = Applied()
+    for file, batch in files:
+        try:
+            batch.apply()
+            applied.files.append(file)
+        except WorkspaceChanged:
+            applied.changed.append(file)
+        except ApplyError as error:
+            applied.failed.append(file)
+            applied.fault = str(error)
+    return applied
 
 
 def identity(change: Change) -> Identity | None:

@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from amanu.core.tool import CallContext, Outcome, Preview, Subject
-from amanu.sandbox.layers.layer import LayerError
+from amanu.sandbox.layers.apply import noted
+from amanu.sandbox.layers.layer import explained
 from amanu.text.amounts import plural
 from amanu.text.display import one_line, visible
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.shell.file_identity import fingerprint
-from amanu.tools.shell.git_changes import bring_git_home
-from amanu.tools.shell.held_files import HeldFile
+from amanu.tools.shell.git_changes import apply_git, git_batches
+from amanu.tools.shell.held_files import Applied, HeldFile, apply_held
 from amanu.tools.shell.layer_changes import LayerChanges
 from amanu.tools.shell.report import file_list
 from amanu_protocol.items import Line
@@ -104,7 +105,8 @@ class LayerReview:
         elif changes.held or changes.git.needs_decision:
             names = [*map(self._name, (file.path for file in changes.held))]
             names += ["the git repository"] if changes.git.needs_decision else []
-            notes.append(f"Not applied, because not all changes were accepted: {file_list(names)}.")
+            why = "could be applied" if "conflicted" in states else "were accepted"
+            notes.append(f"Not applied, because not all changes of text {why}: {file_list(names)}.")
         await asyncio.to_thread(changes.folder.remove)
         return with_notes(replace(outcome, changes=None, refused=states == {"rejected"}), notes)
 
@@ -142,7 +144,7 @@ class LayerReview:
         notes: list[str] = []
         if not changes.needs_decision:
             await asyncio.to_thread(self._layer.set_executable, changes.executable)
-            notes.append(await asyncio.to_thread(bring_git_home, changes.git))
+            notes += await asyncio.to_thread(_apply_git, changes)
             await asyncio.to_thread(changes.folder.remove)
         await asyncio.to_thread(_make_folders, changes.folders)
         if changes.ignored:
@@ -150,7 +152,8 @@ class LayerReview:
             allowed = {subject.text for subject in call.allowed(subjects)}
             home = [path for path in changes.ignored if self._workspace.relative(path) in allowed]
             notes += await self._layer.bring_home(home, call, changes.begun)
-            if left := [path for path in changes.ignored if path not in home]:
+            left = [path for path in changes.ignored if path not in home]
+            if left and not changes.needs_decision:  # else they come with the yes to that
                 notes.append(
                     "Ignored by git, and kept in this session's private copy, where later commands see it: "
                     f"{self._names(left)}."
@@ -162,13 +165,10 @@ class LayerReview:
     async def _take_over(self, changes: LayerChanges, call: CallContext) -> list[str]:
         """What was decided on with the text: the files that no proposal shows, modes, git's, and what git ignores."""
         await asyncio.to_thread(self._layer.set_executable, changes.executable)
-        taken, left = await asyncio.to_thread(_bring_home, changes.held)
+        applied, git = await asyncio.to_thread(_apply, changes)
         await asyncio.to_thread(_remove_folders, changes.emptied)
-        notes = [f"Applied: {self._names([file.path for file in taken])}."] if taken else []
-        if left:
-            names = self._names([file.path for file in left])
-            notes.append(f"Not applied, because they changed in the workspace or could not be written: {names}.")
-        notes.append(await asyncio.to_thread(bring_git_home, changes.git))
+        notes = applied.notes(self._names)
+        notes += git
         notes += await self._layer.bring_home(changes.ignored, call, None)
         return notes
 
@@ -207,20 +207,21 @@ def with_notes(outcome: Outcome, notes: Sequence[str]) -> Outcome:
     )
 
 
-def _bring_home(held: Sequence[HeldFile]) -> tuple[list[HeldFile], list[HeldFile]]:
-    """(Those that are in the workspace now, those that have changed there meanwhile.)"""
-    taken: list[HeldFile] = []
-    left: list[HeldFile] = []
-    for file in held:
-        try:
-            if file.is_unchanged():
-                file.bring_home()
-                taken.append(file)
-                continue
-        except (OSError, LayerError):
-            pass
-        left.append(file)
-    return taken, left
+def _apply(changes: LayerChanges) -> tuple[Applied, list[str]]:
+    """Bring what no proposal shows into the workspace. With why changes to repositories were not applied."""
+    files = [(file, changes.folder.batch([file])) for file in changes.held]
+    git = git_batches(changes.git, changes.folder)
+    try:
+        with noted(changes.folder.layer, [*(batch for _, batch in files), *git]):
+            return apply_held(files), [apply_git(batch) for batch in git]
+    except OSError as error:
+        why = explained(error)
+        applied = Applied(failed=[file for file, _ in files], fault=why)
+        return applied, [f"No changes to the repository were applied. {why}"] if git else []
+
+
+def _apply_git(changes: LayerChanges) -> list[str]:
+    return _apply(replace(changes, held=()))[1]
 
 
 def _missing(paths: Sequence[Path]) -> list[Path]:

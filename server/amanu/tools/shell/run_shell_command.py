@@ -44,6 +44,10 @@ _READY_SECONDS, _BRIEF_SECONDS = 30.0, 2.0
 """How long to wait for a background command if the call does not say: for it to be ready; and, where nothing says when
 that is, for it to fail at once."""
 _LONGEST = 64 * 1024  # characters of a command; nobody can judge a longer one
+_NO_ROOM = (
+    "The disk is full that holds the command's private copy of the workspace, in {folder}. Free some space, then run "
+    "the command again."
+)
 _DRAFTED_JOB = (
     "It runs on a private copy of the workspace as it was drafted when it started: it does not see later changes, and "
     "what it writes is not kept."
@@ -155,6 +159,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         layered = await self._layer.works()
         draft = layered and self._may_be_drafted(analysis.reading, call)
         trial = self._may_be_tried(params, analysis.reading, call, draft=draft)
+        if trial and self._layer.unknown:
+            raise ToolError(self._layer.unknown)
         only_reads = analysis.reading.effect == "none"
         is_apart = trial or draft or ((only_reads or self._read_only()) and not params.background)
         in_layer = layered and is_apart
@@ -393,6 +399,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         async with self._layer.command(call, as_saved=keeps_history, draft=drafted and call.agent is None) as layered:
             need = replace(plan.need, writes="workspace", layer=layered.folder, git=keeps_history)
             outcome = await self._run(params, replace(plan, need=need), call)
+            if outcome.is_error and await asyncio.to_thread(layered.lacks_room):
+                outcome = with_notes(outcome, [_NO_ROOM.format(folder=layered.folder)])
             changes = await layered.read()
             changes.git.only_git = await self._runs_only_git(params, call)
         reason = _unreviewable(changes, keeps_history=keeps_history)

@@ -18,14 +18,14 @@ from secrets import token_hex
 
 from amanu.core.tool import CallContext, Subject, ToolError
 from amanu.proposals.proposals import FileEdit, Proposals
-from amanu.sandbox.layers.layer import Layer, LayerError
+from amanu.sandbox.layers.apply import noted
+from amanu.sandbox.layers.layer import Layer, LayerError, explained
 from amanu.sandbox.layers.transfer import transfer
 from amanu.sandbox.sandbox import Sandbox
 from amanu.system.tasks import run_to_completion
 from amanu.text.display import one_line
 from amanu.tools.shell.discarded_layer import DiscardedLayer
-from amanu.tools.shell.git_changes import unlock_indexes
-from amanu.tools.shell.held_files import HeldFile, HeldFolder
+from amanu.tools.shell.held_files import Applied, HeldFile, HeldFolder, apply_held
 from amanu.tools.shell.layer_changes import FoundChanges, LayerChanges, read_layer
 from amanu.tools.shell.report import file_list
 from amanu.workspace.text_file import FileText
@@ -34,6 +34,8 @@ from amanu.workspace.workspace import Workspace
 _EXECUTABLE = 0o111
 _PLAIN = 0o644
 _TICK = 0.002
+_ROOM = 1 << 20
+"""Bytes that are free when a command that failed did so for want of room."""
 _FAILED = "The command's private copy of the workspace failed"
 
 
@@ -53,14 +55,22 @@ class SessionLayer:
         self._executable: dict[Path, bool] = {}
         """Of drafted files and others: whether the draft has them executable."""
         self._lock = asyncio.Lock()
+        self.unknown = ""
+        """Why it could not be found out just now whether layers work; "" where it was."""
 
     def apart(self) -> "SessionLayer":
         """A layer of its own, with nothing in it yet."""
         return SessionLayer(self._workspace, self._proposals, self._sandbox)
 
     async def works(self) -> bool:
-        """Whether commands can run in a layer here. Found out by trying, once."""
-        return self._sandbox is not None and not await self._sandbox.layer_fault(self._roots())
+        """Whether commands can run in a layer here. Found out by trying, once; where that fails for want of room,
+        `unknown` says so, and it is tried again."""
+        self.unknown = ""
+        try:
+            return self._sandbox is not None and not await self._sandbox.layer_fault(self._roots())
+        except LayerError as error:
+            self.unknown = f"{_FAILED}: {error}"
+            return False
 
     async def shows_more(self, call: CallContext) -> bool:
         """Whether a command of that call finds something else in the layer than in the workspace."""
@@ -96,7 +106,7 @@ class SessionLayer:
                     await self._keep(run, aside)
             except (LayerError, OSError) as error:
                 await self._discard()
-                raise ToolError(f"{_FAILED}: {error}") from None
+                raise ToolError(f"{_FAILED}: {explained(error)}") from None
 
     @asynccontextmanager
     async def discarded(self, call: CallContext, *, as_saved: bool) -> AsyncGenerator[DiscardedLayer]:
@@ -108,7 +118,7 @@ class SessionLayer:
             laid_in = {} if as_saved else await self._lay_in(layer, call)
             yield await asyncio.to_thread(DiscardedLayer, layer, laid_in)
         except (LayerError, OSError) as error:
-            raise ToolError(f"{_FAILED}: {error}") from None
+            raise ToolError(f"{_FAILED}: {explained(error)}") from None
         finally:
             if layer is not None:
                 await run_to_completion(asyncio.to_thread(_remove, layer))
@@ -141,12 +151,9 @@ class SessionLayer:
             if not accepted:
                 await asyncio.to_thread(_drop, self._layer, list(drafted))
                 return [f"Not applied, because not all of the draft was accepted: {self._names(drafted)}."]
-            left = await asyncio.to_thread(_apply_drafted, self._layer, drafted)
+            applied = await asyncio.to_thread(_apply_drafted, self._layer, drafted)
             faults = await asyncio.to_thread(_bring_home, self._layer, self.built, None)
-        applied = [path for path in drafted if path not in left]
-        notes = [f"Applied with the draft: {self._names(applied)}."] if applied else []
-        notes += [f"Not applied, because they changed in the workspace: {self._names(left)}."] if left else []
-        return notes + faults
+        return applied.notes(self._names, " with the draft") + faults
 
     def set_executable(self, executable: Mapping[Path, bool]) -> None:
         """Set or clear the executable bits of files in the workspace. Blocking."""
@@ -174,6 +181,8 @@ class SessionLayer:
         `close`."""
         if self._layer is not None:
             self._discarded.append(self._layer)
+            with contextlib.suppress(LayerError, OSError):
+                await asyncio.to_thread(self._layer.clear)
         self._layer = None
         self._ignored.clear()
         self._drafted.clear()
@@ -206,9 +215,7 @@ class SessionLayer:
     def _create(self) -> Layer:
         """Blocking."""
         assert self._sandbox is not None
-        layer = self._sandbox.create_layer(self._roots())
-        unlock_indexes(self._roots())
-        return layer
+        return self._sandbox.create_layer(self._roots())
 
     async def _lay_in(self, layer: Layer, call: CallContext) -> dict[Path, FileText | None]:
         """Lay the session's view in. Returns what was laid in, by real path; None for a deletion."""
@@ -260,6 +267,11 @@ class LayeredRun:
         }
         self._call = call
         self._begun = _tick()
+
+    def lacks_room(self) -> bool:
+        """Whether the disk with the layer is as good as full. Blocking."""
+        disk = os.statvfs(self.folder)
+        return disk.f_bavail * disk.f_frsize < _ROOM
 
     def forget(self) -> None:
         """Nobody reads what it changes; the layer is of no further use."""
@@ -372,19 +384,15 @@ def _put_back(layer: Layer, files: Iterable[HeldFile]) -> None:
             layer.put(file.path, file.stored)
 
 
-def _apply_drafted(layer: Layer, drafted: Mapping[Path, HeldFile]) -> list[Path]:
-    """Bring them into the workspace. Returns those that were changed there meanwhile, or could not be written."""
-    files = _take_out(layer, drafted)
-    left: list[Path] = []
-    for path, file in files.items():
-        try:
-            if file.is_unchanged():
-                file.bring_home()
-                continue
-        except (OSError, LayerError):
-            pass
-        left.append(path)
-    return left
+def _apply_drafted(layer: Layer, drafted: Mapping[Path, HeldFile]) -> Applied:
+    """Bring them into the workspace."""
+    names = HeldFolder(layer.folder / "held" / token_hex(8))
+    try:
+        files = [(file, names.batch([file])) for file in _take_out(layer, drafted).values()]
+        with noted(layer.folder, [batch for _, batch in files]):
+            return apply_held(files)
+    except (OSError, LayerError) as error:
+        return Applied(failed=list(drafted.values()), fault=explained(error))
 
 
 def _lay_in(layer: Layer, files: dict[Path, FileText | None]) -> dict[Path, FileText | None]:
@@ -422,13 +430,18 @@ def _drop(layer: Layer, paths: Sequence[Path]) -> None:
 
 
 def _bring_home(layer: Layer, paths: Sequence[Path], begun: int | None) -> list[str]:
+    if not paths:
+        return []
     faults: list[str] = []
-    for path in paths:
-        if begun is None and os.path.lexists(path):
-            continue
-        try:
-            root, name = layer.place(path)
-            transfer(root, name, begun)
-        except (OSError, LayerError) as error:
-            faults.append(f"{path.name}: {error}")
+    moved = [path for path in paths if begun is not None or not os.path.lexists(path)]
+    try:
+        places = [layer.place(path) for path in moved]
+        with noted(layer.folder, ignored=places, begun=begun):
+            for path, (root, name) in zip(moved, places, strict=True):
+                try:
+                    transfer(root, name, begun)
+                except (OSError, LayerError) as error:
+                    faults.append(f"Not all of {path.name} was moved into the workspace: {explained(error)}")
+    except (OSError, LayerError) as error:
+        faults.append(f"Files ignored by git were not moved into the workspace: {explained(error)}")
     return faults

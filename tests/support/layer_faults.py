@@ -1,0 +1,299 @@
+"""What a command changed in its layer is brought home, and a real daemon is killed at the n-th change that it makes to
+files meanwhile, or finds the disk full from there on.
+
+Then a daemon is started again and the session resumed. What was decided on is whole then: the text of the proposal,
+git's repository, and each file that no proposal shows, are as before or as after; nothing else is in the workspace, no
+lock and no layer are left, and the session goes on.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from amanu_protocol.items import ToolCall
+from amanu_protocol.state import SessionState
+from e2e.test_prompt_to_edit import Editor, editor, start
+from support.running_daemon import daemon_pid
+
+FAULTS = Path(__file__).with_name("file_faults")
+COMMAND = (
+    "sed -i 's/^two$/TWO/' a.txt && rm old.txt && mkdir -p d/sub && echo new > d/sub/new.txt"
+    " && printf 'pic\\0two' > pic.bin && printf 'new\\0' > new.bin && rm gone.bin && ln -s a.txt link"
+    " && chmod +x run.sh && rm dead/x.txt && rmdir dead"
+    " && git add -A && git commit -qm second && mkdir out && echo built > out/x"
+)
+"""Text changed, made and deleted; files that no proposal shows: changed, made, deleted, a link; a mode; a deleted
+folder; a commit of all that; and what git ignores."""
+_BEFORE: dict[str, bytes] = {
+    "a.txt": b"one\ntwo\n",
+    "old.txt": b"old\n",
+    "pic.bin": b"pic\0one",
+    "gone.bin": b"gone\0",
+    "run.sh": b"#!/bin/sh\n",
+    "dead/x.txt": b"x\n",
+    ".gitignore": b"out/\n",
+}
+_TEXT: dict[str, tuple[bytes | None, bytes | None]] = {
+    "a.txt": (b"one\ntwo\n", b"one\nTWO\n"),
+    "old.txt": (b"old\n", None),
+    "dead/x.txt": (b"x\n", None),
+    "d/sub/new.txt": (None, b"new\n"),
+}
+"""Path → before, after: decided on as one."""
+_HELD: dict[str, tuple[bytes | None, bytes | None]] = {
+    "pic.bin": (b"pic\0one", b"pic\0two"),
+    "new.bin": (None, b"new\0"),
+    "gone.bin": (b"gone\0", None),
+    "link": (None, b"-> a.txt"),
+    "out/x": (None, b"built\n"),
+}
+"""Each by itself."""
+
+FULL = "disk is full"
+
+Moment = Literal["decision", "command"]
+
+
+@dataclass(frozen=True)
+class FileFault:
+    """At the n-th change of files since the moment, or at the first one that matches `at`; neither: never. "kill": the
+    daemon is. "full": the disk is. See `FileFaults`."""
+
+    how: Literal["kill", "full"]
+    nth: int = 0
+    at: str = ""
+    since: Moment = "decision"
+    """The user's yes, or the start of the command."""
+    elsewhere: bool = False
+    """Layers are on another file system than the workspace."""
+
+    def __str__(self) -> str:
+        place = ", on another file system" if self.elsewhere else ""
+        return f"{self.how} at {self.at or self.nth} since the {self.since}{place}"
+
+
+PLANS = (
+    FileFault("kill"),
+    FileFault("kill", elsewhere=True),
+    FileFault("full", since="command"),
+    FileFault("full", elsewhere=True),
+)
+"""To be tried at each step."""
+
+
+async def faults(plan: FileFault) -> list[FileFault]:
+    """One for each change, by a run in which nothing happens."""
+    return [replace(plan, nth=nth) for nth in range(1, len((await survive(plan)).steps) + 1)]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What stands after recovery: each unit "before" or "after"."""
+
+    text: str
+    held: tuple[str, ...]
+    git: str
+    happened: bool
+    """The fault was reached."""
+    steps: tuple[str, ...]
+    """The changes that were made until then."""
+    told: str
+    """What the model was told of the command; "" when its daemon was killed."""
+
+
+async def survive(fault: FileFault) -> Outcome:
+    """Raises `AssertionError` when a promise is broken."""
+    with contextlib.ExitStack() as stack:
+        base = Path(os.path.realpath(stack.enter_context(tempfile.TemporaryDirectory(prefix="faults-"))))
+        state = base
+        if fault.elsewhere:
+            state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="faults-", dir="/dev/shm")))
+        return await _Run(fault, base, state).survive()
+
+
+class _Run:
+    def __init__(self, fault: FileFault, base: Path, state: Path) -> None:
+        self._fault = fault
+        self._root, self._home = base / "work", state / "amanu"
+        self._armed, self._log = base / "armed", base / "steps"
+        self._model = _scripted(base)
+
+    async def survive(self) -> Outcome:
+        _lay_out(self._root)
+        async with self._daemon(with_fault=True) as client:
+            told = await self._play(client)
+        steps = self._log.read_text().splitlines()
+        happened = self._reached()
+        try:
+            async with self._daemon() as client:
+                await client.attach("s1")
+                await self._leaves_nothing()
+                text = self._text(client.state)
+                held = tuple(self._one_of(name, *versions) for name, versions in _HELD.items())
+                git = self._git()
+                self._has_nothing_else()
+                if happened and self._fault.how == "full" and {text, *held, git} != {"after"}:
+                    assert FULL in told, f"what the model and the user are told: {told}"
+                await self._goes_on(client)
+        except AssertionError as error:
+            raise AssertionError(f"{self._fault}: {error}\n" + "\n".join(steps[-3:])) from error
+        return Outcome(text, held, git, happened, tuple(steps), told)
+
+    async def _play(self, client: Editor) -> str:
+        """Run the command and say yes to its changes. Returns what the model was told."""
+        if self._fault.since == "command":
+            self._armed.touch()
+        await start(client, self._root, self._model, "go")
+        state = await client.until(lambda state: state.approvals or state.last_turn)
+        killed = False
+        if state.approvals:
+            await asyncio.sleep(0.55)  # an answer this soon would not be taken
+            asked = state.approvals[0]
+            self._armed.touch()
+            answer: dict[str, Any] = {"sessionId": "s1", "toolCallId": asked.tool_call_id, "decision": "allow"}
+            answer["digest"] = asked.digest
+            try:
+                await client.ask("approval/resolve", **answer)
+                await client.until(lambda state: state.last_turn)
+            except AssertionError:  # the server left
+                killed = True
+        self._armed.unlink()
+        assert killed == (self._fault.how == "kill" and self._reached()), f"{self._fault}: killed {killed}"
+        if killed or client.state is None:
+            return ""
+        call = _calls(client.state)[0]
+        return f"{call.output}\n{call.error}"
+
+    def _reached(self) -> bool:
+        steps = self._log.read_text().splitlines()
+        if self._fault.at:
+            return any(re.search(self._fault.at, step.replace("'", "")) for step in steps)
+        return 0 < self._fault.nth <= len(steps)
+
+    @asynccontextmanager
+    async def _daemon(self, *, with_fault: bool = False) -> AsyncGenerator[Editor]:
+        environment = {"AMANU_HOME": str(self._home), "AMANU_SANDBOX_LAYERS": "true"}
+        if with_fault:
+            places = [str(self._root), str(self._home / "state" / "layers")]
+            plan = {
+                "how": self._fault.how,
+                "nth": self._fault.nth,
+                "at": self._fault.at,
+                "armed": str(self._armed),
+                "log": str(self._log),
+            }
+            environment["AMANU_FILE_FAULT"] = json.dumps({**plan, "folders": places})
+            environment["PYTHONPATH"] = os.pathsep.join([str(FAULTS), *filter(None, sys.path)])
+        try:
+            async with editor(environment) as client:
+                yield client
+        finally:
+            if (pid := daemon_pid({"AMANU_HOME": str(self._home)})) is not None:
+                await _ended(pid)
+
+    # What must hold ----------------------------------------------------------------------------------
+
+    async def _leaves_nothing(self) -> None:
+        layers = self._home / "state" / "layers"
+        async with asyncio.timeout(10):
+            while left := [path.name for path in layers.iterdir() if path.is_dir()]:
+                await asyncio.sleep(0.02)
+        assert not left
+
+    def _text(self, state: SessionState | None) -> str:
+        now = {name: self._read(name) for name in _TEXT}
+        assert now in [{name: versions[at] for name, versions in _TEXT.items()} for at in (0, 1)], f"a mix: {now}"
+        standing = "before" if now["a.txt"] == _TEXT["a.txt"][0] else "after"
+        assert state is not None
+        hunks = {hunk.state for proposal in state.proposals for file in proposal.files for hunk in file.hunks}
+        known = {"before": ({"pending"}, {"conflicted"}, set[str]()), "after": ({"applied"},)}
+        assert hunks in known[standing], f"the text is as {standing}, but its hunks are {hunks}"
+        return standing
+
+    def _one_of(self, name: str, before: bytes | None, after: bytes | None) -> str:
+        now = self._read(name)
+        assert now in (before, after), f"{name} is neither what it was nor what it became: {now!r}"
+        return "before" if now == before else "after"
+
+    def _git(self) -> str:
+        assert not list((self._root / ".git").rglob("*.lock")), "a lock is left"
+        _git(self._root, "fsck", "--strict")
+        history = _git(self._root, "log", "--format=%s").splitlines()
+        assert history in (["first"], ["second", "first"]), history
+        assert _git(self._root, "diff", "--cached", "--name-only") == "", "the index is another commit's"
+        assert len(_git(self._root, "reflog").splitlines()) == len(history), "the log is another commit's"
+        return "before" if history == ["first"] else "after"
+
+    def _has_nothing_else(self) -> None:
+        known = {*_BEFORE, *_TEXT, *_HELD}
+        found = {
+            path.relative_to(self._root).as_posix()
+            for path in self._root.rglob("*")
+            if (path.is_symlink() or not path.is_dir()) and ".git" not in path.relative_to(self._root).parts
+        }
+        assert found <= known, f"nobody decided on {found - known}"
+        odd = [path.name for path in (self._root / ".git").rglob("*") if path.name.startswith(".")]
+        assert not odd, f"in the repository are {odd}"
+
+    async def _goes_on(self, client: Editor) -> None:
+        """The next command works. After a kill, the script still has its answer to the first one to give."""
+        for prompt in ("p2", "p3"):
+            sent = await client.ask("prompt/send", sessionId="s1", promptId=prompt, text="go on")
+            state = await client.until(lambda state: state.last_turn and state.last_turn.turn_id == sent["turnId"])  # noqa: B023
+            call = _calls(state)[-1]
+            if "seen.txt" in call.title:
+                assert call.state == "succeeded" and "seen" in call.output, f"{call.state}: {call.output}"
+                return
+        raise AssertionError("the next command was not run")
+
+    def _read(self, name: str) -> bytes | None:
+        path = self._root / name
+        if path.is_symlink():
+            return f"-> {path.readlink()}".encode()
+        return path.read_bytes() if path.exists() else None
+
+
+def _scripted(base: Path) -> str:
+    call = {"tool": "run_shell_command", "arguments": {"command": COMMAND}}
+    later = {"tool": "run_shell_command", "arguments": {"command": "touch seen.txt; ls seen.txt; rm seen.txt"}}
+    steps = [{"calls": [call]}, {"text": "Done."}, {"calls": [later]}, {"text": "Done."}]
+    (base / "script.json").write_text(json.dumps(steps))
+    return f"scripted:{base / 'script.json'}"
+
+
+def _lay_out(root: Path) -> None:
+    for name, data in _BEFORE.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    for line in ("init -q -b main", "config user.email a@b", "config user.name n", "add .", "commit -qm first"):
+        _git(root, *line.split())
+
+
+def _git(root: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True).stdout
+
+
+async def _ended(pid: int) -> None:
+    """End the daemon, and wait until it is gone."""
+    handle = os.pidfd_open(pid)
+    try:
+        os.kill(pid, signal.SIGTERM)
+        await asyncio.to_thread(select.select, [handle], [], [], 10)
+    finally:
+        os.close(handle)
+
+
+def _calls(state: SessionState) -> list[ToolCall]:
+    return [item for item in state.items if item.kind == "toolCall"]

@@ -1,0 +1,134 @@
+"""Files that come from a layer: all of a batch or none, wherever the process is killed or the disk refuses."""
+
+import itertools
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from amanu.sandbox.layers.apply import Batch, Busy, Move, WorkspaceChanged, finish_left, noted
+from amanu.sandbox.layers.layer import Layer
+from support.file_faults.sitecustomize import FileFaults
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="layers are Linux's")
+
+BEFORE = {"a": "a\n", "b": "b\n", "gone": "gone\n"}
+AFTER = {"a": "A\n", "b": "B\n", "new": "new\n", "d/e/f": "f\n"}
+MOVES: dict[str, str | None] = {"new": "new\n", "d/e/f": "f\n", "a": "A\n", "b": "B\n", "gone": None}
+
+
+@pytest.fixture(params=["same file system", "another file system"])
+def layers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    if request.param == "same file system":
+        yield tmp_path / "layers"
+        return
+    if Path("/dev/shm").stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("/dev/shm is on the same file system")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        yield Path(folder) / "layers"
+
+
+def laid_out(root: Path, layers: Path) -> tuple[Layer, Batch]:
+    root.mkdir()
+    for name, text in BEFORE.items():
+        (root / name).write_text(text)
+    layer = Layer.create(layers, [root])
+    return layer, batch(layer, root / "lock")
+
+
+def batch(layer: Layer, lock: Path | None = None) -> Batch:
+    (held := layer.folder / "held").mkdir(exist_ok=True)
+    moves: list[Move] = []
+    for at, (name, text) in enumerate(MOVES.items()):
+        stored = None if text is None else held / str(at)
+        if stored is not None:
+            stored.write_text(text or "")
+        path = layer.roots[0].path / name
+        below = (path.stat().st_ino, path.stat().st_ctime_ns) if path.exists() else None
+        moves.append(Move(layer.roots[0], name, below, stored))
+    return Batch("token", tuple(moves), lock)
+
+
+def tree(root: Path) -> dict[str, str]:
+    """Relative path → content; a link's is where it leads."""
+    paths = [path for path in sorted(root.rglob("*")) if path.is_symlink() or path.is_file()]
+    return {
+        path.relative_to(root).as_posix(): str(path.readlink()) if path.is_symlink() else path.read_text()
+        for path in paths
+    }
+
+
+@pytest.mark.parametrize("how", ["kill", "full", "refused"])
+def test_wherever_it_ends_all_is_as_before_or_as_after(how: str, tmp_path: Path, layers: Path) -> None:
+    armed, log = tmp_path / "armed", tmp_path / "log"
+    armed.touch()
+    stands: list[dict[str, str]] = []
+    for nth in itertools.count(1):
+        root = tmp_path / f"work{nth}"
+        layer, applied = laid_out(root, layers)
+        log.write_text("")
+        if not (child := os.fork()):
+            try:
+                FileFaults(how, nth, str(armed), [str(root), str(layers)], str(log)).install()
+                with noted(layer.folder, [applied]):
+                    applied.apply()
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        layer.close()
+        finish_left(layers)
+        assert tree(root) in (BEFORE, AFTER), f"{log.read_text()}\n{tree(root)}"
+        assert not [*layer.folder.glob("redo/*")] or how == "kill"
+        stands.append(tree(root))
+        if len(log.read_text().splitlines()) < nth:
+            break
+    assert stands[0] == BEFORE and stands[-1] == AFTER and len(stands) > 15
+
+
+def test_what_a_user_did_before_the_next_start_is_kept(tmp_path: Path, layers: Path) -> None:
+    layer, killed = laid_out(tmp_path / "work", layers)
+    context = noted(layer.folder, [killed])
+    context.__enter__()
+    (tmp_path / "work" / "b").write_text("the user's\n")
+    layer.close()
+    finish_left(layers)
+    assert tree(tmp_path / "work") == BEFORE | {"b": "the user's\n"}
+
+
+def test_what_is_sparse_takes_no_more_room(tmp_path: Path, layers: Path) -> None:
+    (root := tmp_path / "work").mkdir()
+    layer = Layer.create(layers, [root])
+    stored = layer.folder / "stored"
+    with stored.open("wb") as file:
+        file.truncate(10 << 30)
+        file.seek(5 << 30)
+        file.write(b"data")
+    Batch("token", (Move(layer.roots[0], "big", None, stored),)).apply()
+    found = (root / "big").stat()
+    assert found.st_size == 10 << 30 and found.st_blocks * 512 < 1 << 20
+    with (root / "big").open("rb") as file:
+        file.seek((5 << 30) - 2)
+        assert file.read(8) == b"\0\0data\0\0"
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (lambda root: (root / "a").write_text("the user's\n"), WorkspaceChanged),
+        (lambda root: (root / "new").write_text("the user's\n"), WorkspaceChanged),
+        (lambda root: (root / "lock").write_text("git's\n"), Busy),
+        (lambda root: (root / "lock").symlink_to("amanu other"), Busy),
+    ],
+)
+def test_what_is_another_s_is_left(tmp_path: Path, layers: Path, change: object, error: type[Exception]) -> None:
+    root = tmp_path / "work"
+    _, applied = laid_out(root, layers)
+    assert callable(change)
+    change(root)
+    before = tree(root)
+    with pytest.raises(error):
+        applied.apply()
+    assert tree(root) == before
