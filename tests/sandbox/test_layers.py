@@ -304,6 +304,24 @@ async def test_secrets_that_are_in_the_layer_only(home: Home, root: Path) -> Non
     assert (await said(home, layer, "cat .ssh/key", root, secrets=True)) == "secret\n"
 
 
+async def test_a_secret_is_not_hidden_where_git_shows_it(home: Home, root: Path) -> None:
+    """Exactly as it is: what was added to it since is in no commit. A private key is hidden all the same."""
+    for name in (".env", "d/.env", "other/.env", "id_rsa"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(f"secret of {name}\n")
+    git = ["git", "-C", str(root), "-c", "user.name=A", "-c", "user.email=a@example.org"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "add", ".env", "d/.env", "id_rsa"], check=True)
+    subprocess.run([*git, "commit", "-qm", "first"], check=True)
+    (root / "d" / ".env").write_text("a new secret\n")
+    layer = Layer.create(home.layers, [root])
+    line = "cat .env d/.env other/.env id_rsa 2>/dev/null"
+    assert await said(home, layer, line, root) == "secret of .env\n"
+    layer.write(root / ".env", b"unsaved\n", 0o600)
+    assert await said(home, layer, line, root) == ""
+    assert await said(home, layer, "cat d/.env", root, secrets=True) == "a new secret\n"
+
+
 def test_what_is_mounted_below_a_root_is_seen() -> None:
     """Read only. Where an ordinary user would mount the layer, the kernel refuses such a root."""
     needs("bwrap")

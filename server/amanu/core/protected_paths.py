@@ -131,6 +131,12 @@ def is_secret(path: str) -> bool:
     return bool(_SECRET.fullmatch(folded) or (_KEY.fullmatch(folded) and not _NO_KEY.fullmatch(folded)))
 
 
+def is_private_key(path: str) -> bool:
+    """Whether the file at that path is a private key, judged by its name."""
+    name = path.casefold().rpartition("/")[2]
+    return name.startswith("id_") or name.endswith((".ppk", *(key.removeprefix("*") for key in KEYS)))
+
+
 def npmrc_holds_token(path: str) -> bool:
     """Whether an `.npmrc` holds a token; most in repositories hold only settings that npm needs. Blocking."""
     try:
