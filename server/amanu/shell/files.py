@@ -97,10 +97,10 @@ def check_tree(top: Path, context: CommandContext, *, follows: bool) -> None:
                 raise NotHarmless(why, *([] if is_secret(_within(path, context)) else [str(path)]))
 
 
-def existing(call_names: str, context: CommandContext) -> tuple[str, ...]:
+def existing(names: str, context: CommandContext) -> tuple[str, ...]:
     """The real paths of those names that are files in the command's folder, and inside the workspace."""
     files: list[str] = []
-    for name in call_names.split():
+    for name in names.split():
         try:
             path = real(name, context)
         except NotHarmless:
