@@ -76,7 +76,7 @@ SECRETS = (
 )  # fmt: skip
 """Keys, tokens, browser profiles and histories, in any folder; for folders, everything in them. `*` matches within one
 name. Precise: `id_generator.py` and `credentials.py` are source code. The file tools ask before they read such a file,
-and in the sandbox commands cannot read it unless the user was asked."""
+and in the sandbox commands cannot read it unless the user was asked, or git has it as it is."""
 
 NO_SECRETS = (
     *(f".env*{mark}{word}" for mark in ".-_" for word in (
