@@ -171,6 +171,8 @@ def _searched(call: ProgramCall, words: list[str], folders: list[Path]) -> list[
         return folders
     if call.program == "grep" and not any(re.match(r"-[^-]*r|--[dr]", word) for word in words):
         return []
+    if call.program == "rg" and "--files" in words:
+        return []  # it lists their names
     options = [word for word in words if word.startswith("-")]
     only_flags = all(re.fullmatch(r"-[inrlwcEFvohHsS]+", option) for option in options)
     return folders if only_flags and len(words) - len(options) > 1 else [*folders, call.context.folder]

@@ -65,6 +65,7 @@ grep -v foo
 grep -v secret
 grep -il foo a.txt
 rg -n foo src
+rg --files -g '*.py'
 sed -n 1,5p a.txt
 sed -n '/foo/,/bar/p' a.txt
 sed -n '/foo/I,+3p' a.txt
