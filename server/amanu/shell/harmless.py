@@ -108,8 +108,34 @@ PROGRAMS: Mapping[str, Harmless] = {
 }
 
 
+_SHOW_FILES = names("ag bat egrep fgrep gawk gsed hexdump iconv less mawk more nm readelf strings tar tsort unzip xxd")
+"""Programs that are not known to only print, but show the files that their words name."""
+
+
 def check(call: ProgramCall) -> tuple[str, tuple[str, ...]]:
-    """Why a call of a program is harmless, and which files it reads. Raises `NotHarmless`."""
+    """Why a call of a program is harmless, and what it reads. Raises `NotHarmless`, with the files it may not read."""
+    try:
+        return _check(call)
+    except NotHarmless as error:
+        raise NotHarmless(str(error), *dict.fromkeys((*error.reads, *_protected_files(call)))) from None
+
+
+def _protected_files(call: ProgramCall) -> list[str]:
+    """The files among its words that it may not read without a question, if it is a program that shows files."""
+    program = PROGRAMS.get(call.program)
+    if call.program not in _SHOW_FILES and (program is None or program.reads not in ("files", "trees")):
+        return []
+    try:
+        paths = files.named([word for word in call.values if word is not None][:_MOST], call.context, missing=False)
+    except NotHarmless:
+        return []
+    context = call.context
+    return [
+        str(path) for path in paths if files.inside(path, context) and path.is_file() and not context.may_read(path)
+    ]
+
+
+def _check(call: ProgramCall) -> tuple[str, tuple[str, ...]]:
     program = PROGRAMS.get(call.program)
     if program is None:
         raise NotHarmless(f"Amanu does not know what {call.program} does.")

@@ -407,6 +407,11 @@ def test_any_words_are_judged(words: list[str | None], program: str) -> None:
         ("cat .env", [".env"]),
         ("grep -nf.env x", [".env"]),
         ("git show HEAD:.env", [".env"]),
+        ("awk '{x = 1; print}' .env", [".env"]),
+        ("tail -f .env", [".env"]),
+        ("cat $X .env", [".env"]),
+        ("strings -n 3 .env", [".env"]),
+        ("unheard-of .env", []),
         ("echo a.txt", []),
     ],
 )
