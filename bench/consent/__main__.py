@@ -19,7 +19,6 @@ from bench.consent import hostile, project, published
 
 HERE = Path(__file__).parent
 OUTPUT = HERE / "results.md"
-GOAL = 0.15  # needless questions
 TOOLS = (
     *(
         "rg",
@@ -48,8 +47,9 @@ when the line is of the first kind. Codex and Gemini CLI are their published lis
 lines of the other two kinds that would run unasked. Programs that this machine has not ({missing}) are stood for by
 empty files: nothing of all this is run.
 
-The corpus is ours, and so are its labels: figures on other people's sessions will differ. It was written before the
-grammars were tuned to it, but by the same hand. What is still asked about is listed below, so that one can judge."""
+Amanu's list decides by itself only where no sandbox works: these are the questions there. Where one works, what is not
+in it is tried first; how often the user is asked then is in `bench/questions.md`. The corpus is ours, and so are its
+labels: figures on other people's sessions will differ."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ Judge = Callable[[Line], bool]
 
 
 def main() -> int:
-    """Returns 1 when something gets through, or the user is asked in vain more often than is our goal."""
+    """Returns 1 when something gets through."""
     parser = argparse.ArgumentParser(prog="python -m bench.consent", description=__doc__)
     parser.add_argument("--no-write", action="store_true", help="print only")
     arguments = parser.parse_args()
@@ -90,7 +90,7 @@ def main() -> int:
     print(page)
     if not arguments.no_write:
         OUTPUT.write_text(page, encoding="utf-8")
-    return int(bool(through["Amanu"]) or len(asked["Amanu"]) / len(reads) > GOAL)
+    return int(bool(through["Amanu"]))
 
 
 def _corpus(where: Mapping[str, CommandContext]) -> list[Line]:

@@ -72,8 +72,6 @@ def make(kind: str, folder: Path) -> CommandContext:
     for name, text in FILES[kind].items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
-    (root.parent / ".rustup").mkdir(exist_ok=True)
-    (root.parent / ".rustup" / "settings.toml").touch()
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
     user = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
     for words in (
@@ -85,4 +83,4 @@ def make(kind: str, folder: Path) -> CommandContext:
     ):
         subprocess.run(["git", *words], cwd=root, check=True, env=environment, capture_output=True)
     seen = {"HOME": str(folder), "PATH": f"{PATH}:{_tools(folder)}", "GIT_PAGER": "cat", "PAGER": "cat"}
-    return CommandContext(root, (root,), seen, lambda path: not path.name.lower().startswith(".env"))
+    return CommandContext(root, (root,), seen, lambda path: not path.name.lower().startswith(".env"), trusted=True)

@@ -1,14 +1,14 @@
-"""Calls of one program: made from the tables of `amanu.shell.programs`, with near misses, and by hand where there is
-no table. A call is its words, not yet quoted."""
+"""Calls of one program: with the options that its own help names, with near misses, and by hand where a script or an
+expression decides. A call is its words, not yet quoted."""
 
+import re
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from random import Random
 
-from amanu.shell.programs import HARMLESS
-from amanu.shell.programs.git import LOOKS
-from amanu.shell.programs.packages import _PIP_FREEZE, _PIP_LIST, _PIP_SHOW, JSON_TOOL  # pyright: ignore[reportPrivateUsage]
-from amanu.shell.programs.search import _AG, _GREP, _RIPGREP  # pyright: ignore[reportPrivateUsage]
-from amanu.shell.spec import Use
+from amanu.shell.git import LOOKS
+from amanu.shell.harmless import PROGRAMS
 from bench.soundness.sandbox import folder
 from bench.soundness.words import listed, table
 
@@ -16,8 +16,8 @@ Call = list[str]
 
 FILES, FOLDERS, ODD = listed("files"), listed("folders"), listed("odd")
 TEXTS, DORMANT = listed("texts"), listed("dormant")
-_COMMON, _SLOW, _ACTS = listed("common"), listed("slow"), listed("acts")
-_HEADS = sorted({*HARMLESS} - {*_SLOW})
+_COMMON, _ACTS = listed("common"), listed("acts")
+_HEADS = sorted(PROGRAMS)
 _LOOKS = sorted(LOOKS)
 _GIT, _SCRIPTS, _PARTS, _WHOLE, _DANGERS = map(table, ("git", "scripts", "words", "whole", "dangers"))
 _VERBS = {
@@ -27,6 +27,7 @@ _VERBS = {
     "worktree": "list",
     "notes": "list show",
 }
+_OPTION = re.compile(r"(?<![\w-])(-[A-Za-z0-9]|--[a-z][\w-]+)(=|\[=)?")
 
 
 def call(random: Random) -> Call:
@@ -36,7 +37,7 @@ def call(random: Random) -> Call:
         return random.choice(_ACTS).split()
     if chance < 0.25:
         return ["git", *_git(random)]
-    name = random.choice(_COMMON if chance < 0.55 else _HEADS if chance < 0.99 else _SLOW)
+    name = random.choice(_COMMON if chance < 0.6 else _HEADS)
     words = _spoiled(name, _words(name, random), random)
     return [_named(name, random), *words]
 
@@ -54,35 +55,40 @@ def _named(name: str, random: Random) -> str:
 
 
 def _words(name: str, random: Random) -> Call:
-    made = _version if name in _VERSIONED else _BY_HAND.get(name)
+    made = _BY_HAND.get(name)
     if made is not None:
         return made(random)
-    use = HARMLESS.get(name)
-    if isinstance(use, Use):
-        return _of_table(use.options, use.operands, random, digits=use.digits)
-    return [random.choice((*TEXTS, *FILES)) for _ in range(random.randrange(4))]
+    return _with_options(_options(name), random)
 
 
-def _of_table(options: str, operands: Sequence[str], random: Random, *, digits: bool = False) -> Call:
+@cache
+def _options(*command: str) -> Sequence[tuple[str, str]]:
+    """The options in a program's help, and what follows each that takes a value in the same word."""
+    try:
+        done = subprocess.run(
+            [*command, "-h" if command[0] == "git" else "--help"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=5,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    return sorted(set(_OPTION.findall(done.stdout + done.stderr)))
+
+
+def _with_options(known: Sequence[tuple[str, str]], random: Random) -> Call:
     words: Call = []
-    known = options.split()
     for _ in range(random.choice((0, 0, 1, 1, 2, 3))):
-        if known and random.random() < 0.97:
-            words += _option(random.choice(known), random)
-        else:
-            words += _option(random.choice(random.choice(_TABLES)), random)
-    if digits and random.random() < 0.1:
-        words.append(f"-{random.randrange(20)}")
+        words += _option(*random.choice(known), random) if known else []
+    if random.random() < 0.1:
+        words.append(f"-{random.choice('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789')}")
     if len(words) > 1 and random.random() < 0.15:
         words = _clustered(words)
-    rest: Call = []
-    for kind in operands:
-        for _ in range(random.choice((1, 1, 2, 3)) if kind.endswith("*") else 1):
-            rest.append(_value(kind.rstrip("*"), random))
-    if random.random() < 0.08:
-        rest.append(operand(random))
-    if rest and random.random() < 0.15:
-        rest.pop()
+    rest = [operand(random) for _ in range(random.choice((0, 1, 1, 1, 2, 3)))]
+    if random.random() < 0.3:
+        rest.insert(0, random.choice(TEXTS))
     if random.random() < 0.06:
         words.append("--")
     elif random.random() < 0.1:
@@ -90,40 +96,20 @@ def _of_table(options: str, operands: Sequence[str], random: Random, *, digits: 
     return [*words, *rest]
 
 
-def _option(entry: str, random: Random) -> Call:
-    """An option as a table names it, given in one of the ways there are, or nearly."""
-    name, how, kind = entry, "", ""
-    for sign in ("?=", "="):
-        if sign in entry:
-            name, _, kind = entry.partition(sign)
-            how = sign
-            break
-    if name.startswith("--") and random.random() < 0.06:
-        name = name[: random.randrange(3, len(name) + 1)]  # GNU takes beginnings
-    if not how:
-        return [name] if random.random() < 0.98 else [f"{name}={random.choice(TEXTS)}"]
-    value = _value(kind or "text", random)
-    if kind == "" and random.random() < 0.5:
-        value = str(random.randrange(12))
-    if how == "?=" and random.random() < 0.5:
-        return [name]
+def _option(name: str, sign: str, random: Random) -> Call:
+    """An option, given in one of the ways there are, or nearly."""
+    value = random.choice(TEXTS) if random.random() < 0.7 else operand(random)
     if name.startswith("--"):
-        return [f"{name}={value}"] if how == "?=" or random.random() < 0.7 else [name, value]
-    return [f"{name}{value}"] if how == "?=" or random.random() < 0.5 else [name, value]
+        if random.random() < 0.06:
+            name = name[: random.randrange(3, len(name) + 1)]  # GNU takes beginnings
+        return [f"{name}={value}"] if sign and random.random() < 0.7 else [name, *([value] if sign else [])]
+    return [name] if random.random() < 0.6 else [f"{name}{value}"] if random.random() < 0.5 else [name, value]
 
 
 def _clustered(words: Call) -> Call:
     flags = [each[1] for each in words if len(each) == 2 and each[0] == "-"]
     rest = [each for each in words if not (len(each) == 2 and each[0] == "-")]
     return [f"-{''.join(flags)}", *rest] if len(flags) > 1 else words
-
-
-def _value(kind: str, random: Random) -> str:
-    if kind == "text":
-        return random.choice(TEXTS) if random.random() < 0.9 else random.choice(DORMANT)
-    if kind == "tree" or (kind == "name" and random.random() < 0.4):
-        return random.choice(FOLDERS)
-    return operand(random)
 
 
 def _spoiled(name: str, words: Call, random: Random) -> Call:
@@ -143,7 +129,7 @@ def _git(random: Random) -> Call:
     if random.random() < 0.06:
         return [*before, *random.choice(_DANGERS["git"]).split()]
     name = random.choice(_LOOKS) if random.random() < 0.6 else random.choice(_GIT["usual"])
-    words = _of_table(LOOKS[name].options, (), random, digits=LOOKS[name].digits)
+    words = _with_options(_options("git", name), random)
     if name in _VERBS and random.random() < 0.85:
         words = [random.choice(_VERBS[name].split()), *words]
     for _ in range(random.choice((0, 0, 1, 1, 2))):
@@ -169,35 +155,8 @@ def _with_script(scripts: Sequence[str], options: Sequence[str]) -> Callable[[Ra
     return made
 
 
-def _searching(use: Use) -> Callable[[Random], Call]:
-    def made(random: Random) -> Call:
-        words = _of_table(use.options, ("text",), random)
-        for _ in range(random.choice((0, 1, 1, 2))):
-            words.append(operand(random) if random.random() < 0.8 else random.choice(FOLDERS))
-        return words
-
-    return made
-
-
 def _split(texts: Sequence[str]) -> Callable[[Random], Call]:
     return lambda random: random.choice(texts).split(" ")
-
-
-def _several(texts: Sequence[str]) -> Callable[[Random], Call]:
-    return lambda random: [word for _ in range(random.choice((1, 2, 3))) for word in random.choice(texts).split("|")]
-
-
-def _pip(random: Random) -> Call:
-    verb, use = random.choice((("list", _PIP_LIST), ("show", _PIP_SHOW), ("freeze", _PIP_FREEZE)))
-    if random.random() < 0.3:
-        return [random.choice(_WHOLE["pip"])]
-    return [verb, *_of_table(use.options, ("text",) if verb == "show" else (), random)]
-
-
-def _python(random: Random) -> Call:
-    if random.random() < 0.2:
-        return [random.choice(_WHOLE["version"])]
-    return ["-m", "json.tool", *_of_table(JSON_TOOL.options, JSON_TOOL.operands, random)]
 
 
 def _tested(random: Random) -> Call:
@@ -212,37 +171,18 @@ def _echo(random: Random) -> Call:
     return [random.choice((*TEXTS, *FILES, *DORMANT, "-e", "-n", "\\c")) for _ in range(random.randrange(4))]
 
 
-_GREPS = _searching(_GREP)
-_AWKS = _with_script(_SCRIPTS["awk"], ("-F,", "-v", "x=1", "-F:"))
-_SEDS = _with_script(_SCRIPTS["sed"], ("-n", "-n", "-E", "-e", "-s", "-z", "--posix", "-u"))
 _BY_HAND: Mapping[str, Callable[[Random], Call]] = {
     "find": _find,
-    **{name: _GREPS for name in ("grep", "egrep", "fgrep")},
-    "rg": _searching(_RIPGREP),
-    "ag": _searching(_AG),
-    **{name: _SEDS for name in ("sed", "gsed")},
-    **{name: _AWKS for name in ("awk", "gawk", "mawk")},
+    "sed": _with_script(_SCRIPTS["sed"], ("-n", "-n", "-E", "-e", "-s", "-z", "--posix", "-u")),
+    "awk": _with_script(_SCRIPTS["awk"], ("-F,", "-v", "x=1", "-F:")),
     "jq": _with_script(_SCRIPTS["jq"], ("-r", "-c", "-n", "-S", "-s", "-R", "--tab")),
     "printf": lambda random: [random.choice(_PARTS["printf"]), *_echo(random)],
     "echo": _echo,
     "test": _tested,
     "[": lambda random: [*_tested(random), "]"],
-    "ps": _several(_PARTS["ps"]),
-    "tar": _split(_WHOLE["tar"]),
-    "xxd": _several(_PARTS["xxd"]),
     "sleep": lambda random: [random.choice(_WHOLE["sleep"])],
-    "pip": _pip,
-    "pip3": _pip,
-    "python": _python,
-    "python3": _python,
     "expr": _split(_WHOLE["expr"]),
     "seq": _split(_WHOLE["seq"]),
-    "printenv": _split(_WHOLE["printenv"]),
     "env": _split(_WHOLE["env"]),
-    "git": _git,
+    **dict.fromkeys(("cc", "clang", "cmake", "g++", "gcc", "make", "node", "perl", "python", "python3"), _version),
 }
-_ANYTHING = ("basename", "dirname", "readlink", ":", "true", "false", "factor")
-_VERSIONED = [
-    name for name, use in HARMLESS.items() if not isinstance(use, Use) and name not in (*_BY_HAND, *_ANYTHING)
-]
-_TABLES = [each.options.split() for each in HARMLESS.values() if isinstance(each, Use) and each.options]

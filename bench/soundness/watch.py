@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amanu.core.command import CommandContext, Reading
-from amanu.shell.programs.git import LOOKING
+from amanu.shell.git import LOOKING
 from amanu.system.process_tree import without_git_settings, without_secrets
 from amanu.tools.shell.command_process import COMMAND_VARIABLES
 from bench.soundness import world
@@ -67,8 +67,8 @@ class Watch:
         self.rebuild()
 
     def here(self, kind: str) -> CommandContext:
-        root = TOP / kind
-        return CommandContext(root, (root,), self.environment, world.may_read(root))
+        root, plain = TOP / kind, kind == "plain"
+        return CommandContext(root, (root,), self.environment, world.may_read(root), trusted=plain, sandboxed=plain)
 
     def rebuild(self) -> None:
         for each in _WATCHED:

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,8 +15,11 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
+from random import Random
 
 import pytest
+from bench.soundness import world
+from bench.soundness.calls import call
 
 from amanu.config import SandboxSettings as Settings
 from amanu.core.requirements import SandboxRequirements
@@ -354,6 +358,41 @@ async def test_secrets_that_are_in_the_layer_only(home: Home, root: Path) -> Non
     assert await said(home, layer, line, root) == ".:\n.aws\n.env\n.env.local\n.ssh\na\nd\n\nd:\nx\n"
     assert "d/.env: deleted, was file" in changes(layer), "what is hidden is not created to hide it"
     assert (await said(home, layer, "cat .ssh/key", root, secrets=True)) == "secret\n"
+
+
+async def test_whatever_runs_in_a_layer_changes_nothing_outside_it(home: Home, tmp_path: Path) -> None:
+    """Generated calls, of programs that only print and others, in a workspace that means harm."""
+    top = tmp_path / "world"
+    world.build(top)
+    random, root = Random(6), top / "hostile"
+    lines = [shlex.join(call(random)) for _ in range(150)] + ["echo > pwned", "echo > ../pwned", "rm -rf ../plain"]
+    (root / "lines").write_text("\n".join(lines))
+    (root / "run").write_text(
+        'while read -r line; do timeout 1 bash -c "$line" </dev/null >/dev/null 2>&1; done <lines'
+    )
+    before = world.signatures([str(top)])
+    layer = Layer.create(home.layers, [root])
+    await said(home, layer, "bash run", root)
+    assert world.signatures([str(top)]) == before
+    assert "pwned: file 644" in changes(layer)
+
+
+async def test_a_secret_is_not_hidden_where_git_shows_it(home: Home, root: Path) -> None:
+    """Exactly as it is: what was added to it since is in no commit. A private key is hidden all the same."""
+    for name in (".env", "d/.env", "other/.env", "id_rsa"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(f"secret of {name}\n")
+    git = ["git", "-C", str(root), "-c", "user.name=A", "-c", "user.email=a@example.org"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "add", ".env", "d/.env", "id_rsa"], check=True)
+    subprocess.run([*git, "commit", "-qm", "first"], check=True)
+    (root / "d" / ".env").write_text("a new secret\n")
+    layer = Layer.create(home.layers, [root])
+    line = "cat .env d/.env other/.env id_rsa 2>/dev/null"
+    assert await said(home, layer, line, root) == "secret of .env\n"
+    layer.write(root / ".env", b"unsaved\n", 0o600)
+    assert await said(home, layer, line, root) == ""
+    assert await said(home, layer, "cat d/.env", root, secrets=True) == "a new secret\n"
 
 
 def test_what_is_mounted_below_a_root_is_seen() -> None:

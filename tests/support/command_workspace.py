@@ -1,11 +1,11 @@
-"""A workspace to read command lines in, and a small stand-in for the grammars of programs."""
+"""A workspace to read command lines in, and a small stand-in for what is known of programs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from amanu.core.command import Command, CommandContext, Reading
-from amanu.shell.grammar import Judgement, Word
+from amanu.shell.call import Judgement, Word
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _READS = ("ls", "cat", "head", "wc", "sort", "grep", "sed", "find", "date", "printenv", "echo", "tr", "cut")
@@ -28,7 +28,7 @@ def with_environment(here: CommandContext, **values: str) -> CommandContext:
     return replace(here, environment={**here.environment, **values})
 
 
-def fake_judge(program: str, arguments: Sequence[Word], here: CommandContext, *, piped: bool) -> Judgement:
+def fake_judge(program: str, arguments: Sequence[Word], here: CommandContext) -> Judgement:
     """Reads, and `git status` and `git log`, have no effect; all else does."""
     words = [each.value for each in arguments]
     if program in _READS or (program == "git" and words[:1] in (["status"], ["log"])):

@@ -23,6 +23,8 @@ class CommandContext:
     """Whether policy lets a tool read that file (a real path) without asking."""
     trusted: bool = False
     """The user trusts the folders, and so what git and other tools are configured to do there."""
+    sandboxed: bool = False
+    """A sandbox works, and holds what runs."""
     until: float = inf
     """Deadline for reading files, as `time.thread_time()`: what has not been read by then is asked about."""
 

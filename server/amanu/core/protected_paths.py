@@ -78,7 +78,7 @@ SECRETS = (
 )  # fmt: skip
 """Keys, tokens, browser profiles and histories, in any folder; for folders, everything in them. `*` matches within one
 name. Precise: `id_generator.py` and `credentials.py` are source code. The file tools ask before they read such a file,
-and in the sandbox commands cannot read it unless the user was asked."""
+and in the sandbox commands cannot read it unless the user was asked, or git has it as it is."""
 
 NO_SECRETS = (
     *(f".env*{mark}{word}" for mark in ".-_" for word in (
@@ -131,6 +131,12 @@ def is_secret(path: str) -> bool:
     if _NO_SECRET.fullmatch(folded):
         return False
     return bool(_SECRET.fullmatch(folded) or (_KEY.fullmatch(folded) and not _NO_KEY.fullmatch(folded)))
+
+
+def is_private_key(path: str) -> bool:
+    """Whether the file at that path is a private key, judged by its name."""
+    name = path.casefold().rpartition("/")[2]
+    return name.startswith("id_") or name.endswith((".ppk", *(key.removeprefix("*") for key in KEYS)))
 
 
 def npmrc_holds_token(path: str) -> bool:

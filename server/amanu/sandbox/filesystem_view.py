@@ -16,6 +16,7 @@ from amanu.home import Home
 from amanu.sandbox.git_dirs import GitDirs, borrowed_objects, enclosing_worktree, repository, user_hooks
 from amanu.sandbox.git_settings import is_settings
 from amanu.sandbox.protected_scan import ProtectedScan, scan_protected
+from amanu.sandbox.secret_files import is_shown_by_git
 from amanu.sandbox.toolchains import find_toolchains, is_inside
 from amanu.sandbox.unix_sockets import bound_names, outside_sockets, served_sockets
 
@@ -56,6 +57,8 @@ class FilesystemView:
     """Paths that cannot be read."""
     workspace_secrets: tuple[Path, ...]
     """Those of `secret` in the workspace. A command that the user approved with access to secrets sees them."""
+    shown_secrets: tuple[Path, ...]
+    """Files that contain secrets and are not hidden, since git shows them."""
     sockets: tuple[Path, ...]
     """Sockets served from outside the sandbox; connecting to them fails."""
     home: Path | None
@@ -99,6 +102,8 @@ def filesystem_view(
         *(path for path in _user_paths(settings.hide, home) if path.exists()),
     ]
     workspace_secrets = [] if need.secrets else [path for path in scan.secrets if not is_inside(path, chosen)]
+    shown_secrets = [path for path in workspace_secrets if is_shown_by_git(path, repositories)]
+    workspace_secrets = [path for path in workspace_secrets if path not in shown_secrets]
     secret += workspace_secrets
     return FilesystemView(
         hidden=_outermost(path for path in hidden if path.is_dir() and path != Path("/")),
@@ -116,6 +121,7 @@ def filesystem_view(
         ),
         secret=_outermost(secret),
         workspace_secrets=tuple(workspace_secrets),
+        shown_secrets=tuple(shown_secrets),
         sockets=_outside(scan.sockets, environment, hidden, visible),
         home=home,
         protected=scan,

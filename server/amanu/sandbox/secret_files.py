@@ -1,12 +1,38 @@
-"""Move secret files back to where they were. They are hidden by their names, so a command that moved one with its
-folder to a harmless name would let the next command read it."""
+"""Which secret files are hidden, and how they are moved back to where they were. They are hidden by their names, so a
+command that moved one with its folder to a harmless name would let the next command read it."""
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from amanu.core import protected_paths as protected
+from amanu.sandbox.git_dirs import GitDirs
 from amanu.sandbox.protected_scan import Identity, identity
+
+_LARGEST_INDEX = 32 << 20  # bytes
+_LARGEST = 1 << 20  # bytes of a file
+
+
+def is_shown_by_git(path: Path, repositories: Iterable[GitDirs]) -> bool:
+    """Whether a file is in git with exactly its content. Hiding it would break `git status` and protect nothing, since
+    `git show` prints it. Private keys are hidden all the same. Blocking."""
+    repository = max((git for git in repositories if git.top in path.parents), key=_depth, default=None)
+    if repository is None or protected.is_private_key(path.name):
+        return False
+    try:
+        if path.stat().st_size > _LARGEST or not path.is_file():
+            return False
+        data, status = path.read_bytes(), (repository.folder / "index").stat()
+        index = _index(repository.folder / "index", status.st_mtime_ns, status.st_size)
+    except OSError:
+        return False
+    name = os.fsencode(path.relative_to(repository.top))
+    blob = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).digest()
+    # An entry of the index: the blob's hash, two bytes of flags with the length of the name, the name. Where names are
+    # shortened (version 4) or in another file, the file counts as not tracked.
+    return blob + (min(len(name), 0xFFF)).to_bytes(2, "big") + name + b"\0" in index
 
 
 def identities(paths: Iterable[Path]) -> dict[Path, Identity]:
@@ -35,3 +61,13 @@ def restore_secrets(former: Mapping[Path, Identity], roots: Iterable[Path]) -> l
                 current_path.rename(path)
                 back.append(path)
     return back
+
+
+def _depth(repository: GitDirs) -> int:
+    return len(repository.top.parts)
+
+
+@lru_cache(maxsize=4)
+def _index(path: Path, mtime: int, size: int) -> bytes:
+    """The index of a repository, as it was at that time."""
+    return path.read_bytes() if size <= _LARGEST_INDEX else b""

@@ -1,4 +1,4 @@
-"""The question a grammar answers (`ProgramCall`) and its answer (`Judgement`, `Harmless` or `NotHarmless`)."""
+"""What is asked about a program (`ProgramCall`) and the answer (`Judgement`)."""
 
 from dataclasses import dataclass, field
 
@@ -37,7 +37,6 @@ class ProgramCall:
     program: str
     arguments: tuple[Word, ...]
     context: CommandContext
-    piped: bool
 
     @property
     def values(self) -> tuple[str | None, ...]:
@@ -45,15 +44,7 @@ class ProgramCall:
 
     def without_first(self, count: int) -> "ProgramCall":
         """The same call without its first `count` arguments."""
-        return ProgramCall(self.program, self.arguments[count:], self.context, self.piped)
-
-
-@dataclass(frozen=True)
-class Harmless:
-    """A call that only prints, and the files it reads."""
-
-    why: str
-    reads: tuple[str, ...] = ()
+        return ProgramCall(self.program, self.arguments[count:], self.context)
 
 
 class NotHarmless(Exception):
@@ -63,3 +54,8 @@ class NotHarmless(Exception):
         """`reads` are absolute real paths it would read anyway; rules about reading them apply in every mode."""
         super().__init__(why)
         self.reads = reads
+
+
+def names(text: str) -> frozenset[str]:
+    """The words of a text: a readable way to write a set."""
+    return frozenset(text.split())

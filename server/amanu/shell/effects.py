@@ -1,4 +1,4 @@
-"""Judge one command: look through wrappers, find the program, and apply its grammar."""
+"""Judge one command: look through wrappers, and find the program."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -7,12 +7,10 @@ from itertools import starmap
 from pathlib import Path
 
 from amanu.core.command import Command
-from amanu.shell import catastrophic, find_results, grammar, powershell, variables, wrappers
-from amanu.shell.grammar import Judgement
-from amanu.shell.identity import Identity, identify
-from amanu.shell.programs import STARTS, acts
+from amanu.shell import acts, catastrophic, powershell, programs, variables, wrappers
+from amanu.shell.call import Judgement
+from amanu.shell.identity import Identity, identify, stand_in
 from amanu.shell.shell_builtins import BUILTINS, builtin
-from amanu.shell.shims import version_file
 from amanu.shell.state import State
 from amanu.shell.syntax import ParseBudget, Unclear
 from amanu.shell.words import Field
@@ -22,12 +20,9 @@ _NOT_POSIX = ("[[", "<(", ">(", "&>", "<<<", "|&", "$'", "{", "((", ">&", "funct
 """Syntax that other shells than bash read differently, or not at all."""
 
 _MOST_CANDIDATES = 12  # words at which a wrapped command may begin
-_FILE_MARKS = ("", "{}", "'{}'", '"{}"')
-"""How a command is written to receive the found files: not at all (xargs), or by find's mark."""
 
-Script = Callable[[str, State, bool, int], None]
-"""Walks a text as a line of its own: text, state, whether its input is piped, nesting depth."""
-
+Script = Callable[[str, State, int], None]
+"""Walks a text as a line of its own: text, state, nesting depth."""
 
 Assignment = tuple[str, str | None]
 """A variable and its value; None when the value is not known."""
@@ -47,8 +42,6 @@ class LineAnalysis:
         default_factory=dict[tuple[str, Path | None], Identity]
     )
 
-    _version_files: dict[tuple[str, Path], Path | None] = field(default_factory=dict[tuple[str, Path], Path | None])
-
     def identify(self, name: str, state: State) -> Identity:
         """The program of that name, looked up once per line."""
         if "/" in name or state.forgotten or "PATH" in state.variables:
@@ -57,13 +50,6 @@ class LineAnalysis:
         if key not in self._identities:
             self._identities[key] = identify(name, state)
         return self._identities[key]
-
-    def version_file(self, program: str, folder: Path, state: State) -> Path | None:
-        """The file that decides which version of a program runs (`shims.py`), looked up once per line."""
-        key = (program, folder)
-        if key not in self._version_files:
-            self._version_files[key] = version_file(program, folder, state.context)
-        return self._version_files[key]
 
     def unclear(self, why: str) -> None:
         """Mark the line as unclear. The first reason is kept."""
@@ -76,14 +62,11 @@ class CommandCall:
 
     argv: tuple[Field, ...]
     text: str
-    piped: bool
     by_shell: bool = True
     """The shell itself runs it, so builtins come first; otherwise a program runs it."""
     assignments: tuple[Assignment, ...] = ()
     """Assignments before the command that are not harmless."""
     depth: int = 0
-    piped_path_start: str | None = None
-    """How the paths that come through its pipe begin, when all of them may be read. None when not certain."""
 
 
 def judge(call: CommandCall, state: State, analysis: LineAnalysis, script: Script) -> None:
@@ -109,7 +92,7 @@ def _judge_builtin(name: str, call: CommandCall, state: State, analysis: LineAna
     builtin_effect = builtin(name, call.argv[1:], state)
     analysis.opaque |= name in ("eval", "source", ".")
     if name == "eval" and call.argv[1:] and all(word.value is not None for word in call.argv[1:]):
-        script(" ".join(word.value or "" for word in call.argv[1:]), state.copy(), call.piped, call.depth + 1)
+        script(" ".join(word.value or "" for word in call.argv[1:]), state.copy(), call.depth + 1)
     if builtin_effect.forget:
         state.forget()
     effect = "some" if call.assignments else builtin_effect.effect
@@ -149,37 +132,11 @@ def _judge_program(name: str, call: CommandCall, state: State, analysis: LineAna
         inside = state.copy()
         if any(word.value in ("-execdir", "-okdir") for word in call.argv):
             inside.folder = None
-        start = (
-            found_path_start([word.value for word in call.argv[1:]], state, analysis)
-            if executed and inside.folder
-            else None
-        )
-        for argv in executed:
-            argv = _with_files(argv, start)
-            if argv:
-                judge(
-                    CommandCall(argv, call.text, True, by_shell=False, depth=call.depth + 1), inside, analysis, script
-                )
-        _judge_by_grammar(base, arguments, call, identity, state, analysis)
+        for argv in filter(None, executed):
+            judge(CommandCall(argv, call.text, by_shell=False, depth=call.depth + 1), inside, analysis, script)
+        _judge_call(base, arguments, call, identity, state, analysis)
     else:
-        _judge_by_grammar(base, call.argv[1:], call, identity, state, analysis)
-
-
-def found_path_start(arguments: Sequence[str | None], state: State, analysis: LineAnalysis) -> str | None:
-    """How the paths that `find` prints begin, when all of them may be read. None when not certain."""
-    if state.folder is None:
-        return None
-    context = replace(state.context, folder=state.folder, until=analysis.budget.end)
-    return find_results.path_start(arguments, context)
-
-
-def _with_files(argv: tuple[Field, ...], start: str | None) -> tuple[Field, ...]:
-    """The command with one file standing for all the files it receives, if it only reads them."""
-    if start is None or not argv or argv[0].value not in find_results.READERS:
-        return argv
-    return tuple(
-        Field(start, False, word.raw) if word.value is None and word.raw in _FILE_MARKS else word for word in argv
-    )
+        _judge_call(base, call.argv[1:], call, identity, state, analysis)
 
 
 def _look_inside(base: str, call: CommandCall, state: State, analysis: LineAnalysis, script: Script) -> None:
@@ -193,7 +150,7 @@ def _look_inside(base: str, call: CommandCall, state: State, analysis: LineAnaly
     elif base in wrappers.SHELLS:
         text, _, _ = wrappers.shell_script(call.argv[1:])
         if text is not None and text.value is not None:
-            script(text.value, state.copy(), call.piped, call.depth + 1)
+            script(text.value, state.copy(), call.depth + 1)
 
 
 def _judge_wrapper(
@@ -201,21 +158,18 @@ def _judge_wrapper(
 ) -> None:
     inner = wrappers.unwrap(base, call.argv[1:])
     if inner.script and inner.inner[0].value is not None:
-        script(inner.inner[0].value, state.copy(), call.piped, call.depth + 1)
+        script(inner.inner[0].value, state.copy(), call.depth + 1)
     elif inner.inner:
-        argv = inner.inner
-        if base == "xargs" and wrappers.appends_plain_words(call.argv[1:]):
-            argv = _with_files(argv, call.piped_path_start)
         without = tuple((name, None) for name in inner.unset if variables.unsetting_matters(name))
         nested = replace(call, assignments=(*call.assignments, *without))
-        _judge_inner(argv, nested, state, analysis, script, piped=call.piped or base == "xargs")
+        _judge_inner(inner.inner, nested, state, analysis, script)
     elif inner.why is None:
         if base == "xargs":
             analysis.commands.append(
                 _make_command(call, "none", "Only prints what it reads.", program=identity.program)
             )
         else:
-            _judge_by_grammar(base, call.argv[1:], call, identity, state, analysis)
+            _judge_call(base, call.argv[1:], call, identity, state, analysis)
     if inner.why is not None:
         analysis.opaque = True
         analysis.commands.append(
@@ -225,13 +179,7 @@ def _judge_wrapper(
 
 
 def _judge_inner(
-    arguments: Sequence[Field],
-    call: CommandCall,
-    state: State,
-    analysis: LineAnalysis,
-    script: Script,
-    *,
-    piped: bool | None = None,
+    arguments: Sequence[Field], call: CommandCall, state: State, analysis: LineAnalysis, script: Script
 ) -> None:
     variables_set, argv = (
         wrappers.split_assignments(arguments) if call.argv[0].value and _is_env(call) else ([], list(arguments))
@@ -247,7 +195,6 @@ def _judge_inner(
     nested = replace(
         call,
         argv=tuple(argv),
-        piped=call.piped if piped is None else piped,
         by_shell=False,
         assignments=tuple(assignments),
         depth=call.depth + 1,
@@ -276,7 +223,7 @@ def _judge_shell(
             analysis.commands.append(
                 _make_command(call, "some", _assignment_warning(call) or "", program=identity.program)
             )
-        script(text.value, State(state.context, state.folder, forgotten=state.forgotten), call.piped, call.depth + 1)
+        script(text.value, State(state.context, state.folder, forgotten=state.forgotten), call.depth + 1)
         if base != "bash" and (base not in ("sh", "dash", "ash") or any(token in text.value for token in _NOT_POSIX)):
             analysis.unclear(f"It is written for {base}, which may interpret it differently from bash.")
         if not certain:
@@ -302,19 +249,15 @@ def _judge_shell(
     analysis.commands.append(_anchored(command, path, state))
 
 
-def _judge_by_grammar(
+def _judge_call(
     base: str, arguments: Sequence[Field], call: CommandCall, identity: Identity, state: State, analysis: LineAnalysis
 ) -> None:
-    judgement = _apply_grammar(base, arguments, call, state, analysis)
+    judgement = _judgement(base, arguments, state, analysis)
     effect, why, prefix = judgement.effect, judgement.why, judgement.prefix
     if state.folder is None and effect == "none":
         effect, why, prefix = "some", "The folder it runs in is not known in advance.", None
-    if effect == "none" and (helper := _shadowed_helper(base, state, analysis)):
-        effect, why, prefix = "some", f"{base} starts {helper}, which is not the system's own program here.", None
-    if effect == "none" and identity.program and state.folder:
-        chosen = analysis.version_file(identity.program, state.folder, state)
-        if chosen is not None:
-            effect, why = "some", f"{chosen} decides which {base} runs."
+    if effect == "none" and identity.program and stand_in(identity.program):
+        effect, why = "some", f"{identity.program} chooses a program, and files of the folder may say which."
     if call.assignments:
         effect, why = ("ruin" if effect == "ruin" else "some"), _assignment_warning(call) or why
     command = Command(
@@ -351,21 +294,9 @@ def _anchored(command: Command, script: str, state: State) -> Command:
     return replace(command, words=argv, prefix=prefix, spelled=command.words)
 
 
-def _shadowed_helper(base: str, state: State, analysis: LineAnalysis) -> str | None:
-    """A program that this one starts by name and that is not the system's own, since PATH may name workspace
-    folders."""
-    for name in STARTS.get(base, ()):
-        identity = analysis.identify(name, state)
-        if identity.program is not None and not identity.trusted:
-            return name
-    return None
-
-
-def _apply_grammar(
-    base: str, arguments: Sequence[Field], call: CommandCall, state: State, analysis: LineAnalysis
-) -> Judgement:
+def _judgement(base: str, arguments: Sequence[Field], state: State, analysis: LineAnalysis) -> Judgement:
     context = replace(state.context, folder=state.folder or state.context.folder, until=analysis.budget.end)
-    return grammar.judge(base, arguments, context, piped=call.piped)
+    return programs.judge(base, arguments, context)
 
 
 def _unknown_program(name: str, call: CommandCall, identity: Identity, state: State, analysis: LineAnalysis) -> Command:
@@ -380,7 +311,7 @@ def _unknown_program(name: str, call: CommandCall, identity: Identity, state: St
         instead = ", which takes the place of the system's" if identity.shadows else ""
         why = f"Runs {name} of the workspace{instead}."
     base = os.path.basename(name)  # noqa: PTH119 (text)
-    judgement = _apply_grammar(base, call.argv[1:], call, state, analysis)
+    judgement = _judgement(base, call.argv[1:], state, analysis)
     # Its arguments mean what they mean for the system's program of that name; one in no table is remembered as a whole.
     prefix: tuple[str, ...] | None = (name,)
     if acts.is_known(base):

@@ -8,6 +8,7 @@ from pathlib import Path
 from amanu.shell.state import State
 
 _FOLDERS = 100  # of PATH that are looked at
+_VERSION_MANAGERS = ("volta-shim", "mise", "rtx", "asdf", "proto", "proto-shim")
 _SYSTEM = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin")
 """Folders whose programs are also trusted when called by path."""
 
@@ -52,6 +53,12 @@ def identify(name: str, state: State) -> Identity:
             return Identity(identity.program, False, identity.runs, shadows=others and not _leads_out(identity, state))
         return identity
     return Identity(None, False)
+
+
+def stand_in(program: str) -> bool:
+    """Whether it is a version manager's (asdf, mise, proto, Volta): it runs what files of the folder name."""
+    path = Path(program)
+    return path.parent.name == "shims" or path.resolve().name in _VERSION_MANAGERS
 
 
 def _identity_of(path: Path, state: State, *, by_name: bool) -> Identity:

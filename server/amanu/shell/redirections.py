@@ -6,7 +6,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from amanu.core.command import Command
-from amanu.shell import catastrophic, paths
+from amanu.shell import catastrophic, files
 from amanu.shell.call import NotHarmless
 from amanu.shell.state import State
 from amanu.shell.syntax import blank, text, unclear
@@ -56,7 +56,8 @@ def reading(written: str, path: str | None, state: State) -> Command:
     except (OSError, RuntimeError, ValueError):
         return Command(written, ("<", path), "some", f"There is no file {path} to read.")
     try:
-        readable = regular and paths.readable(str(real), state.context) == real
+        files.check_readable(real, state.context)
+        readable = regular
     except NotHarmless:
         readable = False
     if not readable:

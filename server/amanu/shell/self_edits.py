@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from amanu.core.command import Command
-from amanu.shell.options import names
+from amanu.shell.call import names
 
 _PACKAGE_MANAGERS = names("npm pnpm yarn bun")
 _ONLY_RUN = names("run run-script test t start stop restart exec x dlx")

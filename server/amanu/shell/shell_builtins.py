@@ -2,14 +2,12 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from amanu.core.command import Effect
 from amanu.shell import variables
-from amanu.shell.call import NotHarmless, ProgramCall
-from amanu.shell.programs import HARMLESS
 from amanu.shell.state import State
 from amanu.shell.words import NAME, Field
 
@@ -25,8 +23,24 @@ BUILTINS = frozenset(_BUILTINS_TEXT.split())
 _UNARY = frozenset(f"-{letter}" for letter in "abcdefghknprstuwxzGLNOS")
 _BINARY_TEXT = "= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef"
 _BINARY = frozenset(_BINARY_TEXT.split())
-_CONTROL = ("break", "continue", "exit", "return", "times")
-_NOTHING = (":", "true", "false", "pwd", "type")
+_FORMAT = re.compile(
+    r"(?:[^%]|%%|%[-+ #0']*[\d*]*(?:\.[\d*]*)?(?:[hlLqjzt]*[diouxXeEfFgGaAcsbqQ]|\([^)]*\)T))*", re.DOTALL
+)
+"""A printf format that only prints."""
+_HARMLESS: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys((":", "true", "false", "pwd", "type"), (r"[\s\S]*", "Changes nothing.")),
+    **dict.fromkeys(("break", "continue", "exit", "return", "times"), (r"[\s\S]*", "Only affects control flow.")),
+    "echo": (r"[\s\S]*", "Only prints its arguments."),
+    "jobs": (r"(?:(?:-[lnprs]+|%?\w+)\0)*", "Lists background jobs."),  # -x runs a command
+    "wait": (r"(?:(?:-[nf]+|%?\w+|\$!)\0)*", "Only waits for background jobs."),  # -p sets a variable
+    "ulimit": (r"(?:-[HS]*[HSabcdefiklmnpqrstuvx]\0)?", "Only shows the current setting."),
+    "umask": (r"(?:-[pS]+\0)?", "Only shows the current setting."),
+    "set": (
+        r"(?:[-+][eux]+\0|[-+][eux]*o\0(?:errexit|nounset|xtrace|pipefail)\0)+",
+        "Only changes how failures are handled.",
+    ),
+}
+"""Builtins that leave nothing behind with certain arguments: a pattern for these, each followed by NUL; a sentence."""
 
 
 @dataclass(frozen=True)
@@ -44,31 +58,23 @@ class BuiltinEffect:
 def builtin(name: str, arguments: Sequence[Field], state: State) -> BuiltinEffect:
     """Judge a builtin, and update the state as it would."""
     match name:
-        case "echo":
-            return BuiltinEffect("none", "Only prints its arguments.")
         case "printf":
-            return _printf(arguments, state)
+            return _printf(arguments)
         case "test" | "[":
             return _test(name, arguments)
         case "cd" | "pushd":
             return _cd(name, arguments, state)
         case "read":
             return _read(arguments, state)
-        case "jobs":
-            return _jobs(arguments)
-        case "wait":
-            return _wait(arguments)
-        case "set":
-            return _set(arguments)
-        case "ulimit" | "umask":
-            return _limits(name, arguments)
         case "source" | ".":
             return _source(arguments, state)
-        case _ if name in _NOTHING:
-            return BuiltinEffect("none", "Changes nothing.")
-        case _ if name in _CONTROL:
-            return BuiltinEffect("none", "Only affects control flow.")
         case _:
+            pattern, why = _HARMLESS.get(name, ("(?!)", ""))
+            words = (
+                "$!" if word.raw == '"$!"' else word.raw if word.value is None else word.value for word in arguments
+            )
+            if re.fullmatch(pattern, "".join(f"{word}\0" for word in words)):
+                return BuiltinEffect("none", why)
             return BuiltinEffect("some", f"{name} changes the state of the shell.", forget=True)
 
 
@@ -82,36 +88,13 @@ def assignment(name: str, value: str | None, state: State) -> BuiltinEffect | No
     return BuiltinEffect("some", f"{name} changes what later commands do.", forget=True)
 
 
-def _printf(arguments: Sequence[Field], state: State) -> BuiltinEffect:
-    try:
-        harmless = HARMLESS["printf"](ProgramCall("printf", tuple(arguments), state.context, piped=False))
-    except NotHarmless as error:
-        return BuiltinEffect("some", str(error), forget=True)
-    return BuiltinEffect("none", harmless.why)
-
-
-def _jobs(arguments: Sequence[Field]) -> BuiltinEffect:
-    """`jobs`: `-x` runs a command."""
-    if all(re.fullmatch(r"-[lnprs]+|%?\w+", argument.value or "") for argument in arguments):
-        return BuiltinEffect("none", "Lists background jobs.")
-    return BuiltinEffect("some", "jobs can run a command.", forget=True)
-
-
-def _limits(name: str, arguments: Sequence[Field]) -> BuiltinEffect:
-    """`ulimit` and `umask`: without a value they only print the setting."""
-    flags = {"ulimit": r"-[HS]*[HSabcdefiklmnpqrstuvx]", "umask": r"-[pS]+"}[name]
-    if len(arguments) <= 1 and all(re.fullmatch(flags, argument.value or "") for argument in arguments):
-        return BuiltinEffect("none", "Only shows the current setting.")
-    return BuiltinEffect("some", f"{name} changes the state of the shell.", forget=True)
-
-
-def _wait(arguments: Sequence[Field]) -> BuiltinEffect:
-    """`wait`: `-p` sets a variable."""
-    if all(
-        re.fullmatch(r"-[nf]+|%?\w+", argument.value or "") or argument.raw in ("$!", '"$!"') for argument in arguments
-    ):
-        return BuiltinEffect("none", "Only waits for background jobs.")
-    return BuiltinEffect("some", "wait can set a variable.", forget=True)
+def _printf(arguments: Sequence[Field]) -> BuiltinEffect:
+    """`printf`: `-v` and `%n` set a variable, so the format must be known."""
+    values = [argument.value for argument in arguments]
+    form = values[1] if values[:1] == ["--"] and len(values) > 1 else values[0] if values else None
+    if form is None or (form.startswith("-") and values[0] != "--") or not _FORMAT.fullmatch(form):
+        return BuiltinEffect("some", "This printf format can do more than print.", forget=True)
+    return BuiltinEffect("none", "Prints its arguments.")
 
 
 def _test(name: str, arguments: Sequence[Field]) -> BuiltinEffect:
@@ -174,17 +157,6 @@ def _read(arguments: Sequence[Field], state: State) -> BuiltinEffect:
     for name in names:
         state.variables[name or ""] = None
     return BuiltinEffect("none", "Only reads a line into a variable.")
-
-
-def _set(arguments: Sequence[Field]) -> BuiltinEffect:
-    values = [argument.value for argument in arguments]
-    options = ("errexit", "nounset", "xtrace", "pipefail")
-    while values and (word := values.pop(0)) is not None and re.fullmatch(r"[-+][eux]*o?", word) and len(word) > 1:
-        if word.endswith("o") and (not values or values.pop(0) not in options):
-            break
-        if not values:
-            return BuiltinEffect("none", "Only changes how failures are handled.")
-    return BuiltinEffect("some", "set changes how the shell runs later commands.", forget=True)
 
 
 def _source(arguments: Sequence[Field], state: State) -> BuiltinEffect:

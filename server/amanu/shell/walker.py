@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amanu.core.command import Command
-from amanu.shell import pipes
 from amanu.shell.conditions import flattened, runs_nothing
 from amanu.shell.effects import Assignment, CommandCall, LineAnalysis, judge
 from amanu.shell.here_documents import here_document, lost_dash
@@ -40,31 +39,29 @@ class Walk:
         self._analysis = analysis
         self._depth = depth
         self._loops = 0
-        self._piped_path_start: str | None = None
-        """For the next command: see `CommandCall.piped_path_start`."""
         self._lost_dashes: set[int] = set()
         """Ids of commands whose last word is a `-` that is missing from the tree."""
         self.argv: tuple[str, ...] | None = None
         """Program and arguments of the last command, when it consists of plain words only."""
 
-    def program(self, root: "Node", state: State, *, piped: bool) -> None:
+    def program(self, root: "Node", state: State) -> None:
         blank(self._source, 0, root.start_byte, lines=True)
         blank(self._source, root.end_byte, len(self._source), lines=True)
         if root.has_error:
             self._analysis.unclear("It could not be parsed as a shell command.")
             self._salvage(root, state)
             return
-        self._sequence(root, root.children, state, piped)
+        self._sequence(root, root.children, state)
 
-    def _statement(self, node: "Node", state: State, piped: bool) -> State:
+    def _statement(self, node: "Node", state: State) -> State:
         """Walk a statement. Updates `state` to what holds after it in any case; returns what holds if it succeeds."""
         self._analysis.budget.check()
         method = self._METHODS.get(node.type)
         if method is None:
             raise unclear(node)
-        return method(self, node, state, piped) or state
+        return method(self, node, state) or state
 
-    def _sequence(self, node: "Node", children: "Sequence[Node]", state: State, piped: bool) -> State:
+    def _sequence(self, node: "Node", children: "Sequence[Node]", state: State) -> State:
         """Walk statements one after the other. One that raises `Unclear` does not hide the others."""
         ok = state
         position = children[0].start_byte if children else 0
@@ -81,10 +78,10 @@ class Walk:
                 continue
             try:
                 if following == "&":
-                    self._statement(child, state.copy(), piped)
+                    self._statement(child, state.copy())
                     ok = state
                 else:
-                    ok = self._statement(child, state, piped)
+                    ok = self._statement(child, state)
             except Unclear as error:
                 self._analysis.unclear(str(error))
                 self._salvage(child, state)
@@ -101,15 +98,15 @@ class Walk:
             todo += reversed(descendant.children)
             if descendant.type == "command" and not descendant.has_error:
                 try:
-                    self._command(descendant, state.copy(), False)
+                    self._command(descendant, state.copy())
                 except Unclear:
                     continue
 
-    def _list(self, node: "Node", state: State, piped: bool) -> State:
+    def _list(self, node: "Node", state: State) -> State:
         first, operator, right = self._parts(node, 3)
-        ok = self._statement(first, state, piped)
+        ok = self._statement(first, state)
         right_state = (ok if text(operator) == "&&" else state).copy()
-        right_ok = self._statement(right, right_state, piped).copy()
+        right_ok = self._statement(right, right_state).copy()
         if text(operator) == "||":
             right_ok.merge(ok)
         elif text(operator) != "&&":
@@ -117,26 +114,18 @@ class Walk:
         state.merge(right_state)
         return right_ok
 
-    def _pipeline(self, node: "Node", state: State, piped: bool) -> None:
+    def _pipeline(self, node: "Node", state: State) -> None:
         self._check_gaps(node, lines=True)
-        printed = None
-        redirected = pipes.redirected_around(node)
         for child in node.children:
-            if child.type in ("|", "|&"):
-                piped = True
-                printed = printed if child.type == "|" else None
-                continue
-            mark = len(self._analysis.commands)
-            self._piped_path_start = printed if pipes.only_words(child) and not redirected else None
-            self._statement(child, state.copy(), piped)
-            printed = pipes.printed_path_start(child, self._analysis.commands[mark:], printed, state, self._analysis)
+            if child.type not in ("|", "|&"):
+                self._statement(child, state.copy())
 
-    def _negated(self, node: "Node", state: State, piped: bool) -> None:
+    def _negated(self, node: "Node", state: State) -> None:
         bang, inner = self._parts(node, 2)
         blank(self._source, bang.end_byte, inner.start_byte, lines=False, needed=True)
-        self._statement(inner, state, piped)
+        self._statement(inner, state)
 
-    def _redirected(self, node: "Node", state: State, piped: bool) -> State | None:
+    def _redirected(self, node: "Node", state: State) -> State | None:
         body = [child for child in node.children if not child.type.endswith("_redirect")]
         if len(body) > 1 or (body and node.children[0].id != body[0].id):
             raise unclear(node)
@@ -145,82 +134,78 @@ class Walk:
             self._lost_dashes.add(dashed.id)
         self._check_gaps(node, lines=False, skipped=document)
         for redirect in node.children[len(body) :]:
-            piped |= self._redirect(redirect, state)
-        return self._statement(body[0], state, piped) if body else None
+            self._redirect(redirect, state)
+        return self._statement(body[0], state) if body else None
 
-    def _redirect(self, node: "Node", state: State) -> bool:
-        """Judge a redirection. Returns whether it provides input."""
+    def _redirect(self, node: "Node", state: State) -> None:
         reader = self._reader(state)
         match node.type:
             case "file_redirect":
                 command = redirection(node, self._source, reader, state)
                 if command is not None:
                     self._analysis.commands.append(command)
-                return "<" in text(node)
             case "herestring_redirect":
                 operator, word = self._parts(node, 2)
                 blank(self._source, operator.end_byte, word.start_byte, lines=False)
                 reader.value(word)
-                return True
             case "heredoc_redirect":
                 for trailing in here_document(node, self._source, reader):
                     if trailing.type == "file_redirect":
                         self._redirect(trailing, state)
                     else:
-                        self._statement(trailing, state.copy(), True)
+                        self._statement(trailing, state.copy())
                         if trailing.type != "pipeline":
                             state.forget()
-                return True
             case _:
                 raise unclear(node)
 
-    def _group(self, node: "Node", state: State, piped: bool) -> State | None:
+    def _group(self, node: "Node", state: State) -> State | None:
         first, *inner, last = node.children
         if (text(first), text(last)) not in (("{", "}"), ("do", "done")):
             raise unclear(node)
         self._check_gaps(node, lines=True)
-        return self._sequence(node, inner, state, piped)
+        return self._sequence(node, inner, state)
 
-    def _subshell(self, node: "Node", state: State, piped: bool) -> None:
+    def _subshell(self, node: "Node", state: State) -> None:
         first, *inner, last = node.children
         if (text(first), text(last)) != ("(", ")"):
             raise unclear(node)
         self._check_gaps(node, lines=True)
-        self._sequence(node, inner, state.copy(), piped)
+        self._sequence(node, inner, state.copy())
 
-    def _if(self, node: "Node", state: State, piped: bool) -> None:
+    def _if(self, node: "Node", state: State) -> None:
         self._check_gaps(node, lines=True)
         children = node.children[1:]
         then = next((index for index, child in enumerate(children) if child.type == "then"), None)
         if then is None:
             raise unclear(node)
-        branches = [self._sequence(node, children[:then], state, piped).copy()]
+        branches = [self._sequence(node, children[:then], state).copy()]
         body = [child for child in children[then + 1 :] if child.type not in ("elif_clause", "else_clause", "fi")]
-        self._sequence(node, body, branches[0], piped)
+        self._sequence(node, body, branches[0])
         for child in children:
             if child.type == "elif_clause":
                 branches.append(state.copy())
-                self._if(child, branches[-1], piped)
+                self._if(child, branches[-1])
             elif child.type == "else_clause":
                 branches.append(state.copy())
                 self._check_gaps(child, lines=True)
-                self._sequence(child, child.children[1:], branches[-1], piped)
+                self._sequence(child, child.children[1:], branches[-1])
         for branch in branches:
             state.merge(branch)
 
-    def _while(self, node: "Node", state: State, piped: bool) -> None:
+    def _while(self, node: "Node", state: State) -> None:
         self._check_gaps(node, lines=True)
         *condition, body = node.children[1:]
 
         def once(loop_state: State) -> None:
-            ok = self._sequence(node, condition, loop_state, piped)
+            ok = self._sequence(node, condition, loop_state)
             body_state = ok.copy()
-            self._group(body, body_state, piped)
+            self._group(body, body_state)
             loop_state.merge(body_state)
 
         self._loop(once, state)
 
-    def _for(self, node: "Node", state: State, piped: bool) -> None:
+    def _for(self, node: "Node", state: State) -> None:
         self._check_gaps(node, lines=True)
         keyword, variable, *parts = node.children
         body = parts.pop()
@@ -237,7 +222,7 @@ class Walk:
         def once(loop_state: State) -> None:
             for value in values:
                 self._set(name, value, text(variable), loop_state)
-                self._group(body, loop_state, piped)
+                self._group(body, loop_state)
 
         self._loop(once, state)
 
@@ -260,7 +245,7 @@ class Walk:
         finally:
             self._loops -= 1
 
-    def _case(self, node: "Node", state: State, piped: bool) -> None:
+    def _case(self, node: "Node", state: State) -> None:
         self._check_gaps(node, lines=True)
         _, word, *items = node.children
         self._reader(state).value(word)
@@ -280,14 +265,14 @@ class Walk:
                 elif pattern.type not in ("|", "(") and not _PATTERN.fullmatch(text(pattern)):
                     raise unclear(pattern)
             branches.append(state.copy())
-            self._sequence(item, item.children[closing + 1 :], branches[-1], piped)
+            self._sequence(item, item.children[closing + 1 :], branches[-1])
         for branch in branches:
             state.merge(branch)
 
-    def _test(self, node: "Node", state: State, piped: bool) -> None:
+    def _test(self, node: "Node", state: State) -> None:
         argv = flattened(node, self._source, self._reader(state))
         if argv[0].raw == "[":
-            self._judge(CommandCall(argv, text(node), piped, depth=self._depth), state)
+            self._judge(CommandCall(argv, text(node), depth=self._depth), state)
             return
         values = tuple(word.value for word in argv)
         if runs_nothing(argv):
@@ -296,12 +281,12 @@ class Walk:
             command = Command(text(node), values, "some", "This comparison can run a command held in a variable.")
         self._analysis.commands.append(command)
 
-    def _assignments(self, node: "Node", state: State, piped: bool) -> None:
+    def _assignments(self, node: "Node", state: State) -> None:
         self._check_gaps(node, lines=False)
         for child in node.children:
-            self._assignment(child, state, piped)
+            self._assignment(child, state)
 
-    def _assignment(self, node: "Node", state: State, piped: bool) -> None:
+    def _assignment(self, node: "Node", state: State) -> None:
         name, value = self._split_assignment(node, state)
         self._set(name, value, text(node), state)
 
@@ -334,7 +319,7 @@ class Walk:
         value_text = reader.value(value[0])
         return name[1], value_text if text(operator) == "=" and text(target) == name[1] else None
 
-    def _declaration(self, node: "Node", state: State, piped: bool) -> None:
+    def _declaration(self, node: "Node", state: State) -> None:
         self._check_gaps(node, lines=False)
         first, *operands = node.children
         argv: list[str | None] = [text(first)]
@@ -356,8 +341,7 @@ class Walk:
         why = f"{text(first)} changes what later commands do."
         self._analysis.commands.append(Command(text(node), tuple(argv), "some", why))
 
-    def _command(self, node: "Node", state: State, piped: bool) -> None:
-        piped_path_start, self._piped_path_start = self._piped_path_start, None  # not for commands in its substitutions
+    def _command(self, node: "Node", state: State) -> None:
         assignments: list[Assignment] = []
         argv: list[Field] = []
         reader = self._reader(state)
@@ -386,28 +370,21 @@ class Walk:
                 argv += reader.fields(child)
             elif child.type in ("file_redirect", "herestring_redirect"):
                 plain = False
-                piped |= self._redirect(child, state)
+                self._redirect(child, state)
             else:
                 raise unclear(node)
         whole = text(node)
         if node.id in self._lost_dashes:
             argv.append(Field("-", raw="-"))
             whole += " -"
-        call = CommandCall(
-            tuple(argv),
-            whole,
-            piped,
-            assignments=tuple(assignments),
-            depth=self._depth,
-            piped_path_start=piped_path_start,
-        )
+        call = CommandCall(tuple(argv), whole, assignments=tuple(assignments), depth=self._depth)
         self._judge_command(call, node, state, plain)
 
     def _judge_command(self, call: CommandCall, node: "Node", state: State, plain: bool) -> None:
         argv = call.argv
         if not argv:
             raise unclear(node)
-        if argv[0].raw == "time" and not call.assignments and not pipes.after_a_pipe(node):
+        if argv[0].raw == "time" and not call.assignments and not _after_a_pipe(node):
             argv = argv[1:]
             while argv and argv[0].raw in ("-p", "--"):
                 argv = argv[1:]
@@ -429,14 +406,14 @@ class Walk:
     def _judge(self, call: CommandCall, state: State) -> None:
         judge(call, state, self._analysis, self._script)
 
-    def _script(self, line: str, state: State, piped: bool, depth: int) -> None:
+    def _script(self, line: str, state: State, depth: int) -> None:
         """Walk a text as a line of its own (`bash -c`, `eval`), and judge its commands too."""
         why = refused(line)
         if why is not None:
             self._analysis.unclear(why)
             return
         source = line.encode()
-        Walk(source, self._analysis, depth).program(parse(source, self._analysis.budget), state, piped=piped)
+        Walk(source, self._analysis, depth).program(parse(source, self._analysis.budget), state)
 
     def _substitution(self, node: "Node", state: State) -> None:
         """Walk `$(…)`, backquotes, `<(…)` or `>(…)`, whose commands run in a subshell."""
@@ -453,7 +430,7 @@ class Walk:
             return
         if first.type == "`" and any(child.type == "comment" for child in inner):
             raise unclear(node)
-        self._sequence(node, inner, within, text(first) == ">(")
+        self._sequence(node, inner, within)
 
     def _comment(self, node: "Node") -> None:
         preceding = self._source[: node.start_byte][-1:]
@@ -482,7 +459,7 @@ class Walk:
             position = child.end_byte
         blank(self._source, position, node.end_byte, lines=lines)
 
-    _METHODS: "dict[str, Callable[[Walk, Node, State, bool], State | None]]" = {
+    _METHODS: "dict[str, Callable[[Walk, Node, State], State | None]]" = {
         "list": _list,
         "pipeline": _pipeline,
         "negated_command": _negated,
@@ -499,3 +476,11 @@ class Walk:
         "declaration_command": _declaration,
         "command": _command,
     }
+
+
+def _after_a_pipe(node: "Node") -> bool:
+    """Whether a node follows a pipe, where `time` is not a shell keyword but a program."""
+    parent = node.parent
+    while parent is not None and parent.type == "redirected_statement":
+        node, parent = parent, parent.parent
+    return parent is not None and parent.type == "pipeline" and parent.children[0].id != node.id

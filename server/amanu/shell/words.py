@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from amanu.shell.call import Word
 from amanu.shell.expand import Char, braces, is_pattern, matching, tilde
-from amanu.shell.grammar import Word
 from amanu.shell.state import State
 from amanu.shell.syntax import ParseBudget, Unclear, no_gap, text, unclear
 

@@ -179,13 +179,6 @@ def shell_script(arguments: Sequence[Field]) -> tuple[Field | None, Field | None
     return None, None, certain
 
 
-def appends_plain_words(arguments: Sequence[Field]) -> bool:
-    """Whether this xargs appends its input to its command as words, split at blanks or NUL only."""
-    command, certain, _ = _after_options(arguments, _XARGS)
-    options = " ".join(argument.value or "" for argument in arguments[: len(arguments) - len(command)])
-    return certain and bool(re.fullmatch(r"(?:-[0rt]+|--null|--no-run-if-empty|-[nPL] ?[0-9]+| )*", options))
-
-
 def _xargs(arguments: Sequence[Field]) -> WrappedCommand:
     command, certain, options = _after_options(arguments, _XARGS)
     why = None

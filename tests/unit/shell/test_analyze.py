@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amanu.core.command import CommandContext, Reading
-from amanu.shell import grammar, syntax
+from amanu.shell import programs, syntax
 from amanu.shell.analyze import read
 from support.command_workspace import PATH, fake_judge, of, with_environment, words, workspace
 from support.unsafe_commands import ASKED
@@ -22,8 +22,8 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> CommandContext:
 
 
 @pytest.fixture(autouse=True)
-def fake_grammars(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grammar, "judge", fake_judge)
+def fake_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "judge", fake_judge)
 
 
 @pytest.mark.parametrize("kind", ASKED)

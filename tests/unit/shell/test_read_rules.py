@@ -12,7 +12,7 @@ from support.command_workspace import workspace
 
 @pytest.mark.parametrize(
     ("line", "named"),
-    [("cat .env", True), ("head -1 sub/../.env | wc", True), ("grep -r x .", True), ("cat a.txt", False)],
+    [("cat .env", True), ("head -1 sub/../.env | wc", True), ("grep x .env", True), ("cat a.txt", False)],
 )
 def test_what_is_asked_about_is_named(tmp_path: Path, line: str, named: bool) -> None:
     here = workspace(tmp_path)

@@ -61,6 +61,7 @@ class CommandLayer:
         does so in the layer alone. To hide a path that the layer does not show would create it there."""
         roots = () if secrets else [root for root, _ in self._roots.values()]
         new = {path: is_folder for root in roots for path, is_folder in _new_secrets(root)}
+        new |= dict.fromkeys(self._as_in_workspace(self._changed(view.shown_secrets)), False)
         self._secret_folders = frozenset(path for path, is_folder in new.items() if is_folder)
         gits = {folder for git_dirs in view.protected.repositories for folder in (git_dirs.folder, git_dirs.common)}
         outside = [path for path in view.writable if path not in gits and not is_inside(path, self._roots)]
@@ -74,6 +75,16 @@ class CommandLayer:
             workspace_secrets=(*view.workspace_secrets, *new),
             sockets=tuple(self._as_in_workspace(view.sockets)),
         )
+
+    def _changed(self, paths: Iterable[Path]) -> list[Path]:
+        """Those that are another file in the layer than in the workspace, such as unsaved text."""
+        roots = [root for root, _ in self._roots.values()]
+        return [
+            path
+            for root in roots
+            for path in paths
+            if path.is_relative_to(root.path) and os.path.lexists(root.upper / path.relative_to(root.path))
+        ]
 
     def shown(self, pinned: Mapping[str, bytes]) -> dict[str, bytes]:
         """Those of the pinned files that the command finds at their paths."""

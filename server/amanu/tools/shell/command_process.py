@@ -187,7 +187,7 @@ class CommandLauncher:
             environment["TERM"] = "xterm-256color"
             del environment["NO_COLOR"]
         if need.writes == "nothing" and not need.trial:
-            from amanu.shell.programs.git import LOOKING
+            from amanu.shell.git import LOOKING
 
             return {**without_git_settings(environment), **LOOKING}
         return environment if self._trusted() else without_git_settings(environment, hooks=self.runs_hooks(need))

@@ -270,6 +270,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             },
             may_read=may_read,
             trusted=self._trusted(),
+            sandboxed=self._sandbox is not None and self._sandbox.tier != "none",
         )
 
     def _requirements(
@@ -277,7 +278,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
     ) -> SandboxRequirements:
         """What the sandbox must allow. `pinned`: files that must stay as they were approved; `stored`: path → content
         of those that are small enough."""
-        from amanu.shell.programs.git import writes_settings
+        from amanu.shell.git import writes_settings
 
         effective = [command for command in reading.commands if command.effect != "none"]
         read_only = self._read_only()

@@ -9,7 +9,8 @@ import pytest
 
 from amanu.core.command import CommandContext
 from amanu.shell.analyze import read
-from amanu.shell.grammar import Judgement, Word, judge
+from amanu.shell.call import Judgement, Word
+from amanu.shell.programs import judge
 
 PREFIXES = """
 git commit -m 'a -f b'          | git commit
@@ -18,50 +19,50 @@ git add -A                      | git add
 git add -u                      | git add
 git push                        | git push
 git push -u origin main         | git push
-git push --force                |
-git push -f origin main         |
-git push --force-with-lease     |
-git push origin +main           |
-git push origin :main           |
-git push --delete origin x      |
-git push --receive-pack=x       |
+git push --force                | git push
+git push -f origin main         | git push
+git push --force-with-lease     | git push
+git push origin +main           | git push
+git push origin :main           | git push
+git push --delete origin x      | git push
+git push --receive-pack=x       | git push
 git fetch --all                 | git fetch
-git fetch --upload-pack=evil    |
-git fetch ext::sh               |
+git fetch --upload-pack=evil    | git fetch
+git fetch ext::sh               | git fetch
 git checkout -b x               | git checkout
-git checkout -f                 |
-git checkout -- .               |
+git checkout -f                 | git checkout
+git checkout -- .               | git checkout
 git checkout main               | git checkout
 git switch -c x                 | git switch
-git switch --discard-changes x  |
+git switch --discard-changes x  | git switch
 git reset HEAD a                | git reset
-git reset --hard                |
+git reset --hard                | git reset
 git clean -fdx                  |
 git stash push -u               | git stash
-git stash drop                  |
+git stash drop                  | git stash
 git rebase main                 | git rebase
-git rebase -x evil main         |
-git rebase --exec=evil main     |
+git rebase -x evil main         | git rebase
+git rebase --exec=evil main     | git rebase
 git merge main                  | git merge
 git merge -s evil main          | git merge
-git merge --strategy=evil x     |
+git merge --strategy=evil x     | git merge
 git branch x                    | git branch
-git branch -D x                 |
+git branch -D x                 | git branch
 git tag v1                      | git tag
 git config a.b c                |
 git bisect run x                |
 git -c core.sshCommand=x fetch  |
 git -C src commit               |
 git --no-pager commit           | git commit
-git commit --no-verify          |
+git commit --no-verify          | git commit
 git commit $X                   |
-git log --output=x              |
-git grep -Oless foo             |
+git log --output=x              | git log
+git grep -Oless foo             | git grep
 npm run build                   | npm run build
 npm run build -- --fast         | npm run build
 npm test                        | npm test
 npm install                     | npm install
-npm install --prefix x          |
+npm install --prefix x          | npm install
 npm --prefix x run build        |
 npm exec x                      |
 npm run                         |
@@ -82,15 +83,15 @@ make a b                        |
 cargo test --lib                | cargo test
 cargo build --release           | cargo build
 cargo run                       |
-cargo clippy --config x         |
+cargo clippy --config x         | cargo clippy
 cargo +nightly test             | cargo +nightly
 go test ./...                   | go test
-go test -exec evil ./...        |
-go build -toolexec=evil         |
+go test -exec evil ./...        | go test
+go build -toolexec=evil         | go build
 go run .                        |
-go vet -vettool=x               |
+go vet -vettool=x               | go vet
 pip install x                   | pip install
-pip install --index-url x y     |
+pip install --index-url x y     | pip install
 python -m pytest -q             | python -m pytest
 python3 -m pytest               | python3 -m pytest
 python -m pip install x         | python -m pip install
@@ -118,7 +119,7 @@ poetry install                  | poetry install
 ruff check .                    | ruff check
 ruff --config x check           |
 eslint src                      | eslint
-eslint --rulesdir x src         |
+eslint --rulesdir x src         | eslint
 tsc --noEmit                    | tsc
 mypy src                        | mypy
 docker compose up -d            | docker compose up
@@ -170,7 +171,7 @@ def here(tmp_path: Path) -> CommandContext:
 def ask(line: str, here: CommandContext) -> Judgement:
     words = [Word(None if word == "$X" else word) for word in shlex.split(line)]
     assert words[0].value is not None
-    return judge(words[0].value, words[1:], here, piped=True)
+    return judge(words[0].value, words[1:], here)
 
 
 def test_what_is_remembered(here: CommandContext) -> None:
@@ -196,7 +197,7 @@ $PWD/.venv/bin/python3.12 -m pytest       | $PWD/.venv/bin/python3.12 -m pytest
 .venv/bin/pip install x                   | .venv/bin/pip install
 .venv/bin/ruff check .                    | .venv/bin/ruff check
 .venv/bin/pytest -q                       | .venv/bin/pytest
-.venv/bin/pytest --rootdir x              |
+.venv/bin/pytest --rootdir x              | .venv/bin/pytest
 .venv/bin/other a b                       | .venv/bin/other
 PYTHONPATH=src .venv/bin/python -m pytest | PYTHONPATH=src .venv/bin/python -m pytest
 A=1 B=2 pytest -q                         | A=1 B=2 pytest
