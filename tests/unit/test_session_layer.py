@@ -1,6 +1,7 @@
 """Commands run on a private copy of the workspace, and what they change is decided on like any edit."""
 
 import asyncio
+import os
 import stat
 import subprocess
 import sys
@@ -247,6 +248,25 @@ async def test_a_switch_brings_files_and_branch_together(tmp_path: Path) -> None
         assert d.file.read_text() == TWO_HUNKS
         assert git(d.root, "branch", "--show-current") == "other\n"
         assert git(d.root, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize(
+    "line", ["git diff --stat", "git status --short", "python3 -c 'import os; os.system(\"git diff\")'"]
+)
+async def test_a_look_at_the_repository_is_no_change_of_it(tmp_path: Path, line: str) -> None:
+    """Git would note in its index how the files look from outside now."""
+    async with scripted_session(tmp_path, step("", shell(f"sed -i 's/line 2$/2/' notes.txt && {line}")), DONE) as d:
+        repository(d.root)
+        for name in ("notes.txt", "other.txt"):
+            (d.root / name).write_text(TWELVE)
+        git(d.root, "add", ".")
+        git(d.root, "commit", "-qm", "second", "--allow-empty")
+        os.utime(d.root / "other.txt", (1, 1))
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert not asked.blocked and asked.title.endswith("1 file changed")
+        await d.answer("reject")
+        await d.over("p1")
 
 
 async def test_git_s_history_is_left_where_the_repository_has_moved(tmp_path: Path) -> None:

@@ -63,6 +63,15 @@ def without_git_settings(environment: Mapping[str, str], *, hooks: bool = False)
     return {**harmless, "GIT_CONFIG_COUNT": str(len(settings))}
 
 
+def with_untouched_index(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment with which git writes no index just because files look different from outside: who only looks at
+    a repository does not change it."""
+    counted = environment.get("GIT_CONFIG_COUNT", "")
+    count = int(counted) if counted.isdecimal() else 0
+    setting = {f"GIT_CONFIG_KEY_{count}": "diff.autoRefreshIndex", f"GIT_CONFIG_VALUE_{count}": "false"}
+    return {**environment, **setting, "GIT_CONFIG_COUNT": str(count + 1), "GIT_OPTIONAL_LOCKS": "0"}
+
+
 async def end_all(leader: int, mark: str, holders: int = 0) -> int:
     """End the process session of that leader, all its descendants, and every process with `mark` in its environment:
     SIGTERM first, then SIGKILL. Returns how many there were. They are gone when this returns, unless they hang in the

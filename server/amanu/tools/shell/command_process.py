@@ -16,7 +16,13 @@ from amanu.core.tool import ToolError
 from amanu.sandbox.process_records import MARK
 from amanu.sandbox.rlimits import KernelLimits, limited_entry_shell, limits
 from amanu.sandbox.sandbox import SandboxedCommand, SandboxError
-from amanu.system.process_tree import end_all, interrupt_all, without_git_settings, without_secrets
+from amanu.system.process_tree import (
+    end_all,
+    interrupt_all,
+    with_untouched_index,
+    without_git_settings,
+    without_secrets,
+)
 from amanu.system.tasks import run_to_completion, start_process, wait_killed
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.shell.file_identity import identity
@@ -190,7 +196,9 @@ class CommandLauncher:
             from amanu.shell.git import LOOKING
 
             return {**without_git_settings(environment), **LOOKING}
-        return environment if self._trusted() else without_git_settings(environment, hooks=self.runs_hooks(need))
+        if not self._trusted():
+            environment = without_git_settings(environment, hooks=self.runs_hooks(need))
+        return environment if need.layer is None or need.git else with_untouched_index(environment)
 
     def runs_hooks(self, need: SandboxRequirements) -> bool:
         """Hooks are the repository's code: unless the user trusts it, they run only as part of an allowed command in a
