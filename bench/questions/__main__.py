@@ -23,7 +23,7 @@ from bench.questions.services import Services
 from bench.questions.trial import Outcome, attempt, freely
 from bench.subjects.environment import environment
 
-MODES: tuple[Mode, ...] = ("ask", "acceptEdits", "auto")
+MODES: tuple[Mode, ...] = ("ask", "acceptEdits", "draft", "auto")
 T = TypeVar("T")
 OUTPUT = Path(__file__).parents[1] / "questions.md"
 

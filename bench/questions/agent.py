@@ -140,7 +140,7 @@ class _User:
                 self._take(approval)
             case ItemStarted(item=ToolCall() as item) | ItemChanged(item=ToolCall() as item):
                 self._ran |= item.state == "executing"
-            case ItemCompleted(item=ToolCall() as item):
+            case ItemCompleted(item=ToolCall(tool="run_shell_command") as item):
                 self.call.ran, self.call.output = str(item.arguments.get("command", "")), item.output
             case TurnEnded() as end:
                 if end.reason != "completed":
@@ -181,6 +181,8 @@ class _User:
 
 
 def _reason(approval: Approval) -> str:
-    """Of each part that is asked about, why; the rule where no part says it."""
+    """What blocked a first try; else of each part that is asked about, why, or the rule where no part says it."""
+    if approval.blocked:
+        return f"It {approval.blocked}."
     reasons = [part.reason or part.rule for part in approval.parts if part.decision == "ask"]
     return " ".join(dict.fromkeys(reasons)) or approval.rule

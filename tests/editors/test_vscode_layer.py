@@ -177,6 +177,7 @@ async def test_a_draft_is_reviewed_once_when_the_model_is_done(tmp_path: Path) -
         await allow.click()
         await answered(chat, "All of it is drafted")
         mine = text().replace("line 1\n", "line 1 typed\n")
+        await page.locator(".editor-instance .view-line").first.click()
         await page.keyboard.press("Control+s")
         await becomes(file, mine.replace("line 9\n", "line nine\n").replace("line 16\n", "line 16!\n"))
         await becomes(folder / "c.txt", "new\n")

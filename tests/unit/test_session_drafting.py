@@ -201,6 +201,26 @@ async def test_binary_files_are_part_of_the_draft(tmp_path: Path, decision: Lite
             assert "gone.bin" not in after and "line two" in after["notes.txt"]
 
 
+async def test_executable_bits_are_part_of_the_draft(tmp_path: Path) -> None:
+    steps = [
+        step("", write("made.sh", "#!/bin/sh\necho ran\n")),
+        step("", shell("chmod +x made.sh old.sh; chmod -x tool.sh")),
+        step("", shell("./made.sh; test -x old.sh && test ! -x tool.sh && echo kept")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        for name, mode in (("old.sh", 0o644), ("tool.sh", 0o755)):
+            (d.root / name).write_text("echo\n")
+            (d.root / name).chmod(mode)
+        await turn(d)
+        assert "ran" in results(d)[2] and "kept" in results(d)[2]
+        assert oct((d.root / "old.sh").stat().st_mode)[-3:] == "644"
+        await decide_all(d, "accept")
+        await settled(d)
+        modes = {name: oct((d.root / name).stat().st_mode)[-3:] for name in ("made.sh", "old.sh", "tool.sh")}
+        assert modes == {"made.sh": "755", "old.sh": "755", "tool.sh": "644"}
+
+
 async def test_hunks_decided_meanwhile_stay_decided(tmp_path: Path) -> None:
     """Half of a file is accepted or refused, and the draft of it goes on."""
     steps = [

@@ -139,7 +139,7 @@ test("two edits of one file are one review", () => {
   const drawn = cards.map((card) => card.querySelectorAll(".hunks:not([hidden]) .hunk").length);
   expect(drawn).toEqual([0, 2]);
   expect(cards[0]?.querySelector<HTMLElement>(".approval")?.hidden).toBe(true);
-  expect(cards[0]?.textContent).toContain("shown with the last edit in this step");
+  expect(cards[0]?.textContent).toContain("shown further down");
 });
 
 test("accepting all allows every call that waits", () => {

@@ -95,7 +95,7 @@ def find_blocked(attempt: Attempt) -> Blocked | None:
             return _blocked("unsandboxed", line)
     for line in attempt.lines if not sandbox.network else ():
         if NETWORK.search(line) or (
-            REFUSED.search(line) and (_is_served(line) or (attempt.connects and not _LOCAL.search(line)))
+            REFUSED.search(line) and (_is_served(line) or (attempt.connects and not _is_own_server(line)))
         ):
             return _blocked("network", line)
     return _unwritten(attempt, attempt.lines)
@@ -131,6 +131,11 @@ def _is_served(line: str) -> bool:
     """Whether the line names a port on which this machine listens: what refused it was the sandbox's own network."""
     ports = {int(port) for port in _PORT.findall(line)[:_EXAMINED]}
     return bool(ports & _served_ports()) if ports else False
+
+
+def _is_own_server(line: str) -> bool:
+    """Whether what refused it is a server of the command's own, which does not run."""
+    return bool(_LOCAL.search(line) and _PORT.search(line))
 
 
 def _served_ports() -> set[int]:

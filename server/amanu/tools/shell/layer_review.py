@@ -3,12 +3,11 @@
 import asyncio
 import contextlib
 import os
-import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from amanu.core.tool import CallContext, Outcome, Preview, Subject, ToolError
+from amanu.core.tool import CallContext, Outcome, Preview, Subject
 from amanu.sandbox.layers.apply import noted
 from amanu.sandbox.layers.layer import explained
 from amanu.text.amounts import plural
@@ -131,9 +130,8 @@ class LayerReview:
         if changes.drafted:
             names = self._names([file.path for file in changes.drafted])
             notes.append(f"Drafted, and applied when all of the draft is accepted: {names}.")
-        left = [*changes.executable, *changes.folders]
-        if left:
-            notes.append(f"Not kept in the draft (a mode, an empty folder): {self._names(left)}.")
+        if not (changes.edits or self._proposals.has_draft):  # a mode is no decision of its own
+            await asyncio.to_thread(self._layer.set_executable, changes.executable)
         if changes.conflicts:
             notes.append(_conflicts_note(self._names(changes.conflicts)))
         if not changes.needs_decision:
@@ -145,7 +143,7 @@ class LayerReview:
         and what git ignores, where policy lets files be written. The outcome tells the model what became of that."""
         notes: list[str] = []
         if not changes.needs_decision:
-            await asyncio.to_thread(self._set_executable, changes.executable)
+            await asyncio.to_thread(self._layer.set_executable, changes.executable)
             notes += await asyncio.to_thread(_apply_git, changes)
             await asyncio.to_thread(changes.folder.remove)
         await asyncio.to_thread(_make_folders, changes.folders)
@@ -166,7 +164,7 @@ class LayerReview:
 
     async def _take_over(self, changes: LayerChanges, call: CallContext) -> list[str]:
         """What was decided on with the text: the files that no proposal shows, modes, git's, and what git ignores."""
-        await asyncio.to_thread(self._set_executable, changes.executable)
+        await asyncio.to_thread(self._layer.set_executable, changes.executable)
         applied, git = await asyncio.to_thread(_apply, changes)
         await asyncio.to_thread(_remove_folders, changes.emptied)
         notes = applied.notes(self._names)
@@ -181,13 +179,6 @@ class LayerReview:
         """What was there is lost: so it is asked about in every mode."""
         subject = self._edit_subject(file.path, deletes=file.stored is None)
         return subject if file.below is None else replace(subject, must_ask=_NO_UNDO)
-
-    def _set_executable(self, executable: Mapping[Path, bool]) -> None:
-        """Blocking."""
-        for path, is_set in executable.items():
-            with contextlib.suppress(OSError, ToolError), self._workspace.guard.file(path) as handle:
-                mode = stat.S_IMODE(os.fstat(handle).st_mode)
-                os.fchmod(handle, mode | (mode & 0o444) >> 2 if is_set else mode & ~0o111)
 
     def _names(self, paths: Sequence[Path]) -> str:
         return file_list([self._name(path) for path in dict.fromkeys(paths)])

@@ -8,6 +8,7 @@ later commands find.
 import asyncio
 import contextlib
 import os
+import stat
 import time
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -29,6 +30,7 @@ from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
 
 _EXECUTABLE = 0o111
+_PLAIN = 0o644
 _TICK = 0.002
 _ROOM = 1 << 20
 """Bytes that are free when a command that failed did so for want of room."""
@@ -48,6 +50,8 @@ class SessionLayer:
         """What git ignores and the layer has."""
         self._drafted: dict[Path, HeldFile] = {}
         """What the layer has of the draft that no proposal shows."""
+        self._executable: dict[Path, bool] = {}
+        """Of drafted files and others: whether the draft has them executable."""
         self._lock = asyncio.Lock()
         self.unknown = ""
         """Why it could not be found out just now whether layers work; "" where it was."""
@@ -122,6 +126,9 @@ class SessionLayer:
         there; or forget it. Returns what became of that, in sentences for the user and the model."""
         async with self._lock:
             drafted, self._drafted = self._drafted, {}
+            executable, self._executable = self._executable, {}
+            if accepted:
+                await asyncio.to_thread(self.set_executable, executable)
             if self._layer is None or not (drafted or accepted):
                 return []
             if not accepted:
@@ -130,6 +137,13 @@ class SessionLayer:
             applied = await asyncio.to_thread(_apply_drafted, self._layer, drafted)
             faults = await asyncio.to_thread(_bring_home, self._layer, self.built, None)
         return applied.notes(self._names, " with the draft") + faults
+
+    def set_executable(self, executable: Mapping[Path, bool]) -> None:
+        """Set or clear the executable bits of files in the workspace. Blocking."""
+        for path, is_set in executable.items():
+            with contextlib.suppress(OSError, ToolError), self._workspace.guard.file(path) as handle:
+                mode = stat.S_IMODE(os.fstat(handle).st_mode)
+                os.fchmod(handle, mode | (mode & 0o444) >> 2 if is_set else mode & ~_EXECUTABLE)
 
     def _names(self, paths: Iterable[Path]) -> str:
         return file_list([one_line(self._workspace.display_path(path)) for path in paths])
@@ -156,6 +170,7 @@ class SessionLayer:
         self._layer = None
         self._ignored.clear()
         self._drafted.clear()
+        self._executable.clear()
 
     async def _keep(self, run: "LayeredRun", aside: Mapping[Path, HeldFile]) -> None:
         """Remember what is ignored and what is drafted. A layer that holds more than could be read is of no further
@@ -166,6 +181,8 @@ class SessionLayer:
             # It replaces what the workspace had when it was first drafted.
             first = {path: replace(file, below=self._drafted.get(path, file).below) for path, file in known.items()}
             self._drafted = {**aside, **first}
+            if run.drafts:
+                self._executable = dict(run.changes.executable)
         if run.is_clean and self._layer is not None:
             await asyncio.to_thread(_put_back, self._layer, aside.values())
         else:
@@ -188,6 +205,11 @@ class SessionLayer:
         for path in self._proposals.pending_paths(call):
             proposed = await self._proposals.text(call, path)
             laid_in[path] = proposed if proposed.exists else None
+        for path, is_set in self._executable.items():
+            file = laid_in.get(path) or await self._proposals.read_if_text(path)
+            if file is not None:
+                mode = file.mode or _PLAIN
+                laid_in[path] = replace(file, mode=mode | (mode & 0o444) >> 2 if is_set else mode & ~_EXECUTABLE)
         real = {self._workspace.guard.real(path): file for path, file in laid_in.items()}
         return await asyncio.to_thread(_lay_in, layer, real)
 
@@ -364,7 +386,7 @@ def _lay_in(layer: Layer, files: dict[Path, FileText | None]) -> dict[Path, File
                 data = file.encode(file.text)
             except ToolError:
                 continue
-            layer.write(path, data, file.mode or 0o644)
+            layer.write(path, data, file.mode or _PLAIN)
         laid_in[path] = file
     return laid_in
 

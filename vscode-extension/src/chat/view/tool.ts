@@ -223,7 +223,7 @@ export class ToolCard implements Card {
   private remarks(call: ToolCall, proposal: Proposal | undefined, asked: boolean): HTMLElement[] {
     const remarks: HTMLElement[] = [];
     if (proposal && deciding(this.desk, proposal) !== call.itemId && isOpen(proposal))
-      remarks.push(h("div", { class: "aside" }, "Its changes are shown with the last edit in this step."));
+      remarks.push(h("div", { class: "aside" }, "Its changes are shown further down."));
     const { parentSessionId } = this.desk.session.state;
     if (call.state === "awaitingApproval" && !asked && parentSessionId)
       remarks.push(h("div", { class: "aside" }, "Answer it in the parent session."));
