@@ -71,6 +71,8 @@ class Command:
     asks: frozenset[Ask] = frozenset()
     """What the call asks the user for besides the command itself: network access, running outside the sandbox, or
     reading the workspace's files that hold secrets."""
+    looks: bool = False
+    """A command of git that only prints what is there, unless git is configured to do more."""
 
 
 @dataclass(frozen=True)

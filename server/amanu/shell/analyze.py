@@ -57,7 +57,7 @@ def _untrusted(command: Command) -> Command:
     without network access."""
     if command.effect != "none" or PurePath(command.program or "").name != "git":
         return command
-    return replace(command, effect="some", why=git.UNTRUSTED, git=True)
+    return replace(command, effect="some", why=git.UNTRUSTED, git=True, looks=True)
 
 
 def _ruinous(line: str, state: State) -> tuple[Command, ...]:

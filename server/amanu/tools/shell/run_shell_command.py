@@ -641,7 +641,7 @@ def _fails_at_once(command: Command) -> bool:
 
 def _keeps_history(reading: Reading) -> bool:
     """Whether it may change the git repository. Such a line must see only saved text and accepted edits."""
-    return any(command.git for command in reading.commands)
+    return any(command.git and command.effect != "none" and not command.looks for command in reading.commands)
 
 
 def _unreviewable(changes: LayerChanges, *, keeps_history: bool) -> str:
