@@ -58,6 +58,8 @@ export function proposal(proposalId: string, turnId: string, files: ProposedFile
     proposalId,
     turnId,
     agentId: null,
+    draft: false,
+    runs: [],
     toolCallIds: [`call-${proposalId}`],
     version: 1,
     state: "pending",

@@ -110,6 +110,8 @@ function proposal(calls: string[], states: HunkState[]): Proposal {
     proposalId: "p",
     turnId: "t",
     agentId: null,
+    draft: false,
+    runs: [],
     toolCallIds: calls,
     version: 3,
     state: "pending",
