@@ -126,6 +126,22 @@ async def test_a_command_is_shown_whole_with_the_reason_it_is_asked_about(tmp_pa
         assert (tmp_path / "made.txt").exists()
 
 
+async def test_a_draft_is_put_to_the_user_once_when_the_model_is_done(tmp_path: Path) -> None:
+    async with session([READ, EDIT, Say(text="Done.")], tmp_path) as (client, session_id, served, _):
+        await client.request("session/set_mode", {"sessionId": session_id, "modeId": "draft"})
+        answer = client.begin("session/prompt", text_prompt(session_id, "change it"))
+        asked = await client.permission()
+        call = asked["params"]["toolCall"]
+        assert call["title"] == "Apply the draft: 1 file" and client.text().endswith("Done.")
+        diff = next(content for content in call["content"] if content["type"] == "diff")
+        assert (diff["oldText"], diff["newText"]) == (TWELVE, TWO_HUNKS)
+        assert (tmp_path / "notes.txt").read_text() == TWELVE
+        client.choose(asked, "allow-0")
+        assert await answer == {"stopReason": "end_turn"}
+        assert (tmp_path / "notes.txt").read_text() == TWO_HUNKS
+        assert not served.refused and not served.lint
+
+
 # Rejections and cancellation -----------------------------------------------------------------------------------
 
 
