@@ -10,8 +10,8 @@ from pydantic import Field, JsonValue, field_serializer
 from amanu_protocol.base import Wire
 
 Mode = Literal["plan", "ask", "acceptEdits", "draft", "auto"]
-"""A mode is a set of policy rules: read-only · ask before effects · edits allowed · everything allowed
-that no rule denies or asks about."""
+"""A mode is a set of policy rules: read-only · ask before effects · edits allowed · changes go into a draft ·
+everything allowed that no rule denies or asks about."""
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 """How much a model thinks before it answers, from least to most."""
@@ -515,7 +515,7 @@ class DraftRun(Wire):
     """How it ended, on one line: "exit 0, 3 passed"."""
     failed: bool
     current: bool
-    """What it ran on is what the draft is now."""
+    """Whether the draft is still as it was when the command ran."""
 
 
 class Proposal(Wire):
@@ -533,8 +533,8 @@ class Proposal(Wire):
     agent_id: str | None = None
     """The sub-agent that made it; None: the session's own model, or the user."""
     draft: bool = False
-    """It was made in a mode that asks nothing: the session's tools and commands work on it while the user has not
-    decided, and nothing waits for that."""
+    """Whether it was made in draft mode: the session's tools and commands see it before the user decides, and the turn
+    does not wait for the decision."""
     runs: list[DraftRun] = []
     """The latest commands that ran on a draft, the last one last."""
 

@@ -97,7 +97,7 @@ LATER: Sequence[tuple[str, dict[str, Any], str]] = [
     ("grep", call("grep", pattern="two|fresh"), "notes.txt (draft)"),
     ("grep in a new file", call("grep", pattern="fresh"), "new.txt (draft)"),
     ("glob", call("glob", pattern="*.txt"), "new.txt"),
-    ("list_directory", call("list_directory"), "new.txt (draft)"),
+    ("list_directory", call("list_directory"), "new.txt (new in the draft)"),
     ("a command", shell("cat notes.txt new.txt; ls"), "line two"),
     ("a command that only reads", shell("cat new.txt"), "fresh"),
 ]
@@ -417,7 +417,7 @@ async def test_when_the_model_is_done_the_user_is_asked_once(
     async with scripted_session(tmp_path, *steps, mode="draft") as d:
         await d.prompt("go")
         (asked,) = (await d.until(lambda state: state.approvals)).approvals
-        assert asked.title == "Apply the draft: 1 file" and "Ran on it: echo all well: all well" in asked.detail
+        assert asked.title == "Apply the draft: 1 file" and "Ran on the draft: echo all well: all well" in asked.detail
         if answer == "another prompt":
             await d.prompt("And now?", "p2")
             await d.over("p2")

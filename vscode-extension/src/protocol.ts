@@ -7,8 +7,8 @@ export const REQUEST_FAILED = -32803;
 export const INVALID_PARAMS = -32602;
 
 /**
- * A mode is a set of policy rules: read-only · ask before effects · edits allowed · everything allowed
- * that no rule denies or asks about.
+ * A mode is a set of policy rules: read-only · ask before effects · edits allowed · changes go into a draft ·
+ * everything allowed that no rule denies or asks about.
  */
 export type Mode =
   | "plan"
@@ -571,7 +571,7 @@ export interface DraftRun {
   /** How it ended, on one line: "exit 0, 3 passed". */
   ended: string;
   failed: boolean;
-  /** What it ran on is what the draft is now. */
+  /** Whether the draft is still as it was when the command ran. */
   current: boolean;
 }
 
@@ -591,8 +591,8 @@ export interface Proposal {
   /** The sub-agent that made it; None: the session's own model, or the user. */
   agentId: string | null;
   /**
-   * It was made in a mode that asks nothing: the session's tools and commands work on it while the user has not
-   * decided, and nothing waits for that.
+   * Whether it was made in draft mode: the session's tools and commands see it before the user decides, and the turn
+   * does not wait for the decision.
    */
   draft: boolean;
   /** The latest commands that ran on a draft, the last one last. */

@@ -257,7 +257,7 @@ def _judge_call(
     if state.folder is None and effect == "none":
         effect, why, prefix = "some", "The folder it runs in is not known in advance.", None
     if effect == "none" and identity.program and stand_in(identity.program):
-        effect, why = "some", f"{identity.program} chooses a program, and files of the folder may say which."
+        effect, why = "some", f"{identity.program} starts another program, and files in the folder may decide which."
     if call.assignments:
         effect, why = ("ruin" if effect == "ruin" else "some"), _assignment_warning(call) or why
     command = Command(

@@ -198,7 +198,7 @@ def check(call: ProgramCall) -> tuple[str, tuple[str, ...]]:
         raise NotHarmless(UNTRUSTED)
     shows = (look.shows and _ONLY_NAMES.isdisjoint(words)) or given_option(words, look.shows_with) is not None
     if shows and not call.context.sandboxed:
-        raise NotHarmless("Git may show secrets: what it tracks, or in the addresses of remotes.")
+        raise NotHarmless("Git may show secrets that are in tracked files or in the addresses of remotes.")
     if shows:
         _check_files(words, call)
     return look.why, ()

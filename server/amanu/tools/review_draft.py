@@ -69,8 +69,8 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
     def _other_lines(self) -> list[Line]:
         """What comes with it, if all of it is accepted. Blocking."""
         groups = {
-            "Applied with it, if you accept all of it": self._layer.drafted,
-            "Ignored by git, and moved into the workspace then, too": self._layer.built,
+            "Also applied if you accept the whole draft": self._layer.drafted,
+            "Ignored by git, and moved into the workspace if you accept the whole draft": self._layer.built,
         }
         return [
             Line(
@@ -88,5 +88,5 @@ def _run_lines(proposal: Proposal) -> list[Line]:
     for run in proposal.runs:
         stale = "" if run.current else "; the draft has changed since"
         tone = "plain" if not run.current else "bad" if run.failed else "good"
-        lines.append(Line(tone=tone, text=f"Ran on it: {run.command}: {run.ended or 'no output'}{stale}"))
+        lines.append(Line(tone=tone, text=f"Ran on the draft: {run.command}: {run.ended or 'no output'}{stale}"))
     return lines

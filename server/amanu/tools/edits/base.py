@@ -174,7 +174,7 @@ class EditTool(SessionTool[P]):
         states = {hunk.state for file in proposal.files for hunk in file.hunks}
         failed = states.isdisjoint({"applied", "pending", "accepted"})
         if not report and proposal.draft:
-            report, failed = "Taken out of the draft again: what this changes was only drafted.", False
+            report, failed = "This call undoes earlier changes of the draft, so nothing of them is left in it.", False
         elif not report:
             report = "Nothing is left to change: the edits of this step cancel each other out."
         paths = [Path(file.new_path or file.path) for file in proposal.files]
@@ -360,7 +360,7 @@ class EditTool(SessionTool[P]):
         pending = self._proposals.pending(call, destination)
         if destination in changes.results or (pending is not None and pending.base.path != path):
             if self._proposals.is_drafted(destination):
-                raise ToolError(f"{name} is changed in the draft; a move does not overwrite it.")
+                raise ToolError(f"The draft changes {name}, and a move does not overwrite it. Move to another path.")
             raise ToolError(f"{name} is changed in this same step. To move a file there, call again in the next step.")
         on_disk = await asyncio.to_thread(spelling_on_disk, guard, destination)
         await self._workspace.overlay.refresh(destination)

@@ -51,7 +51,9 @@ class ListDirectory(SessionTool[ListDirectoryParams]):
                 continue
             name, deeper = file.path.relative_to(path).parts[0], file.path.parent != path
             folder, line = entries.get(name, (deeper, f"{name}/" if deeper else name))
-            new, changed = ("draft", "draft") if file.draft else ("not saved yet", "unsaved in the editor")
+            new, changed = "not saved yet", "unsaved in the editor"
+            if file.draft:
+                new, changed = "new in the draft", "changed in the draft"
             if deeper:
                 entries.setdefault(name, (folder, f"{line} ({new})"))
             elif not file.exists:

@@ -83,11 +83,14 @@ def apply_git(batch: Batch) -> str:
     try:
         batch.apply()
     except Busy:
-        return f"Git is busy in the workspace (.git/{_LOCK} exists), so no changes to it were applied. Run it again."
+        return (
+            f"Another git process is using the repository (.git/{_LOCK} exists), so the command's changes to the "
+            "repository were not applied. Run the command again when that process has ended."
+        )
     except WorkspaceChanged:
-        return "The repository has changed meanwhile, so no changes to the repository were applied. Run it again."
+        return "The repository changed meanwhile. The command's changes to it were not applied; run the command again."
     except ApplyError as error:
-        return f"No changes to the repository were applied: {error}"
+        return f"No changes to the repository were applied. {error}"
     return ""
 
 

@@ -88,7 +88,8 @@ class Applied:
             names([file.path for file in files]) for files in (self.files, self.changed, self.failed)
         )
         notes = [f"Applied{how}: {files}."] if files else []
-        notes += [f"Not applied, because they changed in the workspace: {changed}. Run it again."] if changed else []
+        if changed:
+            notes.append(f"Not applied, because they changed in the workspace: {changed}. Run the command again.")
         return notes + ([f"Not applied: {failed}. {self.fault}"] if failed else [])
 
 

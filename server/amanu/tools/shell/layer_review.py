@@ -106,7 +106,7 @@ class LayerReview:
             names = [*map(self._name, (file.path for file in changes.held))]
             names += ["the git repository"] if changes.git.needs_decision else []
             why = "could be applied" if "conflicted" in states else "were accepted"
-            notes.append(f"Not applied, because not all changes of text {why}: {file_list(names)}.")
+            notes.append(f"Not applied, because not all text changes {why}: {file_list(names)}.")
         await asyncio.to_thread(changes.folder.remove)
         return with_notes(replace(outcome, changes=None, refused=states == {"rejected"}), notes)
 
@@ -129,7 +129,7 @@ class LayerReview:
         notes: list[str] = []
         if changes.drafted:
             names = self._names([file.path for file in changes.drafted])
-            notes.append(f"Drafted, and applied when all of the draft is accepted: {names}.")
+            notes.append(f"Drafted, and applied only if the user accepts the whole draft: {names}.")
         if not (changes.edits or self._proposals.has_draft):  # a mode is no decision of its own
             await asyncio.to_thread(self._layer.set_executable, changes.executable)
         if changes.conflicts:
@@ -190,7 +190,7 @@ class LayerReview:
 def _conflicts_note(names: str) -> str:
     return (
         f"Changed in the workspace while the command ran, so the command's version was not applied: {names}. "
-        "Run it again."
+        "Run the command again."
     )
 
 

@@ -45,12 +45,12 @@ _READY_SECONDS, _BRIEF_SECONDS = 30.0, 2.0
 that is, for it to fail at once."""
 _LONGEST = 64 * 1024  # characters of a command; nobody can judge a longer one
 _NO_ROOM = (
-    "The disk is full that holds the command's private copy of the workspace, in {folder}. Free some space, then run "
-    "the command again."
+    "The disk that holds the command's private copy of the workspace ({folder}) is full. Free some space, then run the "
+    "command again."
 )
 _DRAFTED_JOB = (
-    "It runs on a private copy of the workspace as it was drafted when it started: it does not see later changes, and "
-    "what it writes is not kept."
+    "The command runs on a private copy of the workspace, with the draft as it was when the command started. It does "
+    "not see later changes, and what it writes is not kept."
 )
 PLANNING = "This is plan mode: until the user has approved the plan, nothing that commands change is kept."
 _THROWN_AWAY = "Plan mode: what this command changed in the workspace was thrown away."
