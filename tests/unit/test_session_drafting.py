@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -85,6 +86,11 @@ async def decide_all(d: ScriptedSession, decision: Literal["accept", "reject"]) 
     ]
     params = ProposalDecideParams(session_id="s", scope=EditScope(), decision=decision, seen=seen)
     assert (await d.session.edits.decide(params)).status == "resolved"
+
+
+def deny(d: ScriptedSession, rule: str) -> None:
+    for each in rules_of(rule, "session"):
+        d.session.core.approvals.allow_in_session(replace(each, kind="deny"))
 
 
 async def settled(d: ScriptedSession) -> None:
@@ -437,3 +443,25 @@ async def test_nobody_is_asked_where_nobody_is(tmp_path: Path) -> None:
         await d.prompt("go")
         await d.over("p1")
         assert len(open_drafts(d)) == 1 and d.file.read_text() == TWELVE
+
+
+async def test_a_denied_edit_does_not_take_the_draft_with_it(tmp_path: Path) -> None:
+    steps = [step("", edit("line 2\n", "line two\n")), step("", write("closed/x.txt", "x\n")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        deny(d, "@write(closed/**)")
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals or state.last_turn)).approvals
+        assert asked.title == "Apply the draft: 1 file"
+        await d.answer("allow")
+        await d.over("p1")
+        assert d.file.read_text() == TWELVE.replace("line 2\n", "line two\n")
+        assert not (d.root / "closed").exists()
+
+
+async def test_a_mode_that_forbids_to_apply_a_draft_leaves_it_open(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", edit("line 2\n", "line two\n")), DONE, mode="draft") as d:
+        await d.prompt("go")
+        await d.until(lambda state: state.approvals)
+        await d.session.set_mode("plan")
+        await d.over("p1")
+        assert len(open_drafts(d)) == 1
