@@ -16,8 +16,10 @@ from amanu.proposals import tracking
 from amanu_protocol.items import Proposal, ToolCall
 from amanu_protocol.requests import (
     EditScope,
+    HunkDecision,
     PromptSendParams,
     ProposalDecideParams,
+    ProposalResolveParams,
     SeenProposal,
     SessionCreateParams,
 )
@@ -465,3 +467,62 @@ async def test_a_mode_that_forbids_to_apply_a_draft_leaves_it_open(tmp_path: Pat
         await d.session.set_mode("plan")
         await d.over("p1")
         assert len(open_drafts(d)) == 1
+
+
+async def keep_first(d: ScriptedSession) -> None:
+    """The user keeps what they accepted of the first draft once more; so its proposal is heard of again."""
+    first = d.session.state.proposals[0]
+    hunks = [HunkDecision(hunk_id=first.files[0].hunks[0].hunk_id, decision="keep")]
+    params = ProposalResolveParams(session_id="s", proposal_id=first.proposal_id, version=first.version, hunks=hunks)
+    assert (await d.session.edits.resolve(params)).status == "resolved"
+
+
+PICTURE = step("", shell("printf 'a\\0b' > pic.bin"))
+
+
+async def test_a_yes_to_an_earlier_draft_is_none_to_this_one(tmp_path: Path) -> None:
+    steps = [
+        step("", edit("line 2\n", "line two\n")),
+        DONE,
+        step("", edit("line 5\n", "line five\n")),
+        PICTURE,
+        DONE,
+        step("", edit("line five\n", "line 5\n")),  # nothing is left of it
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        await decide_all(d, "accept")
+        await turn(d, "p2")
+        await keep_first(d)
+        await turn(d, "p3")
+        await settled(d)
+        assert not open_drafts(d) and not (d.root / "pic.bin").exists()
+
+
+async def test_a_no_to_an_earlier_draft_is_none_to_this_one(tmp_path: Path) -> None:
+    steps = [
+        step("", edit("line 2\n", "line two\n"), edit("line 11\n", "line eleven\n")),
+        DONE,
+        step("", edit("line 5\n", "line five\n")),
+        PICTURE,
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        await d.decide("accept", "reject no")
+        await turn(d, "p2")
+        await keep_first(d)
+        await decide_all(d, "accept")
+        await settled(d)
+        assert (d.root / "pic.bin").exists()
+
+
+async def test_what_a_rule_denied_keeps_nothing_else_back(tmp_path: Path) -> None:
+    steps = [step("", edit("line 2\n", "line two\n")), step("", write("closed/x.txt", "x\n")), PICTURE, DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        deny(d, "@write(closed/**)")
+        await turn(d)
+        await decide_all(d, "accept")
+        await settled(d)
+        assert (d.root / "pic.bin").exists()
