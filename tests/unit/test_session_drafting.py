@@ -526,3 +526,22 @@ async def test_what_a_rule_denied_keeps_nothing_else_back(tmp_path: Path) -> Non
         await decide_all(d, "accept")
         await settled(d)
         assert (d.root / "pic.bin").exists()
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+async def test_what_a_rule_denies_is_not_part_of_a_draft(tmp_path: Path, ignored: bool) -> None:
+    """Also where no proposal shows it."""
+    steps = [
+        step("", edit("line 2\n", "line two\n")),
+        step("", shell("mkdir closed; printf 'a\\0' > closed/a.bin")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        subprocess.run(["git", "init", "-q", "."], cwd=d.root, check=True)
+        (d.root / ".gitignore").write_text("closed/\n" if ignored else "")
+        deny(d, "@write(closed/**)")
+        await turn(d)
+        assert ignored or "not accepted" in results(d)[1]
+        await decide_all(d, "accept")
+        await settled(d)
+        assert not (d.root / "closed" / "a.bin").exists()

@@ -42,6 +42,6 @@ class SessionDraft:
     async def _end(self, earlier: "asyncio.Task[None] | None", *, accepted: bool) -> None:
         if earlier is not None:
             await earlier
-        notes = await self._core.layer.end_draft(accepted=accepted)
+        notes = await self._core.layer.end_draft(self._core.approvals.denied, accepted=accepted)
         if notes and not self._core.access.closed:
             self._core.notices.report_on_session("draftEnded", "info", "\n".join(notes))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 
-from amanu.core.tool import CallContext, Subject, ToolError
+from amanu.core.tool import CallContext, Subject, SubjectFilter, ToolError
 from amanu.proposals.proposals import FileEdit, Proposals
 from amanu.sandbox.layers.apply import noted
 from amanu.sandbox.layers.layer import Layer, LayerError, explained
@@ -126,21 +126,24 @@ class SessionLayer:
     async def bring_home(self, paths: Sequence[Path], call: CallContext, begun: int | None) -> list[str]:
         """Bring ignored files and folders into the workspace (see `transfer`), but for those that a rule denies.
         Returns the names of those that could not be brought, with why."""
-        denied = {
-            subject.text for subject in call.denied([subject for path in paths for subject in self._writes(path)])
-        }
-        allowed = [path for path in paths if not denied & {subject.text for subject in self._writes(path)}]
+        allowed = self._not_denied(paths, call.denied)
         async with self._lock:
             return [] if self._layer is None else await asyncio.to_thread(_bring_home, self._layer, allowed, begun)
+
+    def _not_denied(self, paths: Iterable[Path], denied: SubjectFilter) -> list[Path]:
+        paths = list(paths)
+        names = {subject.text for subject in denied([subject for path in paths for subject in self._writes(path)])}
+        return [path for path in paths if names.isdisjoint(subject.text for subject in self._writes(path))]
 
     @property
     def drafted(self) -> list[Path]:
         """What the layer has of the draft that no proposal shows."""
         return list(self._drafted)
 
-    async def end_draft(self, *, accepted: bool) -> list[str]:
+    async def end_draft(self, denied: SubjectFilter, *, accepted: bool) -> list[str]:
         """The draft is decided: bring what no proposal showed of it into the workspace, and what is ignored and new
-        there; or forget it. Returns what became of that, in sentences for the user and the model."""
+        there, but for what a rule denies; or forget it. Returns what became of that, in sentences for the user and the
+        model."""
         async with self._lock:
             drafted, self._drafted = self._drafted, {}
             executable, self._executable = self._executable, {}
@@ -151,8 +154,14 @@ class SessionLayer:
             if not accepted:
                 await asyncio.to_thread(_drop, self._layer, list(drafted))
                 return [f"Not applied, because not all of the draft was accepted: {self._names(drafted)}."]
+            allowed = self._not_denied(drafted, denied)
+            if left := [path for path in drafted if path not in allowed]:
+                await asyncio.to_thread(_drop, self._layer, left)
+                drafted = {path: drafted[path] for path in allowed}
             applied = await asyncio.to_thread(_apply_drafted, self._layer, drafted)
-            faults = await asyncio.to_thread(_bring_home, self._layer, self.built, None)
+            faults = [f"Not applied, because a rule denies it: {self._names(left)}."] if left else []
+            built = self._not_denied(self.built, denied)
+            faults += await asyncio.to_thread(_bring_home, self._layer, built, None)
         return applied.notes(self._names, " with the draft") + faults
 
     def set_executable(self, executable: Mapping[Path, bool]) -> None:
@@ -287,7 +296,8 @@ class LayeredRun:
             await asyncio.to_thread(read_layer, self._layer, self._laid_in, found)
             changes = await self._compared(found)
             await asyncio.to_thread(_drop, self._layer, found.paths)
-            drafts = self.drafts and (bool(changes.edits) or self._proposals.has_draft)  # else nothing shows it
+            shown = bool(changes.edits) or self._proposals.has_draft
+            drafts = self.drafts and shown and not self._call.denied(map(self._write, changes.held))
             drafted = [file for file in changes.held if drafts or self._is_drafted(file)]
             await asyncio.to_thread(_put_back, self._layer, drafted)
             held = [file for file in changes.held if file not in drafted]
@@ -303,6 +313,10 @@ class LayeredRun:
         if self._view.as_saved:
             return await self._proposals.text_without_edits(path)
         return await self._proposals.text(self._call, path)
+
+    def _write(self, file: HeldFile) -> Subject:
+        tool = "delete_file" if file.stored is None else "write_file"
+        return Subject(tool, "write", self._proposals.relative(file.path))
 
     def _is_drafted(self, file: HeldFile) -> bool:
         """Whether it is as an earlier command has drafted it."""
