@@ -10,9 +10,11 @@ from typing import Any, Literal
 
 import pytest
 
+from amanu.core.tool import CallContext
 from amanu.permissions import approvals as approval
 from amanu.permissions.offers import rules_of
 from amanu.proposals import tracking
+from amanu.proposals.proposals import FileEdit
 from amanu_protocol.items import Proposal, ToolCall
 from amanu_protocol.requests import (
     EditScope,
@@ -277,6 +279,29 @@ async def test_what_the_user_types_stays_theirs(tmp_path: Path) -> None:
             expected = expected.replace(f"line {number}\n", f"line {word}\n")
         assert editor.text == expected
         assert d.file.read_text() == TWELVE  # the user had not saved
+
+
+async def test_what_is_typed_while_an_edit_is_made_is_not_taken_for_the_agents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The edit is computed from the draft of an earlier turn; the user types before it is proposed."""
+    steps = [step("", edit("line 2\n", "line two\n")), DONE, step("", edit("line 7\n", "line seven\n")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        editor = Editor(d)
+        await turn(d)
+        proposals = d.session.core.proposals
+        propose = proposals.propose
+
+        async def propose_late(context: CallContext, edits: Sequence[FileEdit]) -> Proposal:
+            editor.type(10, "typed\n")
+            return await propose(context, edits)
+
+        monkeypatch.setattr(proposals, "propose", propose_late)
+        await turn(d, "p2")
+        assert "Read it and try again" in results(d)[1]
+        await decide_all(d, "accept")
+        lines = TWELVE.replace("line 2\n", "line two\n").splitlines(keepends=True)
+        assert editor.text == "".join([*lines[:10], "typed\n", *lines[10:]])
 
 
 CREATED: Sequence[tuple[str, Sequence[dict[str, Any]], dict[str, str]]] = [

@@ -168,9 +168,10 @@ class Proposals:
         cancelled, like `resolve`: a thread would go on with hunks that nobody was told of."""
         async with self._lock:
             live = self._proposal_to_join(call, [edit.base.path for edit in edits])
+            texts = await self._catch_up_earlier(live, edits)
             for edit in edits:
                 self._check_edit(call, edit)
-            return await run_to_completion(self._add_edits(live, edits, call.call_id))
+            return await run_to_completion(self._add_edits(live, edits, call.call_id, texts))
 
     # Deciding ---------------------------------------------------------------------------------------
 
@@ -429,6 +430,16 @@ class Proposals:
                 if (found := self._open_draft(path)) is not None:
                     await self._tracking.catch_up(found[0], [found[1]])
 
+    async def _catch_up_earlier(self, live: LiveProposal, edits: Sequence[FileEdit]) -> Mapping[Path, FileText]:
+        """Move what earlier drafts have of those files along with what the user did there: it is to be taken over from
+        there. Returns the files as they are now."""
+        texts: dict[Path, FileText] = {}
+        for edit in edits:
+            found = self._open_draft(edit.base.path)
+            if found is not None and found[0] is not live:
+                texts |= await self._tracking.catch_up(found[0], [found[1]])
+        return texts
+
     def _check_edit(self, call: CallContext, edit: FileEdit) -> None:
         name = self._workspace.display_path(edit.base.path)
         if edit.base.lossy:
@@ -441,19 +452,21 @@ class Proposals:
         if edit.text is not None:
             edit.base.encode(edit.text)
 
-    async def _add_edits(self, live: LiveProposal, edits: Sequence[FileEdit], call_id: str) -> Proposal:
+    async def _add_edits(
+        self, live: LiveProposal, edits: Sequence[FileEdit], call_id: str, texts: Mapping[Path, FileText]
+    ) -> Proposal:
         for edit in edits:
-            await self._add_edit(live, edit, call_id)
+            await self._add_edit(live, edit, call_id, texts)
         if call_id not in live.tool_call_ids:
             live.tool_call_ids.append(call_id)
         self._live[live.proposal_id] = live
         return self._publish(live)
 
-    async def _add_edit(self, live: LiveProposal, edit: FileEdit, call_id: str) -> None:
+    async def _add_edit(self, live: LiveProposal, edit: FileEdit, call_id: str, texts: Mapping[Path, FileText]) -> None:
         path = edit.base.path
         file = next((candidate for candidate in live.files if candidate.has_path(path)), None)
         if file is None:
-            file = await self._carried_over(live, path) or LiveFile(edit.base, edit.base.text)
+            file = await self._carried_over(live, path, texts) or LiveFile(edit.base, edit.base.text)
             live.files.append(file)
         before = file.drafted_file(path)
         if file.change == "create" and (edit.text is None or edit.new_path is not None):
@@ -467,15 +480,16 @@ class Proposals:
         if live.draft:
             self._note_drafted(live, path, before)
 
-    async def _carried_over(self, live: LiveProposal, path: Path) -> LiveFile | None:
+    async def _carried_over(self, live: LiveProposal, path: Path, texts: Mapping[Path, FileText]) -> LiveFile | None:
         """What an earlier draft has open of that file, taken over into this one; None when there is nothing. That the
-        rest of it is decided does not matter: it starts from the file as it is."""
+        rest of it is decided does not matter: it starts from the file as it is, which is in `texts` as it was when the
+        draft was moved along. What the user types after that moves it once more."""
         found = self._open_draft(path) if live.draft else None
         if found is None:
             return None
         earlier, source = found
         base_path = source.base.path
-        base = await self.text_without_edits(base_path)
+        base = texts.get(base_path) or await self.text_without_edits(base_path)
         text = None if source.delete else source.proposed_file(base_path).text
         calls = sorted(frozenset[str]().union(*source.owners.values())) or earlier.tool_call_ids
         file = LiveFile(base, base.text)
