@@ -570,3 +570,17 @@ async def test_what_a_rule_denies_is_not_part_of_a_draft(tmp_path: Path, ignored
         await decide_all(d, "accept")
         await settled(d)
         assert not (d.root / "closed" / "a.bin").exists()
+
+
+async def test_a_command_finds_a_moved_file_at_its_new_place_only(tmp_path: Path) -> None:
+    steps = [
+        step("", call("move_file", path="notes.txt", new_path="moved.txt")),
+        step("", shell("ls; sed -i 's/^line 2$/line two/' moved.txt")),
+        step("", shell("ls")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        assert all("moved.txt" in shown and "notes.txt" not in shown.partition("Exit")[0] for shown in results(d)[1:])
+        await decide_all(d, "accept")
+        assert tree(d.root) == {"moved.txt": TWELVE.replace("line 2\n", "line two\n")}

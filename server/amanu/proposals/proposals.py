@@ -103,6 +103,12 @@ class Proposals:
             return file.proposed_file(path)
         return await self.text_without_edits(path)
 
+    async def text_for_command(self, call: CallContext, path: Path) -> FileText:
+        """The file as a command of that call is to find it: like `text`, but not where it is moved away from."""
+        text, file = await self.text(call, path), self.pending(call, path)
+        is_moved_away = file is not None and not file.delete and file.new_path not in (None, path)
+        return missing_file(path) if is_moved_away else text
+
     async def text_without_edits(self, path: Path) -> FileText:
         """The file as the user sees it; like `text` when it is not there."""
         return await self._workspace.read_if_exists(path) or missing_file(path)

@@ -232,7 +232,7 @@ class SessionLayer:
         for file in await self._workspace.unsaved():
             laid_in[file.path] = file
         for path in self._proposals.pending_paths(call):
-            proposed = await self._proposals.text(call, path)
+            proposed = await self._proposals.text_for_command(call, path)
             laid_in[path] = proposed if proposed.exists else None
         for path, is_set in self._executable.items():
             file = laid_in.get(path) or await self._proposals.read_if_text(path)
@@ -312,7 +312,7 @@ class LayeredRun:
         """What the command's version of the file is compared with."""
         if self._view.as_saved:
             return await self._proposals.text_without_edits(path)
-        return await self._proposals.text(self._call, path)
+        return await self._proposals.text_for_command(self._call, path)
 
     def _write(self, file: HeldFile) -> Subject:
         tool = "delete_file" if file.stored is None else "write_file"
