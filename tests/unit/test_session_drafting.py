@@ -584,3 +584,32 @@ async def test_a_command_finds_a_moved_file_at_its_new_place_only(tmp_path: Path
         assert all("moved.txt" in shown and "notes.txt" not in shown.partition("Exit")[0] for shown in results(d)[1:])
         await decide_all(d, "accept")
         assert tree(d.root) == {"moved.txt": TWELVE.replace("line 2\n", "line two\n")}
+
+
+@pytest.mark.parametrize("drafted", ["other.txt", "notes.txt"])
+async def test_a_branch_is_checked_out_beside_a_draft(tmp_path: Path, drafted: str) -> None:
+    """On the copy, where what it changes can be decided on apart from the draft; else on the workspace itself."""
+    steps = [step("", edit("line 2\n", "line two\n", drafted)), step("", shell("git checkout -q other")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+
+        def git(*arguments: str) -> None:
+            user = ["-c", "user.name=u", "-c", "user.email=u@example.org"]
+            subprocess.run(["git", *user, *arguments], cwd=d.root, check=True)
+
+        (d.root / "other.txt").write_text(TWELVE)
+        git("init", "-q", "-b", "main", ".")
+        git("add", ".")
+        git("commit", "-qm", "first")
+        git("checkout", "-qb", "other")
+        d.file.write_text(TWELVE.replace("line 11\n", "line eleven\n"))
+        git("commit", "-qam", "second")
+        git("checkout", "-q", "main")
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert "git checkout" in asked.title and (drafted in asked.blocked) == (drafted == "notes.txt")
+        await d.answer("allow")
+        await finish(d)
+        assert "refs/heads/other" in (d.root / ".git" / "HEAD").read_text()
+        assert d.file.read_text() == TWELVE.replace("line 11\n", "line eleven\n")
+        await decide_all(d, "accept")
+        assert "line two" in (d.root / drafted).read_text() and "line eleven" in d.file.read_text()

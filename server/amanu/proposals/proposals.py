@@ -290,6 +290,12 @@ class Proposals:
         live = self._of_call(call_id)
         return None if live is None else live.wire()
 
+    def states_of_call(self, call_id: str) -> set[HunkState]:
+        """The states of the hunks that call had a part in."""
+        live = self._of_call(call_id)
+        hunks = [] if live is None else [hunk for file, hunk in live.hunks() if call_id in live.owners(file, hunk)]
+        return {hunk.state for hunk in hunks}
+
     def files(self, proposal_id: str) -> Sequence[LiveFile]:
         """Its files; not to be changed."""
         return self._find(proposal_id).files

@@ -98,8 +98,7 @@ class LayerReview:
             return with_notes(replace(outcome, changes=None), notes)
         if proposal is not None:
             notes.append(await self._proposals.settled_report(call.call_id))
-            files = self._proposals.get(proposal.proposal_id).files
-            states = {hunk.state for file in files for hunk in file.hunks}
+            states |= self._proposals.states_of_call(call.call_id)  # a draft has those of other calls, too
         if states <= {"applied"}:
             notes += await self._take_over(changes, call)
         elif changes.held or changes.git.needs_decision:

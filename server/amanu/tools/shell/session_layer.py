@@ -327,7 +327,11 @@ class LayeredRun:
         edits: list[FileEdit] = []
         moved, held = [*found.conflicts], [*found.held]
         executable: dict[Path, bool] = {}
+        refused = found.refused
         for path, new in found.texts.items():
+            if self._view.as_saved and self._proposals.is_drafted(path):
+                refused = refused or f"it changed {self._proposals.relative(path)}, of which a draft is open"
+                continue
             try:
                 base = await self._base(path)
             except ToolError:  # what it was is no text
@@ -354,7 +358,7 @@ class LayeredRun:
             found.ignored,
             moved,
             found.git,
-            found.refused,
+            refused,
             self._begun,
         )
 
