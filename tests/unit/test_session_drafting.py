@@ -613,3 +613,13 @@ async def test_a_branch_is_checked_out_beside_a_draft(tmp_path: Path, drafted: s
         assert d.file.read_text() == TWELVE.replace("line 11\n", "line eleven\n")
         await decide_all(d, "accept")
         assert "line two" in (d.root / drafted).read_text() and "line eleven" in d.file.read_text()
+
+
+async def test_a_file_that_a_prompt_mentions_is_sent_as_drafted(tmp_path: Path) -> None:
+    steps = [step("", edit("line 2\n", "line two\n"), write("new.txt", "fresh\n")), DONE, DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        await d.prompt("Look at @notes.txt and @new.txt", "p2")
+        await d.over("p2")
+        said = d.told().rpartition("Look at")[2]
+        assert "line two" in said and "line 2" not in said and "fresh" in said and "Changed since" not in said
