@@ -623,3 +623,18 @@ async def test_a_file_that_a_prompt_mentions_is_sent_as_drafted(tmp_path: Path) 
         await d.over("p2")
         said = d.told().rpartition("Look at")[2]
         assert "line two" in said and "line 2" not in said and "fresh" in said and "Changed since" not in said
+
+
+async def test_what_a_blocked_command_changed_is_not_drafted(tmp_path: Path) -> None:
+    line = "printf 'a\\0' > pic.bin; chmod +x notes.txt; touch /usr/x"
+    steps = [step("", edit("line 2\n", "line two\n")), step("", shell(line)), step("", shell("ls pic.bin")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert asked.blocked
+        await d.answer("reject")
+        await finish(d)
+        assert "No such file" in results(d)[2]
+        await decide_all(d, "accept")
+        await settled(d)
+        assert set(tree(d.root)) == {"notes.txt"} and not d.file.stat().st_mode & 0o100

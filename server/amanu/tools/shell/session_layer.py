@@ -308,6 +308,15 @@ class LayeredRun:
         self.is_clean = found.is_complete
         return self.changes
 
+    async def take_back(self) -> None:
+        """What it changed does not count: take what no proposal shows out of the layer again, but for what replaced a
+        file that was drafted before."""
+        assert self.changes is not None
+        kept = [file for file in self.changes.drafted if file.path in self._drafted]
+        taken_back = [file.path for file in self.changes.drafted if file not in kept]
+        self.changes, self.drafts = replace(self.changes, drafted=kept), False
+        await asyncio.to_thread(_drop, self._layer, taken_back)
+
     async def _base(self, path: Path) -> FileText:
         """What the command's version of the file is compared with."""
         if self._view.as_saved:
