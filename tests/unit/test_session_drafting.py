@@ -638,3 +638,16 @@ async def test_what_a_blocked_command_changed_is_not_drafted(tmp_path: Path) -> 
         await decide_all(d, "accept")
         await settled(d)
         assert set(tree(d.root)) == {"notes.txt"} and not d.file.stat().st_mode & 0o100
+
+
+async def test_an_edit_of_a_file_with_secrets_is_asked_about(tmp_path: Path) -> None:
+    """Else the model could guess what is in it as often as it likes: only an edit that fits is drafted."""
+    steps = [step("", edit("line 2\n", "line two\n")), step("", edit("KEY=hunter2", "KEY=x", ".env")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        (d.root / ".env").write_text("KEY=hunter2\n")
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert asked.title == "Edit .env"
+        await d.answer("reject")
+        await finish(d)
+        assert (d.root / ".env").read_text() == "KEY=hunter2\n" and len(open_drafts(d)) == 1
