@@ -651,3 +651,15 @@ async def test_an_edit_of_a_file_with_secrets_is_asked_about(tmp_path: Path) -> 
         await d.answer("reject")
         await finish(d)
         assert (d.root / ".env").read_text() == "KEY=hunter2\n" and len(open_drafts(d)) == 1
+
+
+async def test_a_job_finds_executable_bits_of_the_draft(tmp_path: Path) -> None:
+    steps = [
+        step("", write("made.sh", "#!/bin/sh\necho ready\nsleep 60\n")),
+        step("", shell("chmod +x made.sh")),
+        step("", shell("./made.sh", background=True, until="ready|denied")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        assert "ready" in results(d)[2] and "denied" not in results(d)[2]

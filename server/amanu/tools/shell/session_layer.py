@@ -59,8 +59,10 @@ class SessionLayer:
         """Why it could not be found out just now whether layers work; "" where it was."""
 
     def apart(self) -> "SessionLayer":
-        """A layer of its own, with nothing in it yet."""
-        return SessionLayer(self._workspace, self._proposals, self._sandbox)
+        """A layer of its own, with nothing in it yet but the executable bits of the draft."""
+        layer = SessionLayer(self._workspace, self._proposals, self._sandbox)
+        layer._executable = dict(self._executable)
+        return layer
 
     async def works(self) -> bool:
         """Whether commands can run in a layer here. Found out by trying, once; where that fails for want of room,
