@@ -304,6 +304,33 @@ async def test_what_is_typed_while_an_edit_is_made_is_not_taken_for_the_agents(
         assert editor.text == "".join([*lines[:10], "typed\n", *lines[10:]])
 
 
+TAKEN: Sequence[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
+    ("moved", call("move_file", path="notes.txt", new_path="moved.txt"), "notes.txt", edit("line 3\n", "three\n")),
+    ("deleted", call("delete_file", path="notes.txt"), "notes.txt", edit("line 3\n", "three\n")),
+    ("made", write("new.txt", "agent\n"), "new.txt", edit("line 3\n", "three\n", "new.txt")),
+    ("edited and gone", edit("line 2\n", "line two\n"), "", write("notes.txt", "again\n")),
+]
+
+
+@pytest.mark.parametrize(("name", "first", "path", "then"), TAKEN, ids=[name for name, *_ in TAKEN])
+async def test_a_file_that_is_drafted_as_a_whole_and_changed_by_the_user_is_in_conflict(
+    tmp_path: Path, name: str, first: dict[str, Any], path: str, then: dict[str, Any]
+) -> None:
+    """What the user wrote is neither hidden from the model nor replaced by what was drafted before."""
+    steps = [step("", first), DONE, step("", call("list_directory")), step("", then), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        (d.root / path).write_text("mine\n" + TWELVE) if path else d.file.unlink()
+        await turn(d, "p2")
+        assert "moved.txt" not in results(d)[1] and (
+            path in results(d)[1] if path else "notes.txt" not in results(d)[1]
+        )
+        assert d.session.state.proposals[0].files[0].hunks[0].state == "conflicted"
+        await decide_all(d, "accept")
+        expected = "mine\n" + TWELVE.replace("line 3\n", "three\n") if path else "again\n"
+        assert (d.root / (path or "notes.txt")).read_text() == expected
+
+
 CREATED: Sequence[tuple[str, Sequence[dict[str, Any]], dict[str, str]]] = [
     ("deleted", [call("delete_file", path="new.txt")], {}),
     ("moved", [call("move_file", path="new.txt", new_path="other.txt")], {"other.txt": "fresh\n"}),

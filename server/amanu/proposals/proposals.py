@@ -17,7 +17,15 @@ from typing import Literal
 from amanu.core.tool import CallContext, NothingToDo, ToolError
 from amanu.proposals.apply import SavePreimage, apply, lossy_message, settle
 from amanu.proposals.crash_recovery import interrupted_files, recover
-from amanu.proposals.model import ALL_STATES, STATES_AFTER, LiveFile, LiveProposal, missing_file
+from amanu.proposals.model import (
+    ALL_STATES,
+    FILE_CHANGED,
+    STATES_AFTER,
+    STATES_BEFORE,
+    LiveFile,
+    LiveProposal,
+    missing_file,
+)
 from amanu.proposals.report import report
 from amanu.proposals.tracking import SMALL_TEXT, FileTracking
 from amanu.proposals.undo import UndoResult, mark_hunks
@@ -440,7 +448,18 @@ class Proposals:
         if self._open_draft(path) is not None:
             async with self._lock:
                 if (found := self._open_draft(path)) is not None:
-                    await self._tracking.catch_up(found[0], [found[1]])
+                    await self._move_along(*found)
+
+    async def _move_along(self, live: LiveProposal, file: LiveFile) -> Mapping[Path, FileText]:
+        """Move what is drafted of that file along with what the user did there. Returns its text, by path. The caller
+        has the lock."""
+        texts = await self._tracking.catch_up(live, [file])
+        if file.is_open and _is_another(file, texts.get(file.base.path)):
+            for hunk in file.hunks:
+                if hunk.state == "pending":
+                    file.update_hunk(hunk.hunk_id, state="conflicted", reason=FILE_CHANGED)
+            self._publish(live)
+        return texts
 
     async def _catch_up_earlier(self, live: LiveProposal, edits: Sequence[FileEdit]) -> Mapping[Path, FileText]:
         """Move what earlier drafts have of those files along with what the user did there: it is to be taken over from
@@ -449,8 +468,13 @@ class Proposals:
         for edit in edits:
             found = self._open_draft(edit.base.path)
             if found is not None and found[0] is not live:
-                texts |= await self._tracking.catch_up(found[0], [found[1]])
+                texts |= await self._move_along(*found)
+                if not found[1].is_open:
+                    raise self._changed_meanwhile(edit.base.path)
         return texts
+
+    def _changed_meanwhile(self, path: Path) -> ToolError:
+        return ToolError(f"{self._workspace.display_path(path)} changed at the same moment. Read it and try again.")
 
     def _check_edit(self, call: CallContext, edit: FileEdit) -> None:
         name = self._workspace.display_path(edit.base.path)
@@ -460,7 +484,7 @@ class Proposals:
             raise NothingToDo(f"{name} already has exactly this content; nothing to change.")
         pending = self.pending(call, edit.base.path)
         if pending is not None and pending.proposed_file(edit.base.path).text != edit.base.text:
-            raise ToolError(f"{name} changed at the same moment. Read it and try again.")
+            raise self._changed_meanwhile(edit.base.path)
         if edit.text is not None:
             edit.base.encode(edit.text)
 
@@ -666,6 +690,14 @@ def _is_pending(live: LiveProposal, file: LiveFile, paths: Sequence[Path] | None
     """Whether it is about one of those files (None: whichever), and still to be decided."""
     is_pending = file.is_open if live.draft else file.is_undecided and bool(file.hunks)
     return is_pending and (paths is None or any(map(file.has_path, paths)))
+
+
+def _is_another(file: LiveFile, current: FileText | None) -> bool:
+    """Whether the file that is to be made, moved or removed as a whole is not as it was when that was proposed, or the
+    one that is edited is gone: then nothing of it can move along."""
+    if file.change == "edit":
+        return current is None
+    return (None if current is None else current.text) != file.version_with(STATES_BEFORE).text
 
 
 def _takes_draft(live: LiveProposal, call: CallContext, paths: Sequence[Path]) -> bool:
