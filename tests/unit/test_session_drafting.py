@@ -690,3 +690,25 @@ async def test_a_job_finds_executable_bits_of_the_draft(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, *steps, mode="draft") as d:
         await turn(d)
         assert "ready" in results(d)[2] and "denied" not in results(d)[2]
+
+
+@pytest.mark.parametrize("another", [True, False])
+async def test_a_command_that_changes_too_much_does_not_lose_what_was_drafted(tmp_path: Path, another: bool) -> None:
+    steps = [
+        step("", edit("line 2\n", "line two\n"), shell("printf 'a\\0b' > pic.bin; rm gone.bin")),
+        step("", shell("for i in $(seq 300); do echo $i > f$i; done")),
+        *([step("", shell("ls pic.bin gone.bin"))] if another else []),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        (d.root / "gone.bin").write_bytes(b"old\0")
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert "more than 200 files" in asked.blocked
+        await d.answer("reject")
+        await finish(d)
+        if another:
+            assert "pic.bin\n" in results(d)[3] and "'gone.bin': No such file" in results(d)[3]
+        await decide_all(d, "accept")
+        await settled(d)
+        assert tree(d.root) == {"notes.txt": TWELVE.replace("line 2\n", "line two\n"), "pic.bin": "a\0b"}

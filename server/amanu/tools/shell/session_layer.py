@@ -151,6 +151,10 @@ class SessionLayer:
             executable, self._executable = self._executable, {}
             if accepted:
                 await asyncio.to_thread(self.set_executable, executable)
+            if self._layer is None and drafted:
+                self._drafted = drafted
+                await self._ready()
+                drafted, self._drafted = self._drafted, {}
             if self._layer is None or not (drafted or accepted):
                 return []
             if not accepted:
@@ -201,7 +205,8 @@ class SessionLayer:
 
     async def _keep(self, run: "LayeredRun", aside: Mapping[Path, HeldFile]) -> None:
         """Remember what is ignored and what is drafted. A layer that holds more than could be read is of no further
-        use."""
+        use; what was drafted in it before goes into the next one."""
+        before = {**self._drafted, **aside}
         if run.changes is not None:
             self._ignored |= dict.fromkeys(run.changes.ignored)
             known = {file.path: file for file in run.changes.drafted}
@@ -212,8 +217,14 @@ class SessionLayer:
                 self._executable = dict(run.changes.executable)
         if run.is_clean and self._layer is not None:
             await asyncio.to_thread(_put_back, self._layer, aside.values())
-        else:
+        elif self._layer is None or not before:
             await self._discard()
+        else:
+            inside = {path: file for path, file in before.items() if path not in aside}
+            saved = {**aside, **await asyncio.to_thread(_save, self._layer, inside)}
+            executable = self._executable
+            await self._discard()
+            self._drafted, self._executable = saved, executable
 
     def _roots(self) -> list[Path]:
         return [self._workspace.guard.real(root) for root in self._workspace.roots]
@@ -221,6 +232,7 @@ class SessionLayer:
     async def _ready(self) -> Layer:
         if self._layer is None:
             self._layer = await asyncio.to_thread(self._create)
+            self._drafted = await asyncio.to_thread(_moved_to, self._layer, self._drafted)
         return self._layer
 
     def _create(self) -> Layer:
@@ -402,6 +414,25 @@ def _take_out(layer: Layer, drafted: Mapping[Path, HeldFile]) -> dict[Path, Held
             aside[path] = replace(file, stored=stored)
     _drop(layer, [path for path, file in drafted.items() if file.stored is None])
     return aside
+
+
+def _save(layer: Layer, drafted: Mapping[Path, HeldFile]) -> dict[Path, HeldFile]:
+    """Take what is drafted out of a layer that is given up: what is still there of it."""
+    saved: dict[Path, HeldFile] = {}
+    for path, file in drafted.items():
+        with contextlib.suppress(OSError, LayerError):
+            saved |= _take_out(layer, {path: file})
+    return saved
+
+
+def _moved_to(layer: Layer, drafted: Mapping[Path, HeldFile]) -> dict[Path, HeldFile]:
+    """Put what is drafted into a new layer."""
+    moved: dict[Path, HeldFile] = {}
+    for path, file in drafted.items():
+        root, name = layer.place(path)
+        moved[path] = replace(file, root=root, name=name)
+    _put_back(layer, moved.values())
+    return moved
 
 
 def _put_back(layer: Layer, files: Iterable[HeldFile]) -> None:
