@@ -712,3 +712,25 @@ async def test_a_command_that_changes_too_much_does_not_lose_what_was_drafted(tm
         await decide_all(d, "accept")
         await settled(d)
         assert tree(d.root) == {"notes.txt": TWELVE.replace("line 2\n", "line two\n"), "pic.bin": "a\0b"}
+
+
+@pytest.mark.parametrize("decision", ["accept", "reject"])
+async def test_an_empty_folder_is_part_of_the_draft(tmp_path: Path, decision: Literal["accept", "reject"]) -> None:
+    steps = [
+        step("", edit("line 2\n", "line two\n")),
+        step("", shell("mkdir -p a/b")),
+        step("", shell("ls -d a/b")),
+        DONE,
+        step("", shell("ls")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        before = tree(d.root)
+        await turn(d)
+        assert results(d)[2].startswith("a/b\n") and tree(d.root) == before
+        await decide_all(d, decision)
+        await settled(d)
+        assert (d.root / "a" / "b").is_dir() == (decision == "accept")
+        if decision == "reject":
+            await turn(d, "p2")
+            assert tree(d.root) == before and results(d)[-1].startswith("notes.txt\n")

@@ -54,6 +54,8 @@ class SessionLayer:
         """What the layer has of the draft that no proposal shows."""
         self._executable: dict[Path, bool] = {}
         """Of drafted files and others: whether the draft has them executable."""
+        self._folders: list[Path] = []
+        """Empty folders of the draft."""
         self._lock = asyncio.Lock()
         self.unknown = ""
         """Why it could not be found out just now whether layers work; "" where it was."""
@@ -149,8 +151,12 @@ class SessionLayer:
         async with self._lock:
             drafted, self._drafted = self._drafted, {}
             executable, self._executable = self._executable, {}
+            folders, self._folders = self._folders, []
             if accepted:
                 await asyncio.to_thread(self.set_executable, executable)
+                await asyncio.to_thread(make_folders, self._not_denied(folders, denied))
+            if self._layer is not None:
+                await asyncio.to_thread(_drop_folders, self._layer, folders)
             if self._layer is None and drafted:
                 self._drafted = drafted
                 await self._ready()
@@ -202,6 +208,7 @@ class SessionLayer:
         self._ignored.clear()
         self._drafted.clear()
         self._executable.clear()
+        self._folders.clear()
 
     async def _keep(self, run: "LayeredRun", aside: Mapping[Path, HeldFile]) -> None:
         """Remember what is ignored and what is drafted. A layer that holds more than could be read is of no further
@@ -215,6 +222,7 @@ class SessionLayer:
             self._drafted = {**aside, **first}
             if run.drafts:
                 self._executable = dict(run.changes.executable)
+                self._folders = list(run.changes.folders)
         if run.is_clean and self._layer is not None:
             await asyncio.to_thread(_put_back, self._layer, aside.values())
         elif self._layer is None or not before:
@@ -309,8 +317,9 @@ class LayeredRun:
         try:
             await asyncio.to_thread(read_layer, self._layer, self._laid_in, found)
             changes = await self._compared(found)
-            await asyncio.to_thread(_drop, self._layer, found.paths)
             shown = bool(changes.edits) or self._proposals.has_draft
+            kept = found.folders if self.drafts else ()
+            await asyncio.to_thread(_drop, self._layer, [path for path in found.paths if path not in kept])
             drafts = self.drafts and shown and not self._call.denied(map(self._write, changes.held))
             drafted = [file for file in changes.held if drafts or self._is_drafted(file)]
             await asyncio.to_thread(_put_back, self._layer, drafted)
@@ -330,6 +339,7 @@ class LayeredRun:
         taken_back = [file.path for file in self.changes.drafted if file not in kept]
         self.changes, self.drafts = replace(self.changes, drafted=kept), False
         await asyncio.to_thread(_drop, self._layer, taken_back)
+        await asyncio.to_thread(_drop_folders, self._layer, self.changes.folders)
 
     async def _base(self, path: Path) -> FileText:
         """What the command's version of the file is compared with."""
@@ -416,6 +426,15 @@ def _take_out(layer: Layer, drafted: Mapping[Path, HeldFile]) -> dict[Path, Held
     return aside
 
 
+def make_folders(folders: Sequence[Path]) -> None:
+    """Make them in the workspace. Blocking."""
+    for folder in folders:
+        above = next((parent for parent in folder.parents if parent.exists()), folder)
+        if os.path.realpath(above) == str(above):
+            with contextlib.suppress(OSError):
+                folder.mkdir(parents=True, exist_ok=True)
+
+
 def _save(layer: Layer, drafted: Mapping[Path, HeldFile]) -> dict[Path, HeldFile]:
     """Take what is drafted out of a layer that is given up: what is still there of it."""
     saved: dict[Path, HeldFile] = {}
@@ -487,6 +506,12 @@ def _drop(layer: Layer, paths: Sequence[Path]) -> None:
                 upper.rmdir()
         else:
             layer.drop(path)
+
+
+def _drop_folders(layer: Layer, folders: Sequence[Path]) -> None:
+    """Forget folders with nothing in them, and those above that were made for them."""
+    above = [parent for folder in folders for parent in folder.parents if not os.path.lexists(parent)]
+    _drop(layer, [*folders, *above])
 
 
 def _bring_home(layer: Layer, paths: Sequence[Path], begun: int | None) -> list[str]:
