@@ -4,19 +4,24 @@ import json
 import os
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
+from amanu.core.tool import CallContext
 from amanu.permissions import approvals as approval
 from amanu.permissions.offers import rules_of
 from amanu.proposals import tracking
+from amanu.proposals.proposals import FileEdit
 from amanu_protocol.items import Proposal, ToolCall
 from amanu_protocol.requests import (
     EditScope,
+    HunkDecision,
     PromptSendParams,
     ProposalDecideParams,
+    ProposalResolveParams,
     SeenProposal,
     SessionCreateParams,
 )
@@ -85,6 +90,11 @@ async def decide_all(d: ScriptedSession, decision: Literal["accept", "reject"]) 
     ]
     params = ProposalDecideParams(session_id="s", scope=EditScope(), decision=decision, seen=seen)
     assert (await d.session.edits.decide(params)).status == "resolved"
+
+
+def deny(d: ScriptedSession, rule: str) -> None:
+    for each in rules_of(rule, "session"):
+        d.session.core.approvals.allow_in_session(replace(each, kind="deny"))
 
 
 async def settled(d: ScriptedSession) -> None:
@@ -271,6 +281,56 @@ async def test_what_the_user_types_stays_theirs(tmp_path: Path) -> None:
         assert d.file.read_text() == TWELVE  # the user had not saved
 
 
+async def test_what_is_typed_while_an_edit_is_made_is_not_taken_for_the_agents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The edit is computed from the draft of an earlier turn; the user types before it is proposed."""
+    steps = [step("", edit("line 2\n", "line two\n")), DONE, step("", edit("line 7\n", "line seven\n")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        editor = Editor(d)
+        await turn(d)
+        proposals = d.session.core.proposals
+        propose = proposals.propose
+
+        async def propose_late(context: CallContext, edits: Sequence[FileEdit]) -> Proposal:
+            editor.type(10, "typed\n")
+            return await propose(context, edits)
+
+        monkeypatch.setattr(proposals, "propose", propose_late)
+        await turn(d, "p2")
+        assert "Read it and try again" in results(d)[1]
+        await decide_all(d, "accept")
+        lines = TWELVE.replace("line 2\n", "line two\n").splitlines(keepends=True)
+        assert editor.text == "".join([*lines[:10], "typed\n", *lines[10:]])
+
+
+TAKEN: Sequence[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
+    ("moved", call("move_file", path="notes.txt", new_path="moved.txt"), "notes.txt", edit("line 3\n", "three\n")),
+    ("deleted", call("delete_file", path="notes.txt"), "notes.txt", edit("line 3\n", "three\n")),
+    ("made", write("new.txt", "agent\n"), "new.txt", edit("line 3\n", "three\n", "new.txt")),
+    ("edited and gone", edit("line 2\n", "line two\n"), "", write("notes.txt", "again\n")),
+]
+
+
+@pytest.mark.parametrize(("name", "first", "path", "then"), TAKEN, ids=[name for name, *_ in TAKEN])
+async def test_a_file_that_is_drafted_as_a_whole_and_changed_by_the_user_is_in_conflict(
+    tmp_path: Path, name: str, first: dict[str, Any], path: str, then: dict[str, Any]
+) -> None:
+    """What the user wrote is neither hidden from the model nor replaced by what was drafted before."""
+    steps = [step("", first), DONE, step("", call("list_directory")), step("", then), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        (d.root / path).write_text("mine\n" + TWELVE) if path else d.file.unlink()
+        await turn(d, "p2")
+        assert "moved.txt" not in results(d)[1] and (
+            path in results(d)[1] if path else "notes.txt" not in results(d)[1]
+        )
+        assert d.session.state.proposals[0].files[0].hunks[0].state == "conflicted"
+        await decide_all(d, "accept")
+        expected = "mine\n" + TWELVE.replace("line 3\n", "three\n") if path else "again\n"
+        assert (d.root / (path or "notes.txt")).read_text() == expected
+
+
 CREATED: Sequence[tuple[str, Sequence[dict[str, Any]], dict[str, str]]] = [
     ("deleted", [call("delete_file", path="new.txt")], {}),
     ("moved", [call("move_file", path="new.txt", new_path="other.txt")], {"other.txt": "fresh\n"}),
@@ -437,3 +497,240 @@ async def test_nobody_is_asked_where_nobody_is(tmp_path: Path) -> None:
         await d.prompt("go")
         await d.over("p1")
         assert len(open_drafts(d)) == 1 and d.file.read_text() == TWELVE
+
+
+async def test_a_denied_edit_does_not_take_the_draft_with_it(tmp_path: Path) -> None:
+    steps = [step("", edit("line 2\n", "line two\n")), step("", write("closed/x.txt", "x\n")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        deny(d, "@write(closed/**)")
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals or state.last_turn)).approvals
+        assert asked.title == "Apply the draft: 1 file"
+        await d.answer("allow")
+        await d.over("p1")
+        assert d.file.read_text() == TWELVE.replace("line 2\n", "line two\n")
+        assert not (d.root / "closed").exists()
+
+
+async def test_a_mode_that_forbids_to_apply_a_draft_leaves_it_open(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", edit("line 2\n", "line two\n")), DONE, mode="draft") as d:
+        await d.prompt("go")
+        await d.until(lambda state: state.approvals)
+        await d.session.set_mode("plan")
+        await d.over("p1")
+        assert len(open_drafts(d)) == 1
+
+
+async def keep_first(d: ScriptedSession) -> None:
+    """The user keeps what they accepted of the first draft once more; so its proposal is heard of again."""
+    first = d.session.state.proposals[0]
+    hunks = [HunkDecision(hunk_id=first.files[0].hunks[0].hunk_id, decision="keep")]
+    params = ProposalResolveParams(session_id="s", proposal_id=first.proposal_id, version=first.version, hunks=hunks)
+    assert (await d.session.edits.resolve(params)).status == "resolved"
+
+
+PICTURE = step("", shell("printf 'a\\0b' > pic.bin"))
+
+
+async def test_a_yes_to_an_earlier_draft_is_none_to_this_one(tmp_path: Path) -> None:
+    steps = [
+        step("", edit("line 2\n", "line two\n")),
+        DONE,
+        step("", edit("line 5\n", "line five\n")),
+        PICTURE,
+        DONE,
+        step("", edit("line five\n", "line 5\n")),  # nothing is left of it
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        await decide_all(d, "accept")
+        await turn(d, "p2")
+        await keep_first(d)
+        await turn(d, "p3")
+        await settled(d)
+        assert not open_drafts(d) and not (d.root / "pic.bin").exists()
+
+
+async def test_a_no_to_an_earlier_draft_is_none_to_this_one(tmp_path: Path) -> None:
+    steps = [
+        step("", edit("line 2\n", "line two\n"), edit("line 11\n", "line eleven\n")),
+        DONE,
+        step("", edit("line 5\n", "line five\n")),
+        PICTURE,
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        await d.decide("accept", "reject no")
+        await turn(d, "p2")
+        await keep_first(d)
+        await decide_all(d, "accept")
+        await settled(d)
+        assert (d.root / "pic.bin").exists()
+
+
+async def test_what_a_rule_denied_keeps_nothing_else_back(tmp_path: Path) -> None:
+    steps = [step("", edit("line 2\n", "line two\n")), step("", write("closed/x.txt", "x\n")), PICTURE, DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        deny(d, "@write(closed/**)")
+        await turn(d)
+        await decide_all(d, "accept")
+        await settled(d)
+        assert (d.root / "pic.bin").exists()
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+async def test_what_a_rule_denies_is_not_part_of_a_draft(tmp_path: Path, ignored: bool) -> None:
+    """Also where no proposal shows it."""
+    steps = [
+        step("", edit("line 2\n", "line two\n")),
+        step("", shell("mkdir closed; printf 'a\\0' > closed/a.bin")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        subprocess.run(["git", "init", "-q", "."], cwd=d.root, check=True)
+        (d.root / ".gitignore").write_text("closed/\n" if ignored else "")
+        deny(d, "@write(closed/**)")
+        await turn(d)
+        assert ignored or "not accepted" in results(d)[1]
+        await decide_all(d, "accept")
+        await settled(d)
+        assert not (d.root / "closed" / "a.bin").exists()
+
+
+async def test_a_command_finds_a_moved_file_at_its_new_place_only(tmp_path: Path) -> None:
+    steps = [
+        step("", call("move_file", path="notes.txt", new_path="moved.txt")),
+        step("", shell("ls; sed -i 's/^line 2$/line two/' moved.txt")),
+        step("", shell("ls")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        assert all("moved.txt" in shown and "notes.txt" not in shown.partition("Exit")[0] for shown in results(d)[1:])
+        await decide_all(d, "accept")
+        assert tree(d.root) == {"moved.txt": TWELVE.replace("line 2\n", "line two\n")}
+
+
+@pytest.mark.parametrize("drafted", ["other.txt", "notes.txt"])
+async def test_a_branch_is_checked_out_beside_a_draft(tmp_path: Path, drafted: str) -> None:
+    """On the copy, where what it changes can be decided on apart from the draft; else on the workspace itself."""
+    steps = [step("", edit("line 2\n", "line two\n", drafted)), step("", shell("git checkout -q other")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+
+        def git(*arguments: str) -> None:
+            user = ["-c", "user.name=u", "-c", "user.email=u@example.org"]
+            subprocess.run(["git", *user, *arguments], cwd=d.root, check=True)
+
+        (d.root / "other.txt").write_text(TWELVE)
+        git("init", "-q", "-b", "main", ".")
+        git("add", ".")
+        git("commit", "-qm", "first")
+        git("checkout", "-qb", "other")
+        d.file.write_text(TWELVE.replace("line 11\n", "line eleven\n"))
+        git("commit", "-qam", "second")
+        git("checkout", "-q", "main")
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert "git checkout" in asked.title and (drafted in asked.blocked) == (drafted == "notes.txt")
+        await d.answer("allow")
+        await finish(d)
+        assert "refs/heads/other" in (d.root / ".git" / "HEAD").read_text()
+        assert d.file.read_text() == TWELVE.replace("line 11\n", "line eleven\n")
+        await decide_all(d, "accept")
+        assert "line two" in (d.root / drafted).read_text() and "line eleven" in d.file.read_text()
+
+
+async def test_a_file_that_a_prompt_mentions_is_sent_as_drafted(tmp_path: Path) -> None:
+    steps = [step("", edit("line 2\n", "line two\n"), write("new.txt", "fresh\n")), DONE, DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        await d.prompt("Look at @notes.txt and @new.txt", "p2")
+        await d.over("p2")
+        said = d.told().rpartition("Look at")[2]
+        assert "line two" in said and "line 2" not in said and "fresh" in said and "Changed since" not in said
+
+
+async def test_what_a_blocked_command_changed_is_not_drafted(tmp_path: Path) -> None:
+    line = "printf 'a\\0' > pic.bin; chmod +x notes.txt; touch /usr/x"
+    steps = [step("", edit("line 2\n", "line two\n")), step("", shell(line)), step("", shell("ls pic.bin")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert asked.blocked
+        await d.answer("reject")
+        await finish(d)
+        assert "No such file" in results(d)[2]
+        await decide_all(d, "accept")
+        await settled(d)
+        assert set(tree(d.root)) == {"notes.txt"} and not d.file.stat().st_mode & 0o100
+
+
+async def test_an_edit_of_a_file_with_secrets_is_asked_about(tmp_path: Path) -> None:
+    """Else the model could guess what is in it as often as it likes: only an edit that fits is drafted."""
+    steps = [step("", edit("line 2\n", "line two\n")), step("", edit("KEY=hunter2", "KEY=x", ".env")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        (d.root / ".env").write_text("KEY=hunter2\n")
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert asked.title == "Edit .env"
+        await d.answer("reject")
+        await finish(d)
+        assert (d.root / ".env").read_text() == "KEY=hunter2\n" and len(open_drafts(d)) == 1
+
+
+async def test_a_job_finds_executable_bits_of_the_draft(tmp_path: Path) -> None:
+    steps = [
+        step("", write("made.sh", "#!/bin/sh\necho ready\nsleep 60\n")),
+        step("", shell("chmod +x made.sh")),
+        step("", shell("./made.sh", background=True, until="ready|denied")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        assert "ready" in results(d)[2] and "denied" not in results(d)[2]
+
+
+@pytest.mark.parametrize("another", [True, False])
+async def test_a_command_that_changes_too_much_does_not_lose_what_was_drafted(tmp_path: Path, another: bool) -> None:
+    steps = [
+        step("", edit("line 2\n", "line two\n"), shell("printf 'a\\0b' > pic.bin; rm gone.bin")),
+        step("", shell("for i in $(seq 300); do echo $i > f$i; done")),
+        *([step("", shell("ls pic.bin gone.bin"))] if another else []),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        (d.root / "gone.bin").write_bytes(b"old\0")
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert "more than 200 files" in asked.blocked
+        await d.answer("reject")
+        await finish(d)
+        if another:
+            assert "pic.bin\n" in results(d)[3] and "'gone.bin': No such file" in results(d)[3]
+        await decide_all(d, "accept")
+        await settled(d)
+        assert tree(d.root) == {"notes.txt": TWELVE.replace("line 2\n", "line two\n"), "pic.bin": "a\0b"}
+
+
+@pytest.mark.parametrize("decision", ["accept", "reject"])
+async def test_an_empty_folder_is_part_of_the_draft(tmp_path: Path, decision: Literal["accept", "reject"]) -> None:
+    steps = [
+        step("", edit("line 2\n", "line two\n")),
+        step("", shell("mkdir -p a/b")),
+        step("", shell("ls -d a/b")),
+        DONE,
+        step("", shell("ls")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        before = tree(d.root)
+        await turn(d)
+        assert results(d)[2].startswith("a/b\n") and tree(d.root) == before
+        await decide_all(d, decision)
+        await settled(d)
+        assert (d.root / "a" / "b").is_dir() == (decision == "accept")
+        if decision == "reject":
+            await turn(d, "p2")
+            assert tree(d.root) == before and results(d)[-1].startswith("notes.txt\n")

@@ -17,7 +17,15 @@ from typing import Literal
 from amanu.core.tool import CallContext, NothingToDo, ToolError
 from amanu.proposals.apply import SavePreimage, apply, lossy_message, settle
 from amanu.proposals.crash_recovery import interrupted_files, recover
-from amanu.proposals.model import ALL_STATES, STATES_AFTER, LiveFile, LiveProposal, missing_file
+from amanu.proposals.model import (
+    ALL_STATES,
+    FILE_CHANGED,
+    STATES_AFTER,
+    STATES_BEFORE,
+    LiveFile,
+    LiveProposal,
+    missing_file,
+)
 from amanu.proposals.report import report
 from amanu.proposals.tracking import SMALL_TEXT, FileTracking
 from amanu.proposals.undo import UndoResult, mark_hunks
@@ -103,6 +111,12 @@ class Proposals:
             return file.proposed_file(path)
         return await self.text_without_edits(path)
 
+    async def text_for_command(self, call: CallContext, path: Path) -> FileText:
+        """The file as a command of that call is to find it: like `text`, but not where it is moved away from."""
+        text, file = await self.text(call, path), self.pending(call, path)
+        is_moved_away = file is not None and not file.delete and file.new_path not in (None, path)
+        return missing_file(path) if is_moved_away else text
+
     async def text_without_edits(self, path: Path) -> FileText:
         """The file as the user sees it; like `text` when it is not there."""
         return await self._workspace.read_if_exists(path) or missing_file(path)
@@ -168,9 +182,10 @@ class Proposals:
         cancelled, like `resolve`: a thread would go on with hunks that nobody was told of."""
         async with self._lock:
             live = self._proposal_to_join(call, [edit.base.path for edit in edits])
+            texts = await self._catch_up_earlier(live, edits)
             for edit in edits:
                 self._check_edit(call, edit)
-            return await run_to_completion(self._add_edits(live, edits, call.call_id))
+            return await run_to_completion(self._add_edits(live, edits, call.call_id, texts))
 
     # Deciding ---------------------------------------------------------------------------------------
 
@@ -282,6 +297,12 @@ class Proposals:
         """The proposal the call's edits are in."""
         live = self._of_call(call_id)
         return None if live is None else live.wire()
+
+    def states_of_call(self, call_id: str) -> set[HunkState]:
+        """The states of the hunks that call had a part in."""
+        live = self._of_call(call_id)
+        hunks = [] if live is None else [hunk for file, hunk in live.hunks() if call_id in live.owners(file, hunk)]
+        return {hunk.state for hunk in hunks}
 
     def files(self, proposal_id: str) -> Sequence[LiveFile]:
         """Its files; not to be changed."""
@@ -427,7 +448,33 @@ class Proposals:
         if self._open_draft(path) is not None:
             async with self._lock:
                 if (found := self._open_draft(path)) is not None:
-                    await self._tracking.catch_up(found[0], [found[1]])
+                    await self._move_along(*found)
+
+    async def _move_along(self, live: LiveProposal, file: LiveFile) -> Mapping[Path, FileText]:
+        """Move what is drafted of that file along with what the user did there. Returns its text, by path. The caller
+        has the lock."""
+        texts = await self._tracking.catch_up(live, [file])
+        if file.is_open and _is_another(file, texts.get(file.base.path)):
+            for hunk in file.hunks:
+                if hunk.state == "pending":
+                    file.update_hunk(hunk.hunk_id, state="conflicted", reason=FILE_CHANGED)
+            self._publish(live)
+        return texts
+
+    async def _catch_up_earlier(self, live: LiveProposal, edits: Sequence[FileEdit]) -> Mapping[Path, FileText]:
+        """Move what earlier drafts have of those files along with what the user did there: it is to be taken over from
+        there. Returns the files as they are now."""
+        texts: dict[Path, FileText] = {}
+        for edit in edits:
+            found = self._open_draft(edit.base.path)
+            if found is not None and found[0] is not live:
+                texts |= await self._move_along(*found)
+                if not found[1].is_open:
+                    raise self._changed_meanwhile(edit.base.path)
+        return texts
+
+    def _changed_meanwhile(self, path: Path) -> ToolError:
+        return ToolError(f"{self._workspace.display_path(path)} changed at the same moment. Read it and try again.")
 
     def _check_edit(self, call: CallContext, edit: FileEdit) -> None:
         name = self._workspace.display_path(edit.base.path)
@@ -437,23 +484,25 @@ class Proposals:
             raise NothingToDo(f"{name} already has exactly this content; nothing to change.")
         pending = self.pending(call, edit.base.path)
         if pending is not None and pending.proposed_file(edit.base.path).text != edit.base.text:
-            raise ToolError(f"{name} changed at the same moment. Read it and try again.")
+            raise self._changed_meanwhile(edit.base.path)
         if edit.text is not None:
             edit.base.encode(edit.text)
 
-    async def _add_edits(self, live: LiveProposal, edits: Sequence[FileEdit], call_id: str) -> Proposal:
+    async def _add_edits(
+        self, live: LiveProposal, edits: Sequence[FileEdit], call_id: str, texts: Mapping[Path, FileText]
+    ) -> Proposal:
         for edit in edits:
-            await self._add_edit(live, edit, call_id)
+            await self._add_edit(live, edit, call_id, texts)
         if call_id not in live.tool_call_ids:
             live.tool_call_ids.append(call_id)
         self._live[live.proposal_id] = live
         return self._publish(live)
 
-    async def _add_edit(self, live: LiveProposal, edit: FileEdit, call_id: str) -> None:
+    async def _add_edit(self, live: LiveProposal, edit: FileEdit, call_id: str, texts: Mapping[Path, FileText]) -> None:
         path = edit.base.path
         file = next((candidate for candidate in live.files if candidate.has_path(path)), None)
         if file is None:
-            file = await self._carried_over(live, path) or LiveFile(edit.base, edit.base.text)
+            file = await self._carried_over(live, path, texts) or LiveFile(edit.base, edit.base.text)
             live.files.append(file)
         before = file.drafted_file(path)
         if file.change == "create" and (edit.text is None or edit.new_path is not None):
@@ -467,15 +516,16 @@ class Proposals:
         if live.draft:
             self._note_drafted(live, path, before)
 
-    async def _carried_over(self, live: LiveProposal, path: Path) -> LiveFile | None:
+    async def _carried_over(self, live: LiveProposal, path: Path, texts: Mapping[Path, FileText]) -> LiveFile | None:
         """What an earlier draft has open of that file, taken over into this one; None when there is nothing. That the
-        rest of it is decided does not matter: it starts from the file as it is."""
+        rest of it is decided does not matter: it starts from the file as it is, which is in `texts` as it was when the
+        draft was moved along. What the user types after that moves it once more."""
         found = self._open_draft(path) if live.draft else None
         if found is None:
             return None
         earlier, source = found
         base_path = source.base.path
-        base = await self.text_without_edits(base_path)
+        base = texts.get(base_path) or await self.text_without_edits(base_path)
         text = None if source.delete else source.proposed_file(base_path).text
         calls = sorted(frozenset[str]().union(*source.owners.values())) or earlier.tool_call_ids
         file = LiveFile(base, base.text)
@@ -640,6 +690,14 @@ def _is_pending(live: LiveProposal, file: LiveFile, paths: Sequence[Path] | None
     """Whether it is about one of those files (None: whichever), and still to be decided."""
     is_pending = file.is_open if live.draft else file.is_undecided and bool(file.hunks)
     return is_pending and (paths is None or any(map(file.has_path, paths)))
+
+
+def _is_another(file: LiveFile, current: FileText | None) -> bool:
+    """Whether the file that is to be made, moved or removed as a whole is not as it was when that was proposed, or the
+    one that is edited is gone: then nothing of it can move along."""
+    if file.change == "edit":
+        return current is None
+    return (None if current is None else current.text) != file.version_with(STATES_BEFORE).text
 
 
 def _takes_draft(live: LiveProposal, call: CallContext, paths: Sequence[Path]) -> bool:

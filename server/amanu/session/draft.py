@@ -6,12 +6,14 @@ import asyncio
 from amanu.session.core import SessionCore
 from amanu_protocol.items import Proposal
 
+_NOT_TAKEN = ("conflicted", "reverted")
+
 
 class SessionDraft:
     def __init__(self, core: SessionCore) -> None:
         self._core = core
-        self._accepted = False
-        self._refused = False
+        self._open_ids: set[str] = set()
+        """The proposals that the draft has been in since it was last decided."""
         self._ending: asyncio.Task[None] | None = None
         core.proposal_listeners.append(self._on_proposal)
 
@@ -23,18 +25,23 @@ class SessionDraft:
     def _on_proposal(self, proposal: Proposal) -> None:
         if not proposal.draft:
             return
-        states = {hunk.state for file in proposal.files for hunk in file.hunks}
-        self._accepted = self._accepted or "applied" in states
-        self._refused = self._refused or not states.isdisjoint(("rejected", "conflicted"))
-        if any(other.draft and other.state == "pending" for other in self._core.state.proposals):
+        drafts = {other.proposal_id: other for other in self._core.state.proposals if other.draft}
+        drafts[proposal.proposal_id] = proposal
+        if proposal.state == "pending":
+            self._open_ids.add(proposal.proposal_id)
+        if not self._open_ids or any(draft.state == "pending" for draft in drafts.values()):
             return
-        accepted = self._accepted and not self._refused
-        self._accepted = self._refused = False
+        decided = [drafts[proposal_id] for proposal_id in self._open_ids if proposal_id in drafts]
+        self._open_ids.clear()
+        hunks = [hunk for draft in decided for file in draft.files for hunk in file.hunks]
+        # What a rule denied was never the user's to accept.
+        refused = any(hunk.state in _NOT_TAKEN or (hunk.state == "rejected" and hunk.reviewed) for hunk in hunks)
+        accepted = any(hunk.state == "applied" for hunk in hunks) and not refused
         self._ending = asyncio.create_task(self._end(self._ending, accepted=accepted))
 
     async def _end(self, earlier: "asyncio.Task[None] | None", *, accepted: bool) -> None:
         if earlier is not None:
             await earlier
-        notes = await self._core.layer.end_draft(accepted=accepted)
+        notes = await self._core.layer.end_draft(self._core.approvals.denied, accepted=accepted)
         if notes and not self._core.access.closed:
             self._core.notices.report_on_session("draftEnded", "info", "\n".join(notes))

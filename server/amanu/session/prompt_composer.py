@@ -111,7 +111,7 @@ class PromptComposer:
         allowed = self._approvals.allowed
         expanded, lines, skill = await self._expand_command(text)
         heard = await with_attachments(
-            expanded, attachments, self._workspace, self.pictures, allowed, mask, self._look_up
+            expanded, attachments, self._core.view, self.pictures, allowed, mask, self._look_up
         )
         message, left_out = heard.message, (*heard.left_out, *lines.not_run)
         if skill is not None:

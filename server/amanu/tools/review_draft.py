@@ -2,7 +2,7 @@
 
 import asyncio
 
-from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject
+from amanu.core.tool import CallContext, NothingToDo, Outcome, Params, Preview, Subject
 from amanu.text.amounts import plural
 from amanu.text.display import one_line, visible
 from amanu.tools.environment import SessionTool, ToolEnvironment
@@ -10,6 +10,7 @@ from amanu.tools.shell.report import file_list
 from amanu_protocol.items import Line, Proposal
 
 _WAITS = "a draft is applied only if you accept it"
+_OPEN = ("pending", "conflicted")
 
 
 class ReviewDraftParams(Params):
@@ -30,13 +31,16 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
 
     async def preview(self, params: ReviewDraftParams, call: CallContext) -> Preview:
         proposal = await self._proposals.begin_review(params.proposal_id, call.call_id)
+        files = [file for file in proposal.files if any(hunk.state in _OPEN for hunk in file.hunks)]
+        if not files:
+            raise NothingToDo("The user has decided on all of the draft already.")
         diff = await asyncio.to_thread(self._proposals.diff, proposal.proposal_id)
         lines = [*_run_lines(proposal), *await asyncio.to_thread(self._other_lines)]
-        paths = [path for file in proposal.files for path in (file.path, file.new_path) if path is not None]
+        paths = [path for file in files for path in (file.path, file.new_path) if path is not None]
         relative = [self._workspace.relative(self._workspace.resolve(path)) for path in paths]
         subject, *also = [Subject("write_file", "write", path, must_ask=_WAITS) for path in relative]
         return Preview(
-            title=f"Apply the draft: {plural(len(proposal.files), 'file')}",
+            title=f"Apply the draft: {plural(len(files), 'file')}",
             subject=subject,
             extra_subjects=tuple(also),
             detail=visible("\n\n".join(filter(None, ["\n".join(line.text for line in lines), diff]))),
@@ -63,6 +67,8 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
         return Outcome(report or said, said, refused=all(hunk.state == "rejected" for hunk in hunks))
 
     async def reject(self, params: ReviewDraftParams, call: CallContext, reason: str) -> str | None:
+        if not call.by_user:  # a rule or a mode that forbids it now: what is drafted is not lost for that
+            return f"The draft was not applied, and the user can still decide on it. {reason}"
         await self._proposals.reject_all(params.proposal_id, reason or None)
         return await self._proposals.review_report(params.proposal_id)
 

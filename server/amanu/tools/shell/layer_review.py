@@ -18,6 +18,7 @@ from amanu.tools.shell.git_changes import apply_git, git_batches
 from amanu.tools.shell.held_files import Applied, HeldFile, apply_held
 from amanu.tools.shell.layer_changes import LayerChanges
 from amanu.tools.shell.report import file_list
+from amanu.tools.shell.session_layer import make_folders
 from amanu_protocol.items import Line
 
 _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it all
@@ -98,8 +99,7 @@ class LayerReview:
             return with_notes(replace(outcome, changes=None), notes)
         if proposal is not None:
             notes.append(await self._proposals.settled_report(call.call_id))
-            files = self._proposals.get(proposal.proposal_id).files
-            states = {hunk.state for file in files for hunk in file.hunks}
+            states |= self._proposals.states_of_call(call.call_id)  # a draft has those of other calls, too
         if states <= {"applied"}:
             notes += await self._take_over(changes, call)
         elif changes.held or changes.git.needs_decision:
@@ -146,7 +146,7 @@ class LayerReview:
             await asyncio.to_thread(self._layer.set_executable, changes.executable)
             notes += await asyncio.to_thread(_apply_git, changes)
             await asyncio.to_thread(changes.folder.remove)
-        await asyncio.to_thread(_make_folders, changes.folders)
+        await asyncio.to_thread(make_folders, changes.folders)
         if changes.ignored:
             subjects = [Subject("write_file", "write", self._workspace.relative(path)) for path in changes.ignored]
             allowed = {subject.text for subject in call.allowed(subjects)}
@@ -226,14 +226,6 @@ def _apply_git(changes: LayerChanges) -> list[str]:
 
 def _missing(paths: Sequence[Path]) -> list[Path]:
     return [path for path in paths if not os.path.lexists(path)]
-
-
-def _make_folders(folders: Sequence[Path]) -> None:
-    for folder in folders:
-        above = next((parent for parent in folder.parents if parent.exists()), folder)
-        if os.path.realpath(above) == str(above):
-            with contextlib.suppress(OSError):
-                folder.mkdir(parents=True, exist_ok=True)
 
 
 def _remove_folders(folders: Sequence[Path]) -> None:

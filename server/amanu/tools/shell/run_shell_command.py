@@ -404,7 +404,9 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
                 outcome = with_notes(outcome, [_NO_ROOM.format(folder=layered.folder)])
             changes = await layered.read()
             changes.git.only_git = await self._runs_only_git(params, call)
-        reason = _unreviewable(changes, keeps_history=keeps_history)
+            reason = _unreviewable(changes, keeps_history=keeps_history)
+            if outcome.blocked is not None or reason:
+                await layered.take_back()
         if drafted and outcome.blocked is None and not reason:
             outcome = await self._review.settle_draft(outcome, changes)
             if not changes.edits:  # it ran on what the draft is now

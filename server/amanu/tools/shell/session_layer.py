@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 
-from amanu.core.tool import CallContext, Subject, ToolError
+from amanu.core.tool import CallContext, Subject, SubjectFilter, ToolError
 from amanu.proposals.proposals import FileEdit, Proposals
 from amanu.sandbox.layers.apply import noted
 from amanu.sandbox.layers.layer import Layer, LayerError, explained
@@ -54,13 +54,17 @@ class SessionLayer:
         """What the layer has of the draft that no proposal shows."""
         self._executable: dict[Path, bool] = {}
         """Of drafted files and others: whether the draft has them executable."""
+        self._folders: list[Path] = []
+        """Empty folders of the draft."""
         self._lock = asyncio.Lock()
         self.unknown = ""
         """Why it could not be found out just now whether layers work; "" where it was."""
 
     def apart(self) -> "SessionLayer":
-        """A layer of its own, with nothing in it yet."""
-        return SessionLayer(self._workspace, self._proposals, self._sandbox)
+        """A layer of its own, with nothing in it yet but the executable bits of the draft."""
+        layer = SessionLayer(self._workspace, self._proposals, self._sandbox)
+        layer._executable = dict(self._executable)
+        return layer
 
     async def works(self) -> bool:
         """Whether commands can run in a layer here. Found out by trying, once; where that fails for want of room,
@@ -126,33 +130,50 @@ class SessionLayer:
     async def bring_home(self, paths: Sequence[Path], call: CallContext, begun: int | None) -> list[str]:
         """Bring ignored files and folders into the workspace (see `transfer`), but for those that a rule denies.
         Returns the names of those that could not be brought, with why."""
-        denied = {
-            subject.text for subject in call.denied([subject for path in paths for subject in self._writes(path)])
-        }
-        allowed = [path for path in paths if not denied & {subject.text for subject in self._writes(path)}]
+        allowed = self._not_denied(paths, call.denied)
         async with self._lock:
             return [] if self._layer is None else await asyncio.to_thread(_bring_home, self._layer, allowed, begun)
+
+    def _not_denied(self, paths: Iterable[Path], denied: SubjectFilter) -> list[Path]:
+        paths = list(paths)
+        names = {subject.text for subject in denied([subject for path in paths for subject in self._writes(path)])}
+        return [path for path in paths if names.isdisjoint(subject.text for subject in self._writes(path))]
 
     @property
     def drafted(self) -> list[Path]:
         """What the layer has of the draft that no proposal shows."""
         return list(self._drafted)
 
-    async def end_draft(self, *, accepted: bool) -> list[str]:
+    async def end_draft(self, denied: SubjectFilter, *, accepted: bool) -> list[str]:
         """The draft is decided: bring what no proposal showed of it into the workspace, and what is ignored and new
-        there; or forget it. Returns what became of that, in sentences for the user and the model."""
+        there, but for what a rule denies; or forget it. Returns what became of that, in sentences for the user and the
+        model."""
         async with self._lock:
             drafted, self._drafted = self._drafted, {}
             executable, self._executable = self._executable, {}
+            folders, self._folders = self._folders, []
             if accepted:
                 await asyncio.to_thread(self.set_executable, executable)
+                await asyncio.to_thread(make_folders, self._not_denied(folders, denied))
+            if self._layer is not None:
+                await asyncio.to_thread(_drop_folders, self._layer, folders)
+            if self._layer is None and drafted:
+                self._drafted = drafted
+                await self._ready()
+                drafted, self._drafted = self._drafted, {}
             if self._layer is None or not (drafted or accepted):
                 return []
             if not accepted:
                 await asyncio.to_thread(_drop, self._layer, list(drafted))
                 return [f"Not applied, because not all of the draft was accepted: {self._names(drafted)}."]
+            allowed = self._not_denied(drafted, denied)
+            if left := [path for path in drafted if path not in allowed]:
+                await asyncio.to_thread(_drop, self._layer, left)
+                drafted = {path: drafted[path] for path in allowed}
             applied = await asyncio.to_thread(_apply_drafted, self._layer, drafted)
-            faults = await asyncio.to_thread(_bring_home, self._layer, self.built, None)
+            faults = [f"Not applied, because a rule denies it: {self._names(left)}."] if left else []
+            built = self._not_denied(self.built, denied)
+            faults += await asyncio.to_thread(_bring_home, self._layer, built, None)
         return applied.notes(self._names, " with the draft") + faults
 
     def set_executable(self, executable: Mapping[Path, bool]) -> None:
@@ -187,10 +208,12 @@ class SessionLayer:
         self._ignored.clear()
         self._drafted.clear()
         self._executable.clear()
+        self._folders.clear()
 
     async def _keep(self, run: "LayeredRun", aside: Mapping[Path, HeldFile]) -> None:
         """Remember what is ignored and what is drafted. A layer that holds more than could be read is of no further
-        use."""
+        use; what was drafted in it before goes into the next one."""
+        before = {**self._drafted, **aside}
         if run.changes is not None:
             self._ignored |= dict.fromkeys(run.changes.ignored)
             known = {file.path: file for file in run.changes.drafted}
@@ -199,10 +222,17 @@ class SessionLayer:
             self._drafted = {**aside, **first}
             if run.drafts:
                 self._executable = dict(run.changes.executable)
+                self._folders = list(run.changes.folders)
         if run.is_clean and self._layer is not None:
             await asyncio.to_thread(_put_back, self._layer, aside.values())
-        else:
+        elif self._layer is None or not before:
             await self._discard()
+        else:
+            inside = {path: file for path, file in before.items() if path not in aside}
+            saved = {**aside, **await asyncio.to_thread(_save, self._layer, inside)}
+            executable = self._executable
+            await self._discard()
+            self._drafted, self._executable = saved, executable
 
     def _roots(self) -> list[Path]:
         return [self._workspace.guard.real(root) for root in self._workspace.roots]
@@ -210,6 +240,7 @@ class SessionLayer:
     async def _ready(self) -> Layer:
         if self._layer is None:
             self._layer = await asyncio.to_thread(self._create)
+            self._drafted = await asyncio.to_thread(_moved_to, self._layer, self._drafted)
         return self._layer
 
     def _create(self) -> Layer:
@@ -223,7 +254,7 @@ class SessionLayer:
         for file in await self._workspace.unsaved():
             laid_in[file.path] = file
         for path in self._proposals.pending_paths(call):
-            proposed = await self._proposals.text(call, path)
+            proposed = await self._proposals.text_for_command(call, path)
             laid_in[path] = proposed if proposed.exists else None
         for path, is_set in self._executable.items():
             file = laid_in.get(path) or await self._proposals.read_if_text(path)
@@ -286,8 +317,10 @@ class LayeredRun:
         try:
             await asyncio.to_thread(read_layer, self._layer, self._laid_in, found)
             changes = await self._compared(found)
-            await asyncio.to_thread(_drop, self._layer, found.paths)
-            drafts = self.drafts and (bool(changes.edits) or self._proposals.has_draft)  # else nothing shows it
+            shown = bool(changes.edits) or self._proposals.has_draft
+            kept = found.folders if self.drafts else ()
+            await asyncio.to_thread(_drop, self._layer, [path for path in found.paths if path not in kept])
+            drafts = self.drafts and shown and not self._call.denied(map(self._write, changes.held))
             drafted = [file for file in changes.held if drafts or self._is_drafted(file)]
             await asyncio.to_thread(_put_back, self._layer, drafted)
             held = [file for file in changes.held if file not in drafted]
@@ -298,11 +331,25 @@ class LayeredRun:
         self.is_clean = found.is_complete
         return self.changes
 
+    async def take_back(self) -> None:
+        """What it changed does not count: take what no proposal shows out of the layer again, but for what replaced a
+        file that was drafted before."""
+        assert self.changes is not None
+        kept = [file for file in self.changes.drafted if file.path in self._drafted]
+        taken_back = [file.path for file in self.changes.drafted if file not in kept]
+        self.changes, self.drafts = replace(self.changes, drafted=kept), False
+        await asyncio.to_thread(_drop, self._layer, taken_back)
+        await asyncio.to_thread(_drop_folders, self._layer, self.changes.folders)
+
     async def _base(self, path: Path) -> FileText:
         """What the command's version of the file is compared with."""
         if self._view.as_saved:
             return await self._proposals.text_without_edits(path)
-        return await self._proposals.text(self._call, path)
+        return await self._proposals.text_for_command(self._call, path)
+
+    def _write(self, file: HeldFile) -> Subject:
+        tool = "delete_file" if file.stored is None else "write_file"
+        return Subject(tool, "write", self._proposals.relative(file.path))
 
     def _is_drafted(self, file: HeldFile) -> bool:
         """Whether it is as an earlier command has drafted it."""
@@ -313,7 +360,11 @@ class LayeredRun:
         edits: list[FileEdit] = []
         moved, held = [*found.conflicts], [*found.held]
         executable: dict[Path, bool] = {}
+        refused = found.refused
         for path, new in found.texts.items():
+            if self._view.as_saved and self._proposals.is_drafted(path):
+                refused = refused or f"it changed {self._proposals.relative(path)}, of which a draft is open"
+                continue
             try:
                 base = await self._base(path)
             except ToolError:  # what it was is no text
@@ -340,7 +391,7 @@ class LayeredRun:
             found.ignored,
             moved,
             found.git,
-            found.refused,
+            refused,
             self._begun,
         )
 
@@ -373,6 +424,34 @@ def _take_out(layer: Layer, drafted: Mapping[Path, HeldFile]) -> dict[Path, Held
             aside[path] = replace(file, stored=stored)
     _drop(layer, [path for path, file in drafted.items() if file.stored is None])
     return aside
+
+
+def make_folders(folders: Sequence[Path]) -> None:
+    """Make them in the workspace. Blocking."""
+    for folder in folders:
+        above = next((parent for parent in folder.parents if parent.exists()), folder)
+        if os.path.realpath(above) == str(above):
+            with contextlib.suppress(OSError):
+                folder.mkdir(parents=True, exist_ok=True)
+
+
+def _save(layer: Layer, drafted: Mapping[Path, HeldFile]) -> dict[Path, HeldFile]:
+    """Take what is drafted out of a layer that is given up: what is still there of it."""
+    saved: dict[Path, HeldFile] = {}
+    for path, file in drafted.items():
+        with contextlib.suppress(OSError, LayerError):
+            saved |= _take_out(layer, {path: file})
+    return saved
+
+
+def _moved_to(layer: Layer, drafted: Mapping[Path, HeldFile]) -> dict[Path, HeldFile]:
+    """Put what is drafted into a new layer."""
+    moved: dict[Path, HeldFile] = {}
+    for path, file in drafted.items():
+        root, name = layer.place(path)
+        moved[path] = replace(file, root=root, name=name)
+    _put_back(layer, moved.values())
+    return moved
 
 
 def _put_back(layer: Layer, files: Iterable[HeldFile]) -> None:
@@ -427,6 +506,12 @@ def _drop(layer: Layer, paths: Sequence[Path]) -> None:
                 upper.rmdir()
         else:
             layer.drop(path)
+
+
+def _drop_folders(layer: Layer, folders: Sequence[Path]) -> None:
+    """Forget folders with nothing in them, and those above that were made for them."""
+    above = [parent for folder in folders for parent in folder.parents if not os.path.lexists(parent)]
+    _drop(layer, [*folders, *above])
 
 
 def _bring_home(layer: Layer, paths: Sequence[Path], begun: int | None) -> list[str]:
