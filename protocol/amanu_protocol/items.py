@@ -537,6 +537,9 @@ class Proposal(Wire):
     does not wait for the decision."""
     runs: list[DraftRun] = []
     """The latest commands that ran on a draft, the last one last."""
+    besides: list[str] = []
+    """Absolute paths of what belongs to a draft and no hunk shows (binary files, links, executable bits). It is applied
+    only if the whole draft is accepted, and lost if the daemon ends before that."""
 
     @property
     def waiting(self) -> int:

@@ -84,7 +84,7 @@ async def test_the_typescript_sdk_finds_nothing_wrong(tmp_path: Path) -> None:
     assert report["listed"] == [True]
     assert set(report["replayed"]) == REPLAYED
     assert (report["replayed"]["user_message_chunk"], report["replayed"]["tool_call"]) == (3, 5)
-    assert (report["loadedMode"], set(report["modes"])) == ("ask", {"plan", "ask", "acceptEdits", "auto"})
+    assert (report["loadedMode"], set(report["modes"])) == ("ask", {"plan", "ask", "acceptEdits", "draft", "auto"})
     assert set(report["options"]) == {"mode", "model", "effort"}
     assert report["values"] == {"mode": "plan", "model": environment["AMANU_MODEL"], "effort": "high"}
     assert report["left"] == 0, "closed and deleted"

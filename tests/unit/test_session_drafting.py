@@ -734,3 +734,66 @@ async def test_an_empty_folder_is_part_of_the_draft(tmp_path: Path, decision: Li
         if decision == "reject":
             await turn(d, "p2")
             assert tree(d.root) == before and results(d)[-1].startswith("notes.txt\n")
+
+
+async def test_a_review_that_was_cut_short_is_asked_for_again(tmp_path: Path) -> None:
+    steps = [step("", edit("line 2\n", "line two\n")), DONE, DONE, DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await d.prompt("go")
+        await d.until(lambda state: state.approvals)
+        await d.session.prompts.cancel("turn-p1")
+        await d.over("p1", "cancelled")
+        await d.prompt("go on", "p2")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert asked.title == "Apply the draft: 1 file"
+        await d.answer("finish")
+        await d.over("p2")
+        await d.prompt("and on", "p3")
+        await d.over("p3")  # the user said "later"
+        assert d.file.read_text() == TWELVE
+
+
+async def test_what_the_user_s_own_command_drafts_is_reviewed(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, DONE, mode="draft") as d:
+        await d.prompt("! echo made > made.txt")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert asked.title == "Apply the draft: 1 file" and not (d.root / "made.txt").exists()
+        await d.answer("allow")
+        await d.over("p1")
+        assert (d.root / "made.txt").read_text() == "made\n"
+
+
+async def test_a_mode_alone_reaches_the_workspace_with_the_next_draft(tmp_path: Path) -> None:
+    steps = [step("", shell("chmod +x notes.txt")), step("", shell("test -x notes.txt && echo kept")), DONE]
+    more = [step("", edit("line 2\n", "line two\n")), DONE]
+    async with scripted_session(tmp_path, *steps, *more, mode="draft") as d:
+        await turn(d)
+        assert "kept" in results(d)[1] and not d.file.stat().st_mode & 0o111
+        await turn(d, "p2")
+        await decide_all(d, "accept")
+        await settled(d)
+        assert d.file.stat().st_mode & 0o111
+
+
+async def test_what_a_restart_has_lost_of_a_draft_is_said_at_its_review(tmp_path: Path) -> None:
+    line = "printf 'a\\0' > pic.bin; chmod +x notes.txt"
+    steps = [
+        step("", edit("line 2\n", "line two\n")),
+        step("", shell(line)),
+        DONE,
+        step("", edit("line 3\n", "3\n")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert "Also applied if you accept the whole draft: pic.bin" in asked.detail and "Lost" not in asked.detail
+        await d.session.prompts.cancel("turn-p1")
+        await d.over("p1", "cancelled")
+        await d.reopen()
+        await d.prompt("go on", "p2")
+        state = await d.until(lambda state: state.approvals)
+        assert any("draft is without them: notes.txt, pic.bin" in each.detail for each in state.approvals)
+        for _ in state.approvals:
+            await d.answer("finish")
+        await d.over("p2")

@@ -597,6 +597,11 @@ export interface Proposal {
   draft: boolean;
   /** The latest commands that ran on a draft, the last one last. */
   runs: DraftRun[];
+  /**
+   * Absolute paths of what belongs to a draft and no hunk shows (binary files, links, executable bits). It is applied
+   * only if the whole draft is accepted, and lost if the daemon ends before that.
+   */
+  besides: string[];
 }
 
 /** A command that runs, or ran, in the background of a session. */

@@ -60,6 +60,7 @@ export function proposal(proposalId: string, turnId: string, files: ProposedFile
     agentId: null,
     draft: false,
     runs: [],
+    besides: [],
     toolCallIds: [`call-${proposalId}`],
     version: 1,
     state: "pending",

@@ -112,6 +112,7 @@ function proposal(calls: string[], states: HunkState[]): Proposal {
     agentId: null,
     draft: false,
     runs: [],
+    besides: [],
     toolCallIds: calls,
     version: 3,
     state: "pending",

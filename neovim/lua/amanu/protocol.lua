@@ -372,6 +372,7 @@
 ---@field agentId? string The sub-agent that made it; None: the session's own model, or the user.
 ---@field draft boolean Whether it was made in draft mode: the session's tools and commands see it before the user decides, and the turn does not wait for the decision.
 ---@field runs amanu.DraftRun[] The latest commands that ran on a draft, the last one last.
+---@field besides string[] Absolute paths of what belongs to a draft and no hunk shows (binary files, links, executable bits). It is applied only if the whole draft is accepted, and lost if the daemon ends before that.
 
 ---A command that runs, or ran, in the background of a session.
 ---@class amanu.Job

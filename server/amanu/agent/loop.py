@@ -75,6 +75,7 @@ async def run_user_request(turn: Turn, request: UserRequest) -> Ending:
     turn.use_model(turn.candidate)
     try:
         await _call_for_user(turn, await request.call(turn))
+        await _make_closing_calls(turn)
     except ToolError as error:
         return Ending("failed", error.for_user)
     except ModelError as error:

@@ -494,7 +494,7 @@ class Approvals:
         subjects = (preview.subject, *preview.extra_subjects)
         for subject, verdict in zip(subjects, self._verdicts(subjects), strict=True):
             # Whether an edit of a file with secrets fits says what is in it.
-            is_drafted = subject.effect == "write" and not protected.is_secret(subject.text)
+            is_drafted = subject.effect == "write" and not (subject.must_ask or protected.is_secret(subject.text))
             if verdict.decision == "deny" or (verdict.decision == "ask" and not is_drafted):
                 return None
         return Decision(outcome="reviewed", by="rule", rule=f"mode {mode}: allow @write ({DRAFTED})")

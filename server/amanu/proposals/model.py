@@ -394,6 +394,8 @@ class LiveProposal:
     """The session's tools and commands see it, although nothing of it is decided."""
     runs: list[DraftRun] = field(default_factory=list[DraftRun])
     """Commands that ran on it."""
+    besides: list[str] = field(default_factory=list[str])
+    """Paths of what belongs to it besides text."""
     ran_on: object = None
     """Its `content` when the last of them ran."""
 
@@ -447,6 +449,7 @@ class LiveProposal:
             agent_id=self.agent_id,
             draft=self.draft,
             runs=list(self.runs),
+            besides=list(self.besides),
         )
 
     @classmethod
@@ -493,6 +496,7 @@ class LiveProposal:
             agent_id=proposal.agent_id,
             draft=proposal.draft,
             runs=list(proposal.runs),
+            besides=list(proposal.besides),
         )
         loaded.ran_on = loaded.content()
         return loaded

@@ -164,13 +164,24 @@ class Proposals:
     @property
     def has_draft(self) -> bool:
         """Whether something drafted is not decided yet."""
-        return any(live.draft and any(file.is_open for file in live.files) for live in self._live.values())
+        return any(map(_is_open_draft, self._live.values()))
+
+    async def note_besides(self, paths: Collection[Path], gone: Collection[Path]) -> None:
+        """What belongs to the draft besides text now, and what did before and does not any more."""
+        async with self._lock:
+            found = next((live for live in reversed(self._live.values()) if _is_open_draft(live)), None)
+            if found is None:
+                return
+            besides = sorted({*found.besides, *map(str, paths)} - {*map(str, gone)})
+            if found.besides != besides:
+                found.besides = besides
+                self._on_change(found.wire())
 
     async def note_run(self, run: DraftRun) -> None:
         """A command ran on the draft as it is now."""
         async with self._lock:
             for live in self._live.values():
-                if live.draft and any(file.is_open for file in live.files):
+                if _is_open_draft(live):
                     live.add_run(run, _MAX_RUNS)
                     self._on_change(live.wire())
 
@@ -532,6 +543,8 @@ class Proposals:
         explanation = " ".join(dict.fromkeys(filter(None, source.explanations.values())))
         await _propose(live, file, FileEdit(base, text, source.new_path, explanation), calls[-1])
         source.drop_open()
+        if not _is_open_draft(earlier):
+            live.besides = sorted({*live.besides, *earlier.besides})
         if not source.hunks:
             earlier.files.remove(source)
         live.tool_call_ids += [call for call in calls[-1:] if call not in live.tool_call_ids]
@@ -684,6 +697,10 @@ async def _propose(live: LiveProposal, file: LiveFile, edit: FileEdit, call_id: 
 def _is_seen(live: LiveProposal, call: CallContext) -> bool:
     """Whether that call works on what is undecided there."""
     return live.draft or (live.turn_id, live.agent_id, live.step) == (call.turn_id, _agent_id(call), call.step)
+
+
+def _is_open_draft(live: LiveProposal) -> bool:
+    return live.draft and any(file.is_open for file in live.files)
 
 
 def _is_pending(live: LiveProposal, file: LiveFile, paths: Sequence[Path] | None = None) -> bool:

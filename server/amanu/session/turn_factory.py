@@ -48,7 +48,7 @@ from amanu.tools.finish_task import FinishTask
 from amanu.tools.registry import make_tools, tools_of_agent
 from amanu.tools.review_draft import ReviewDraft
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Effort, ModelInfo
+from amanu_protocol.items import Effort, ModelInfo, Proposal, ToolCall
 
 
 class TurnFactory:
@@ -172,15 +172,20 @@ class TurnFactory:
         )
 
     def _draft_reviews(self, run: AgentRun) -> Sequence[Call]:
-        """The calls that put what this turn drafted to the user; none where nobody is there, or has said something
-        else already."""
+        """The calls that put the draft to the user: what this turn drafted, and what earlier turns did and nobody was
+        asked about to the end. None where nobody is there, or has said something else already."""
         if self._services.headless or run.label is not None or self._state.queue or not drafts(self._state.mode):
             return ()
         return [
             Call(call_id=f"call_{uuid4().hex[:16]}", tool=ReviewDraft.name, arguments={"proposal_id": each.proposal_id})
             for each in self._state.proposals
-            if each.draft and each.turn_id == run.turn_id and each.state == "pending"
+            if each.draft and each.state == "pending" and (each.turn_id == run.turn_id or not self._was_reviewed(each))
         ]
+
+    def _was_reviewed(self, draft: Proposal) -> bool:
+        """Whether the user has answered a question about it, if only with "later"."""
+        calls = [item for call_id in draft.tool_call_ids if isinstance(item := self._state.item(call_id), ToolCall)]
+        return any(call.tool == ReviewDraft.name and call.state != "cancelled" for call in calls)
 
     def _listeners(self, run: AgentRun, guard: LoopGuard | None) -> Sequence[TurnListener]:
         """The listeners in the order they are called: limits before anything that costs a request; the user's messages

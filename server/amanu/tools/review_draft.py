@@ -1,6 +1,7 @@
 """The tool that puts a draft to the user when its turn is done. No model calls it: the daemon does."""
 
 import asyncio
+from pathlib import Path
 
 from amanu.core.tool import CallContext, NothingToDo, Outcome, Params, Preview, Subject
 from amanu.text.amounts import plural
@@ -35,7 +36,7 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
         if not files:
             raise NothingToDo("The user has decided on all of the draft already.")
         diff = await asyncio.to_thread(self._proposals.diff, proposal.proposal_id)
-        lines = [*_run_lines(proposal), *await asyncio.to_thread(self._other_lines)]
+        lines = [*_run_lines(proposal), *await asyncio.to_thread(self._other_lines, proposal)]
         paths = [path for file in files for path in (file.path, file.new_path) if path is not None]
         relative = [self._workspace.relative(self._workspace.resolve(path)) for path in paths]
         subject, *also = [Subject("write_file", "write", path, must_ask=_WAITS) for path in relative]
@@ -72,20 +73,22 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
         await self._proposals.reject_all(params.proposal_id, reason or None)
         return await self._proposals.review_report(params.proposal_id)
 
-    def _other_lines(self) -> list[Line]:
-        """What comes with it, if all of it is accepted. Blocking."""
+    def _other_lines(self, proposal: Proposal) -> list[Line]:
+        """What comes with it, if all of it is accepted, and what cannot any more. Blocking."""
+        drafted = [f"{self._name(file.path)}{'' if file.stored else ' (deleted)'}" for file in self._layer.drafted]
         groups = {
-            "Also applied if you accept the whole draft": self._layer.drafted,
-            "Ignored by git, and moved into the workspace if you accept the whole draft": self._layer.built,
+            "Also applied if you accept the whole draft": drafted,
+            "Ignored by git, and moved into the workspace if you accept the whole draft": [
+                *map(self._name, self._layer.built)
+            ],
+            "Lost when Amanu was restarted, so the draft is without them": [
+                *map(self._name, self._layer.lost(proposal.besides))
+            ],
         }
-        return [
-            Line(
-                tone="warning",
-                text=f"{lead}: {file_list([one_line(self._workspace.display_path(path)) for path in paths])}",
-            )
-            for lead, paths in groups.items()
-            if paths
-        ]
+        return [Line(tone="warning", text=f"{lead}: {file_list(names)}") for lead, names in groups.items() if names]
+
+    def _name(self, path: Path) -> str:
+        return one_line(self._workspace.display_path(path))
 
 
 def _run_lines(proposal: Proposal) -> list[Line]:

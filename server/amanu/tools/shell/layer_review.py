@@ -96,6 +96,7 @@ class LayerReview:
             if changes.held:
                 notes.append(f"Not kept in the draft: {self._names([file.path for file in changes.held])}.")
             await asyncio.to_thread(changes.folder.remove)
+            await self._layer.note_drafted()
             return with_notes(replace(outcome, changes=None), notes)
         if proposal is not None:
             notes.append(await self._proposals.settled_report(call.call_id))
@@ -130,8 +131,6 @@ class LayerReview:
         if changes.drafted:
             names = self._names([file.path for file in changes.drafted])
             notes.append(f"Drafted, and applied only if the user accepts the whole draft: {names}.")
-        if not (changes.edits or self._proposals.has_draft):  # a mode is no decision of its own
-            await asyncio.to_thread(self._layer.set_executable, changes.executable)
         if changes.conflicts:
             notes.append(_conflicts_note(self._names(changes.conflicts)))
         if not changes.needs_decision:

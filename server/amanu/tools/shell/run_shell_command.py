@@ -411,6 +411,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             outcome = await self._review.settle_draft(outcome, changes)
             if not changes.edits:  # it ran on what the draft is now
                 await self._proposals.note_run(_draft_run(params, outcome))
+                await self._layer.note_drafted()
             return replace(outcome, changes=changes) if changes.needs_decision else outcome
         if outcome.blocked is None and not reason:
             outcome = await self._review.settle(outcome, changes, call)

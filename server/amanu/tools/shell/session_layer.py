@@ -50,6 +50,8 @@ class SessionLayer:
         self._discarded: list[Layer] = []
         self._ignored: dict[Path, None] = {}
         """What git ignores and the layer has."""
+        self._noted: set[Path] = set()
+        """What is on record of `_drafted` and `_executable`."""
         self._drafted: dict[Path, HeldFile] = {}
         """What the layer has of the draft that no proposal shows."""
         self._executable: dict[Path, bool] = {}
@@ -140,9 +142,19 @@ class SessionLayer:
         return [path for path in paths if names.isdisjoint(subject.text for subject in self._writes(path))]
 
     @property
-    def drafted(self) -> list[Path]:
+    def drafted(self) -> list[HeldFile]:
         """What the layer has of the draft that no proposal shows."""
-        return list(self._drafted)
+        return list(self._drafted.values())
+
+    async def note_drafted(self) -> None:
+        """Have on record what the layer has of the draft: it is gone with this daemon."""
+        now = {*self._drafted, *self._executable}
+        await self._proposals.note_besides(now, self._noted - now)
+        self._noted = now
+
+    def lost(self, paths: Iterable[str]) -> list[Path]:
+        """Those of the paths on record that the layer does not have any more."""
+        return [path for path in map(Path, paths) if path not in self._drafted and path not in self._executable]
 
     async def end_draft(self, denied: SubjectFilter, *, accepted: bool) -> list[str]:
         """The draft is decided: bring what no proposal showed of it into the workspace, and what is ignored and new
