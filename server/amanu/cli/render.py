@@ -460,6 +460,9 @@ class Renderer:
             self.console.line((style, text if already_shown else f"{text} {stripped(ended.message)}".rstrip()))
             if ended.can_continue:
                 self.console.line(("dim", "Send another prompt to continue."))
+        if drafted := sum(len(each.files) for each in state.proposals if each.draft and each.state == "pending"):
+            left = f"The draft is not applied ({plural(drafted, 'file')}). In amanu chat, /accept session applies it, "
+            self.console.line(("yellow", f"{left}/reject session drops it."))
         duration = seconds((timestamp - self._turn_started_at) / 1000) if self._turn_started_at and timestamp else ""
         self._turn_started_at = 0
         parts = [duration]
