@@ -49,8 +49,9 @@ _NO_ROOM = (
     "command again."
 )
 _DRAFTED_JOB = (
-    "The command runs on a private copy of the workspace, with the draft as it was when the command started. It does "
-    "not see later changes, and what it writes is not kept."
+    "The command runs on a private copy of the workspace, with the drafted text as it was when the command started, "
+    "but without drafted binary files and what earlier commands built. It does not see later changes, and what it "
+    "writes is not kept."
 )
 PLANNING = "This is plan mode: until the user has approved the plan, nothing that commands change is kept."
 _THROWN_AWAY = "Plan mode: what this command changed in the workspace was thrown away."
