@@ -797,3 +797,7 @@ async def test_what_a_restart_has_lost_of_a_draft_is_said_at_its_review(tmp_path
         for _ in state.approvals:
             await d.answer("finish")
         await d.over("p2")
+        await decide_all(d, "accept")
+        await settled(d)
+        notices = [item.text for item in d.session.state.items if item.kind == "notice"]
+        assert any("Not applied, because it was lost" in text and "pic.bin" in text for text in notices)

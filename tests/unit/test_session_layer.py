@@ -449,12 +449,11 @@ async def test_unsaved_text_is_what_it_sees_and_never_its_change(tmp_path: Path)
 
 
 async def test_what_is_typed_while_it_runs_is_not_written_over(tmp_path: Path) -> None:
-    async with scripted_session(tmp_path, step("", shell("sleep 0.6; " + EDIT)), DONE) as d:
+    async with scripted_session(tmp_path, step("", shell("echo begun; sleep 1; " + EDIT)), DONE) as d:
         editor = Editor(d)
         editor.type(4, "typed\n")
         await d.prompt("go")
-        await d.until(lambda state: any(item.kind == "toolCall" and item.state == "executing" for item in state.items))
-        await asyncio.sleep(0.2)
+        await d.until(lambda state: any(item.kind == "toolCall" and "begun" in item.output for item in state.items))
         editor.type(6, "more\n")
         state = await d.until(lambda state: state.approvals or state.last_turn)
         assert not state.approvals and "Changed in the workspace while the command ran" in d.told()

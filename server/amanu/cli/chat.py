@@ -595,6 +595,8 @@ class Chat(PromptContext):
         await self._daemons_commands()  # for completion
         await self._servers.refresh()
         self._renderer.show_items(view.state.items[-SHOWN_ITEMS:], view.state)
+        if view.state.turn is None:
+            self._renderer.show_open_draft(view.state)
         self._agent_commands.show(working(view.state.agents))
         if commands := running(view.state):
             self._console.line(("dim", commands))

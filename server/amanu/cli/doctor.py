@@ -265,7 +265,7 @@ async def _sandbox(home: Home, environ: Mapping[str, str]) -> DoctorFinding:
     return DoctorFinding("ok" if proof.tier in ("bubblewrap", "seatbelt") else "note", "sandbox", summary, advice)
 
 
-_COPIES = "In ask and acceptEdits they run on a private copy of this folder, and their changes are proposed like edits."
+_COPIES = "In ask, acceptEdits and draft they run on a private copy of this folder; what they change is proposed."
 
 
 def _editors(environ: Mapping[str, str]) -> DoctorFinding:

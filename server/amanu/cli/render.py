@@ -460,9 +460,7 @@ class Renderer:
             self.console.line((style, text if already_shown else f"{text} {stripped(ended.message)}".rstrip()))
             if ended.can_continue:
                 self.console.line(("dim", "Send another prompt to continue."))
-        if drafted := sum(len(each.files) for each in state.proposals if each.draft and each.state == "pending"):
-            left = f"The draft is not applied ({plural(drafted, 'file')}). In amanu chat, /accept session applies it, "
-            self.console.line(("yellow", f"{left}/reject session drops it."))
+        self.show_open_draft(state)
         duration = seconds((timestamp - self._turn_started_at) / 1000) if self._turn_started_at and timestamp else ""
         self._turn_started_at = 0
         parts = [duration]
@@ -472,6 +470,13 @@ class Renderer:
             parts.append(rest_line(state.usage, ended.usage))
         if any(parts):
             self.console.line(("dim", " · ".join(filter(None, parts))))
+
+    def show_open_draft(self, state: SessionState) -> None:
+        """That something drafted is not applied, and what to do about it."""
+        if drafted := sum(len(each.files) for each in state.proposals if each.draft and each.state == "pending"):
+            where = f"In amanu chat --session {state.session_id[:8]}"
+            left = f"The draft is not applied ({plural(drafted, 'file')}). {where}, /accept session applies it, "
+            self.console.line(("yellow", f"{left}/reject session drops it."))
 
     def _changed(self, change: SessionChanged) -> None:
         if change.mode is not None:

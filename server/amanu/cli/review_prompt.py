@@ -13,7 +13,7 @@ from amanu.cli.text import one_line, visible
 from amanu.client.session_view import SessionView
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import AllowOption, Approval, Grant, Hunk, Line, Proposal, ProposedFile, Scope
+from amanu_protocol.items import AllowOption, Approval, Grant, Hunk, Line, Proposal, ProposedFile, Scope, ToolCall
 from amanu_protocol.labels import IGNORED, MODES, SCOPES
 from amanu_protocol.state import SessionState
 
@@ -21,6 +21,7 @@ KEYS: dict[str, Scope] = {"t": "turn", "s": "session", "w": "workspace", "u": "u
 UNKNOWN = "  Unknown answer '{}'. Press a key in brackets above, or type a few words to reject: the model reads them."
 PLAN = "  You approve the text above. [e] opens it in your editor first."
 NO = ("n", "no", "r", "reject")
+_WHOLE = ("accept", "yes", "finish", "later")
 LONGEST_SLIP = 3
 """Characters of an unknown answer that may be a slip of the finger; more are words to the model."""
 STALE_SECONDS = 2.0
@@ -87,6 +88,8 @@ class ReviewPrompt:
     def _show(self, approval: Approval) -> None:
         show_question(approval, self._console)
         if approval.proposal_id is not None:
+            if self._is_draft(approval):  # its earlier versions may be far above
+                self._renderer.forget_diff(approval.proposal_id)
             self._renderer.show_diff(approval.proposal_id, self._view.state)
         if approval.document is not None:  # what the daemon says of it is for editors
             self._console.line(("dim", PLAN))
@@ -115,6 +118,8 @@ class ReviewPrompt:
             yes += [f"[{GRANTING[tuple(option.grants)]}] {option.label}" for option in others]
             edit = ["[e] edit"] if approval.command is not None else []
             return _in_rows([*yes, *edit, *remembered, "[n] no, or type a reason"]) + " › "
+        if self._is_draft(approval):
+            return "[a] accept all · [h] hunk by hunk · [r] reject · [f] later, or type a prompt › "
         # 80 columns hold each row
         rows = ["[a] accept all · [h] hunk by hunk · [r] reject, or type a reason · [f] finish review"]
         if step := self._step():
@@ -136,6 +141,9 @@ class ReviewPrompt:
         if answer is None:
             return False
         word, argument = _split(answer)
+        if self._is_draft(approval) and (argument or len(answer) > LONGEST_SLIP) and word not in (*NO, *_WHOLE):
+            await self._view.prompt(answer)  # which leaves the draft as it is
+            return True
         if argument and word not in NO:
             return await self._answer(approval, "reject", reason=answer)
         if approval.document is not None:
@@ -195,6 +203,11 @@ class ReviewPrompt:
         if not edited or edited == command or not self._unchanged(approval):
             return False
         return await self._answer(approval, "allow", grants=approval.options[0].grants, command=edited)
+
+    def _is_draft(self, approval: Approval) -> bool:
+        """Whether it asks about a draft, when the model is done: what is typed then is for the model, and no answer."""
+        call = self._view.state.item(approval.tool_call_id)
+        return isinstance(call, ToolCall) and call.tool == "review_draft"
 
     def _step(self) -> list[Approval]:
         """The edits that wait, where those are several proposals: of one step, and never a command."""

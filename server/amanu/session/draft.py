@@ -2,8 +2,12 @@
 is forgotten."""
 
 import asyncio
+from collections.abc import Sequence
+from pathlib import Path
 
 from amanu.session.core import SessionCore
+from amanu.text.display import one_line
+from amanu.tools.shell.report import file_list
 from amanu_protocol.items import Proposal
 
 _NOT_TAKEN = ("conflicted", "reverted")
@@ -37,11 +41,15 @@ class SessionDraft:
         # What a rule denied was never the user's to accept.
         refused = any(hunk.state in _NOT_TAKEN or (hunk.state == "rejected" and hunk.reviewed) for hunk in hunks)
         accepted = any(hunk.state == "applied" for hunk in hunks) and not refused
-        self._ending = asyncio.create_task(self._end(self._ending, accepted=accepted))
+        lost = self._core.layer.lost(path for draft in decided for path in draft.besides) if accepted else []
+        self._ending = asyncio.create_task(self._end(self._ending, lost, accepted=accepted))
 
-    async def _end(self, earlier: "asyncio.Task[None] | None", *, accepted: bool) -> None:
+    async def _end(self, earlier: "asyncio.Task[None] | None", lost: Sequence[Path], *, accepted: bool) -> None:
         if earlier is not None:
             await earlier
         notes = await self._core.layer.end_draft(self._core.approvals.denied, accepted=accepted)
+        if lost:
+            names = file_list([one_line(self._core.workspace.display_path(path)) for path in lost])
+            notes.append(f"Not applied, because it was lost when the session was closed or Amanu restarted: {names}.")
         if notes and not self._core.access.closed:
             self._core.notices.report_on_session("draftEnded", "info", "\n".join(notes))

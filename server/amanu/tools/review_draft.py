@@ -81,7 +81,7 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
             "Ignored by git, and moved into the workspace if you accept the whole draft": [
                 *map(self._name, self._layer.built)
             ],
-            "Lost when Amanu was restarted, so the draft is without them": [
+            "Lost when the session was closed or Amanu restarted, so the draft is without them": [
                 *map(self._name, self._layer.lost(proposal.besides))
             ],
         }

@@ -53,6 +53,7 @@ _DRAFTED_JOB = (
     "but without drafted binary files and what earlier commands built. It does not see later changes, and what it "
     "writes is not kept."
 )
+_WITHOUT_DRAFT = "This command saw only what the user has accepted, not the draft."
 PLANNING = "This is plan mode: until the user has approved the plan, nothing that commands change is kept."
 _THROWN_AWAY = "Plan mode: what this command changed in the workspace was thrown away."
 PLAN_INSTEAD = "Make it a step of the plan, and call exit_plan_mode when the plan is complete."
@@ -416,6 +417,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             return replace(outcome, changes=changes) if changes.needs_decision else outcome
         if outcome.blocked is None and not reason:
             outcome = await self._review.settle(outcome, changes, call)
+            if keeps_history and self._proposals.has_draft:
+                outcome = with_notes(outcome, [_WITHOUT_DRAFT])
             return replace(outcome, changes=changes) if changes.needs_decision else outcome
         await asyncio.to_thread(changes.folder.remove)
         return replace(outcome, blocked=outcome.blocked or Blocked(frozenset({"write"}), reason))
