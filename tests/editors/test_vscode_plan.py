@@ -36,8 +36,9 @@ async def test_a_plan(tmp_path: Path) -> None:
         await page.locator(".editor-instance .view-line", has_text="None").first.click()
         await command(page, "Amanu: Comment on Selection")
         await page.locator(".quick-input-widget", has_text="Comment on line").wait_for(timeout=SECONDS)
-        await page.locator(".quick-input-widget input[type=text]").fill("What if somebody likes the old one?")
-        await page.keyboard.press("Enter")
+        comment = page.locator(".quick-input-widget input[type=text]")
+        await comment.fill("What if somebody likes the old one?")
+        await comment.press("Enter")
         await shoot(page, "plan-3-comment")
         await command(page, "Amanu: Send Comments")
 

@@ -89,6 +89,7 @@ export class Comments implements vscode.Disposable {
     const text = await vscode.window.showInputBox({
       title: `Comment on ${where}`,
       prompt: "Collected until you run Amanu: Send Comments.",
+      ignoreFocusOut: true, // the chat may take the focus, and what is typed would be lost
     });
     if (!text?.trim()) return;
     const range = new vscode.Range(start, 0, end, 0);
