@@ -186,6 +186,8 @@ async def test_a_draft_is_reviewed_once_when_the_model_is_done(tmp_path: Path) -
         assert file.read_text() == text() and not (folder / "c.txt").exists()
         await allow.click()
         await answered(chat, "All of it is drafted")
+        for each in ("line nine", "line 16!"):
+            await shows(page, each)  # else it would be saved without
         mine = text().replace("line 1\n", "line 1 typed\n")
         await page.locator(".editor-instance .view-line").first.click()
         await page.keyboard.press("Control+s")
