@@ -8,7 +8,7 @@ from support.required_programs import needs
 KILLS: dict[str, tuple[str, str]] = {
     # What the daemon was about to do → whether the text, and the repository, are as before or as after.
     r"os.remove .*/dead/x\.txt": ("after", "before"),
-    r"os.rename .*/work/pic\.bin": ("after", "after"),
+    r"os.rename .*/pic\.bin$": ("after", "after"),
     r"os.rename .*/\.git/index$": ("after", "after"),
     r"os.rename .*/\.git/refs/heads/main": ("after", "after"),
 }

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -13,8 +13,8 @@ from amanu.permissions import approvals as approval
 from amanu_protocol.items import Scope, ToolCall
 from amanu_protocol.requests import HunkDecision, ProposalResolveParams
 from support.required_programs import needs
-from support.scripted_session import call, scripted_session, step
-from unit.test_session_layer import git, repository
+from support.scripted_session import scripted_session, step
+from unit.test_session_layer import git, repository, shell
 
 pytestmark = pytest.mark.layers
 
@@ -29,10 +29,6 @@ if [ -e {reached} ]; then echo reached; else echo '{says}' >&2; exit 1; fi
 def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
     needs("bwrap")
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
-
-
-def shell(command: str, **more: Any) -> dict[str, Any]:
-    return call("run_shell_command", command=command, **more)
 
 
 ASKED: Sequence[tuple[str, str, str]] = [
