@@ -14,7 +14,7 @@ from amanu.core.tool import CallContext
 from amanu.permissions import approvals as approval
 from amanu.permissions.offers import rules_of
 from amanu.proposals import tracking
-from amanu.proposals.proposals import FileEdit
+from amanu.proposals.model import FileEdit
 from amanu_protocol.items import Proposal, ToolCall
 from amanu_protocol.requests import (
     EditScope,

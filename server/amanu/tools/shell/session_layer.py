@@ -17,7 +17,8 @@ from pathlib import Path
 from secrets import token_hex
 
 from amanu.core.tool import CallContext, Subject, SubjectFilter, ToolError
-from amanu.proposals.proposals import FileEdit, Proposals
+from amanu.proposals.model import FileEdit
+from amanu.proposals.proposals import Proposals
 from amanu.sandbox.layers.apply import noted
 from amanu.sandbox.layers.layer import Layer, LayerError, explained
 from amanu.sandbox.layers.transfer import transfer
@@ -149,7 +150,7 @@ class SessionLayer:
     async def note_drafted(self) -> None:
         """Have on record what the layer has of the draft: it is gone with this daemon."""
         now = {*self._drafted, *self._executable}
-        await self._proposals.note_besides(now, self._noted - now)
+        await self._proposals.drafts.note_besides(now, self._noted - now)
         self._noted = now
 
     def lost(self, paths: Iterable[str]) -> list[Path]:
@@ -329,7 +330,7 @@ class LayeredRun:
         try:
             await asyncio.to_thread(read_layer, self._layer, self._laid_in, found)
             changes = await self._compared(found)
-            shown = bool(changes.edits) or self._proposals.has_draft
+            shown = bool(changes.edits) or self._proposals.drafts.is_open
             kept = found.folders if self.drafts else ()
             await asyncio.to_thread(_drop, self._layer, [path for path in found.paths if path not in kept])
             drafts = self.drafts and shown and not self._call.denied(map(self._write, changes.held))
@@ -374,7 +375,7 @@ class LayeredRun:
         executable: dict[Path, bool] = {}
         refused = found.refused
         for path, new in found.texts.items():
-            if self._view.as_saved and self._proposals.is_drafted(path):
+            if self._view.as_saved and self._proposals.drafts.has(path):
                 refused = refused or f"it changed {self._proposals.relative(path)}, of which a draft is open"
                 continue
             try:
