@@ -17,6 +17,7 @@ from amanu.proposals import tracking
 from amanu.proposals.model import FileEdit
 from amanu_protocol.items import Proposal, ToolCall
 from amanu_protocol.requests import (
+    CheckpointRestoreParams,
     EditScope,
     HunkDecision,
     PromptSendParams,
@@ -760,6 +761,44 @@ async def test_a_deleted_folder_stays_deleted_in_the_draft(
         gone = [] if decision == "reject" else ["sub/a.txt", "sub/deep/b.bin"]
         assert tree(d.root) == {name: text for name, text in before.items() if name not in gone}
         assert (d.root / "sub").exists() == (decision == "reject")
+
+
+@pytest.mark.parametrize(
+    ("decided", "left"),
+    [
+        ("nothing", {"notes.txt": TWELVE.replace("line 2\n", "line two\n"), "new.txt": "fresh\n"}),
+        ("first", {"notes.txt": TWELVE.replace("line 2\n", "line two\n").replace("line 5", "5"), "new.txt": "fresh\n"}),
+        ("typing", {"notes.txt": "top\n" + TWELVE.replace("line 2\n", "line two\n"), "new.txt": "fresh\n"}),
+    ],
+)
+async def test_a_rewound_turn_gives_back_what_it_took_over(tmp_path: Path, decided: str, left: dict[str, str]) -> None:
+    """Of the draft of a turn that stays nothing is lost."""
+    steps = [
+        step("", edit("line 2\n", "line two\n"), write("new.txt", "fresh\n"), edit("line 5\n", "5\n")),
+        DONE,
+        step("", edit("line 11\n", "line eleven\n"), edit("fresh", "stale", "new.txt"), write("other.txt", "x\n")),
+        DONE,
+        step("", edit("line 11\n", "line 11!\n") if decided == "nothing" else edit("line 9\n", "nine\n")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        (first,) = open_drafts(d)
+        hunks = next(file for file in first.files if file.path.endswith("notes.txt")).hunks
+        answer = "accept" if decided == "first" else "reject"
+        await d.session.core.proposals.resolve(
+            first.proposal_id, [HunkDecision(hunk_id=hunks[1].hunk_id, decision=answer)]
+        )
+        for prompt_id in ("p2", "p3"):
+            await turn(d, prompt_id)
+        if decided == "typing":
+            d.file.write_text("top\n" + TWELVE)
+        params = CheckpointRestoreParams(session_id="s", turn_id="turn-p2", conversation=True)
+        await d.session.checkpoints.restore(params)
+        assert [draft.proposal_id for draft in open_drafts(d)] == [first.proposal_id]
+        await decide_all(d, "accept")
+        await settled(d)
+        assert tree(d.root) == left
 
 
 async def test_a_review_that_was_cut_short_is_asked_for_again(tmp_path: Path) -> None:
