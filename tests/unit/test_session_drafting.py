@@ -801,6 +801,24 @@ async def test_a_rewound_turn_gives_back_what_it_took_over(tmp_path: Path, decid
         assert tree(d.root) == left
 
 
+@pytest.mark.parametrize(
+    "later", [edit("line 11\n", "line eleven\n"), shell("sed -i 's/line 11$/line eleven/' notes.txt")]
+)
+async def test_a_question_about_a_part_of_an_open_draft_says_so(tmp_path: Path, later: dict[str, Any]) -> None:
+    steps = [step("", edit("line 2\n", "line two\n")), DONE, step("", later), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        await d.session.set_mode("ask")
+        await d.prompt("go on", "p2")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert "applies only what this call changed" in asked.detail
+        assert any("applies only what this call changed" in line.text for line in asked.lines)
+        await d.answer("allow")
+        await d.over("p2")
+        assert d.file.read_text() == TWELVE.replace("line 11\n", "line eleven\n")
+        assert len(open_drafts(d)) == 1
+
+
 async def test_a_review_that_was_cut_short_is_asked_for_again(tmp_path: Path) -> None:
     steps = [step("", edit("line 2\n", "line two\n")), DONE, DONE, DONE]
     async with scripted_session(tmp_path, *steps, mode="draft") as d:

@@ -11,6 +11,7 @@ from amanu.sandbox.layers.apply import noted
 from amanu.sandbox.layers.layer import explained
 from amanu.text.amounts import plural
 from amanu.text.display import one_line, visible
+from amanu.tools.draft_share import share_notes
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.shell.file_identity import fingerprint
 from amanu.tools.shell.git_changes import apply_git, git_batches
@@ -48,7 +49,8 @@ class LayerReview:
         ]
         paths = [*(edit.base.path for edit in changes.edits), *(file.path for file in changes.held)]
         ended = f"It ended: {one_line(outcome.line)}"
-        lines = [f"git: {one_line(message)}" for message in changes.git.messages]
+        lines = [] if proposal is None else share_notes(proposal, call.call_id)
+        lines += [f"git: {one_line(message)}" for message in changes.git.messages]
         lines += [f"{self._name(file.path)}: {file.what}" for file in changes.held]
         built = await asyncio.to_thread(_missing, changes.ignored)
         lines += (
