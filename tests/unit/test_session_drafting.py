@@ -15,7 +15,8 @@ from amanu.permissions import approvals as approval
 from amanu.permissions.offers import rules_of
 from amanu.proposals import tracking
 from amanu.proposals.model import FileEdit
-from amanu_protocol.items import Proposal, ToolCall
+from amanu.tools.shell import session_layer
+from amanu_protocol.items import Mode, Proposal, ToolCall
 from amanu_protocol.requests import (
     CheckpointRestoreParams,
     EditScope,
@@ -679,16 +680,44 @@ async def test_an_edit_of_a_file_with_secrets_is_asked_about(tmp_path: Path) -> 
         assert (d.root / ".env").read_text() == "KEY=hunter2\n" and len(open_drafts(d)) == 1
 
 
-async def test_a_job_finds_executable_bits_of_the_draft(tmp_path: Path) -> None:
+async def test_a_job_finds_what_is_drafted_besides_text_and_what_was_built(tmp_path: Path) -> None:
+    look = "./made.sh; ls -A; readlink link; cat out/deep/x; test -e gone || echo gone; echo y > out/y; echo ready"
     steps = [
-        step("", write("made.sh", "#!/bin/sh\necho ready\nsleep 60\n")),
-        step("", shell("chmod +x made.sh")),
-        step("", shell("./made.sh", background=True, until="ready|denied")),
+        step("", write("made.sh", "#!/bin/sh\necho ran\n")),
+        step(
+            "",
+            shell("chmod +x made.sh; printf 'a\\0' > pic.bin; ln -s made.sh link; rm -r gone; mkdir -p out/deep new"),
+        ),
+        step("", shell("echo built > out/deep/x")),
+        step("", shell(f"{look}; sleep 60", background=True, until="ready|denied")),
+        step("", shell("ls out")),
         DONE,
     ]
     async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        (d.root / ".gitignore").write_text("out/\n")
+        (d.root / "gone").mkdir()
+        (d.root / "gone" / "old.bin").write_bytes(b"b\0")
         await turn(d)
-        assert "ready" in results(d)[2] and "denied" not in results(d)[2]
+        shown = results(d)[3]
+        for each in ("ran", "pic.bin", "new", "made.sh\n", "built", "gone\nready"):
+            assert each in shown, each
+        assert results(d)[4].startswith("deep\n"), "what a job makes is not kept"
+
+
+async def test_a_job_is_told_what_is_too_big_for_its_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_layer, "_COPIED", 32 << 10)
+    steps = [
+        step(
+            "", edit("line 2\n", "line two\n"), shell("mkdir out; head -c 100000 /dev/zero > out/big; echo > small.o")
+        ),
+        step("", shell("ls; echo ready; sleep 60", background=True, until="ready")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        (d.root / ".gitignore").write_text("out/\n*.o\n")
+        await turn(d)
+        shown = results(d)[-1]
+        assert "too big to be copied: out" in shown and "notes.txt\nsmall.o\nready" in shown
 
 
 @pytest.mark.parametrize("another", [True, False])
@@ -884,3 +913,25 @@ async def test_what_a_restart_has_lost_of_a_draft_is_said_at_its_review(tmp_path
         await settled(d)
         notices = [item.text for item in d.session.state.items if item.kind == "notice"]
         assert any("Not applied, because it was lost" in text and "pic.bin" in text for text in notices)
+
+
+@pytest.mark.parametrize(
+    ("line", "changes"), [("cat out/deep/x; wc -c pic.bin", False), ("rm out/deep/x; echo y > out/y", True)]
+)
+async def test_a_command_of_plan_mode_finds_what_was_built_and_drafted_before(
+    tmp_path: Path, line: str, changes: bool
+) -> None:
+    """And nothing of that is changed."""
+    build = shell("mkdir -p out/deep; echo built > out/deep/x; printf 'pic\\0' > pic.bin; echo drafted >> notes.txt")
+    later, last = shell(f"f() {{ {line}; }}; f"), shell("cat out/deep/x; ls out")
+    steps = step("", build), DONE, step("", later), DONE, step("", last), DONE
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        (d.root / ".gitignore").write_text("out/\n")
+        modes: list[tuple[str, Mode]] = [("p1", "draft"), ("p2", "plan"), ("p3", "draft")]
+        for prompt_id, mode in modes:
+            await d.session.set_mode(mode)
+            await turn(d, prompt_id)
+        outputs = [result for result in results(d) if "Apply" not in result]
+        assert changes or ("built" in outputs[1] and "pic" in outputs[1])
+        assert ("was thrown away" in outputs[1]) == changes
+        assert outputs[2].startswith("built\ndeep\n") and "y" not in outputs[2].split()

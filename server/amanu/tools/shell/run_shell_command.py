@@ -49,9 +49,8 @@ _NO_ROOM = (
     "command again."
 )
 _DRAFTED_JOB = (
-    "The command runs on a private copy of the workspace, with the drafted text as it was when the command started, "
-    "but without drafted binary files and what earlier commands built. It does not see later changes, and what it "
-    "writes is not kept."
+    "The command runs on a private copy of the workspace, with the draft as it was when the command started. It does "
+    "not see later changes, and what it writes is not kept."
 )
 _WITHOUT_DRAFT = "This command saw only what the user has accepted, not the draft."
 PLANNING = "This is plan mode: until the user has approved the plan, nothing that commands change is kept."
@@ -493,7 +492,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             seconds = params.wait_s or (_READY_SECONDS if waits else _BRIEF_SECONDS)
             reached = await job.wait(seconds, until=params.until, port=params.port)
             first = _not_ready(params, seconds) if waits and reached == "timeout" else ""
-            first = first if layer is None else " ".join(filter(None, [first, _DRAFTED_JOB]))
+            first = first if layer is None else " ".join(filter(None, [first, _DRAFTED_JOB, layer.left_note]))
             return await report(job, jobs, self._limits.shell_model, first=first, in_call=True)
         except asyncio.CancelledError:
             await run_to_completion(job.stop("with its call"))
