@@ -28,6 +28,7 @@ from amanu_protocol.requests import (
     SessionCreateParams,
 )
 from amanu_protocol.state import SessionState
+from support import checked_edits
 from support.required_programs import needs
 from support.scripted_session import TWELVE, ScriptedSession, call, conversation, scripted_session, step
 from support.session_client import Client, until
@@ -935,3 +936,27 @@ async def test_a_command_of_plan_mode_finds_what_was_built_and_drafted_before(
         assert changes or ("built" in outputs[1] and "pic" in outputs[1])
         assert ("was thrown away" in outputs[1]) == changes
         assert outputs[2].startswith("built\ndeep\n") and "y" not in outputs[2].split()
+
+
+async def test_the_model_hears_what_checkers_find_in_the_draft(tmp_path: Path) -> None:
+    """What its last change did to it, not all that is wrong with the draft; and of other files as they are drafted."""
+    steps = [
+        step("", checked_edits.edit("print(os)", "print(os, countt)")),
+        step("", checked_edits.edit("print(os, countt)", "print(os, countt, more)")),
+        step("", checked_edits.edit("countt, more", "2")),
+        DONE,
+    ]
+    (tmp_path / "work").mkdir()
+    checked_edits.prepare(tmp_path / "work")
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await d.trust()
+        await turn(d)
+        first, second, third = results(d)[:3]
+        assert "this change adds 1 error" in first and "Undefined name `countt`" in first
+        assert "this change adds 1 error" in second and "`more`" in second and "name `countt`" not in second
+        assert "this change fixes 2 and adds nothing new" in third
+        assert (d.root / "a.py").read_text() == "import os\n\nprint(os)\n"
+        await decide_all(d, "accept")
+        await d.prompt("on", "p2")
+        await d.over("p2")
+        assert d.told().count("Checked a.py") == 3, "nothing is told twice"

@@ -180,7 +180,7 @@ class EditTool(SessionTool[P]):
         elif not report:
             report = "Nothing is left to change: the edits of this step cancel each other out."
         paths = [Path(file.new_path or file.path) for file in proposal.files]
-        news = await self._findings_report(paths, call) if "applied" in states else ""
+        news = await self._findings_report(paths, call) if "applied" in states or proposal.draft else ""
         return Outcome(
             "\n\n".join(filter(None, [report, call.preview and call.preview.note, news])),
             self._summary(proposal, call),
