@@ -291,6 +291,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             git=not read_only and any(command.git for command in reading.commands),
             settings=not read_only and only_git and all(writes_settings(command.words) for command in effective),
             checkout=only_git and not read_only,
+            tracked_keys=reading.unclear is None
+            and all(command.git or (command.effect == "none" and not command.reads) for command in reading.commands),
             borrowing=self._trusted(),
             pinned={path: data for path, data in stored.items() if path in pinned},
             argv=reading.argv,
