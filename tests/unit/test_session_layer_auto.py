@@ -7,6 +7,7 @@ import pytest
 
 from amanu.core.rules import parse_rule
 from amanu.permissions import approvals as approval
+from amanu_protocol.items import Mode
 from support.required_programs import needs
 from support.scripted_session import TWELVE, TWO_HUNKS, scripted_session, step
 from unit.test_session_layer import EDIT, git, repository, shell, tree
@@ -72,6 +73,26 @@ async def test_nothing_is_asked(tmp_path: Path, line: str, left: tuple[str, str]
         state = await d.ended()
         assert (status(d.root), git(d.root, "log", "-1", "--format=%s").strip()) == left
         assert bool(state.proposals) == is_proposal
+
+
+@pytest.mark.parametrize("mode", ["ask", "acceptEdits", "auto"])
+@pytest.mark.parametrize("rules", [(), ("run_shell_command(./count.sh)",)], ids=["no rule", "a rule"])
+async def test_a_script_that_nobody_was_shown_may_change(tmp_path: Path, mode: Mode, rules: Sequence[str]) -> None:
+    """Only what the user approved is held to the bytes that they could see."""
+    script = "#!/bin/sh\nsleep 0.1; echo '# ran' >> count.sh\n"
+    async with scripted_session(tmp_path, step("", shell("./count.sh")), DONE, mode=mode) as d:
+        (d.root / "count.sh").write_text(script)
+        (d.root / "count.sh").chmod(0o755)
+        for rule in rules:
+            d.session.core.approvals.allow_in_session(parse_rule("allow", rule, "session"))
+        await d.prompt("go")
+        state = await d.until(lambda state: state.approvals or state.last_turn)
+        if state.approvals:
+            assert ": 1 file changed" in state.approvals[0].title
+            await d.answer("allow", scope="once")
+        await d.over("p1")
+        assert (d.root / "count.sh").read_text() == f"{script}# ran\n"
+        assert "swapped" not in d.told() and "may not be what was approved" not in d.told()
 
 
 @pytest.mark.parametrize("rule", ["run_shell_command(sed *)", "run_shell_command+network(sed *)"])
