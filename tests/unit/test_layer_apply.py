@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from amanu.sandbox.layers.apply import Batch, Busy, Move, WorkspaceChanged, finish_left, noted
+from amanu.sandbox.layers.apply import Batch, Busy, Move, WorkspaceChanged
 from amanu.sandbox.layers.layer import Layer
+from amanu.sandbox.layers.redo import finish_left, noted
 from support.file_faults.sitecustomize import FileFaults
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="layers are Linux's")
@@ -86,6 +87,46 @@ def test_wherever_it_ends_all_is_as_before_or_as_after(how: str, tmp_path: Path,
         if len(log.read_text().splitlines()) < nth:
             break
     assert stands[0] == BEFORE and stands[-1] == AFTER and len(stands) > 15
+
+
+def test_a_power_failure_leaves_no_mix_either(tmp_path: Path, layers: Path) -> None:
+    """What the disk has been told at the end of each step is what a later one relies on."""
+    armed, log = tmp_path / "armed", tmp_path / "log"
+    armed.touch()
+    root = tmp_path / "work"
+    layer, applied = laid_out(root, layers)
+    if not (child := os.fork()):
+        try:
+            FileFaults("kill", 0, str(armed), [str(tmp_path), str(layers.parent)], str(log)).install()
+            with noted(layer.folder, [applied]):
+                applied.apply()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert tree(root) == AFTER
+    steps = [(event, path.strip("'")) for _, event, path in map(str.split, log.read_text().splitlines())]
+    synced = [path if event == "fsync" else "" for event, path in steps]
+    at = steps.index
+    noted_at = next(nth for nth, (event, path) in enumerate(steps) if event == "os.rename" and "/redo/" in path)
+    ended = next(nth for nth, (event, path) in enumerate(steps) if event == "os.remove" and "/redo/" in path)
+    first = next(nth for nth, (event, path) in enumerate(steps) if path.startswith(f"{root}/") and event != "fsync")
+    for folder in (layer.folder / "redo", layer.folder, layers):
+        assert str(folder) in synced[noted_at:first], f"the note is not on the disk: {folder}"
+    for name in ("layer.json", *(f"held/{nth}" for nth, text in enumerate(MOVES.values()) if text is not None)):
+        assert str(layer.folder / name) in synced[:noted_at], f"what the note names is not on the disk: {name}"
+    for nth, (event, path) in enumerate(steps):
+        if path.startswith(f"{root}/") and event in ("os.rename", "os.remove", "os.mkdir", "os.symlink"):
+            assert str(Path(path).parent) in synced[nth:ended], (
+                f"{event} {path} is not on the disk before the note goes"
+            )
+    if layers.parent != tmp_path:
+        for nth, (name, text) in enumerate(MOVES.items()):
+            if text is not None:
+                made = at(("os.rename", str(root / name)))
+                copied = str((root / name).parent / f".token-{nth}.amanu-tmp")
+                assert copied in synced[:made], f"the copy of {name} is not on the disk"
+                removed = at(("os.remove", str(layer.folder / "held" / str(nth))))
+                assert str((root / name).parent) in synced[made:removed], f"what tells that {name} is made goes early"
 
 
 def test_what_a_user_did_before_the_next_start_is_kept(tmp_path: Path, layers: Path) -> None:

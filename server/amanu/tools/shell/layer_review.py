@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from amanu.core.tool import CallContext, Outcome, Preview, Subject
-from amanu.sandbox.layers.apply import noted
 from amanu.sandbox.layers.layer import explained
+from amanu.sandbox.layers.redo import noted
 from amanu.text.amounts import plural
 from amanu.text.display import one_line, visible
 from amanu.tools.environment import ToolEnvironment

@@ -18,8 +18,8 @@ from secrets import token_hex
 
 from amanu.core.tool import CallContext, Subject, SubjectFilter, ToolError
 from amanu.proposals.proposals import FileEdit, Proposals
-from amanu.sandbox.layers.apply import noted
 from amanu.sandbox.layers.layer import Layer, LayerError, explained
+from amanu.sandbox.layers.redo import noted
 from amanu.sandbox.layers.transfer import transfer
 from amanu.sandbox.sandbox import Sandbox
 from amanu.system.tasks import run_to_completion
