@@ -12,12 +12,15 @@ import pytest
 from amanu.sandbox.layers.apply import Batch, Busy, Move, WorkspaceChanged
 from amanu.sandbox.layers.layer import Layer
 from amanu.sandbox.layers.redo import finish_left, noted
+from amanu.sandbox.layers.transfer import set_executable
 from support.file_faults.sitecustomize import FileFaults
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="layers are Linux's")
 
 BEFORE = {"a": "a\n", "b": "b\n", "gone": "gone\n"}
 AFTER = {"a": "A\n", "b": "B\n", "new": "new\n", "d/e/f": "f\n"}
+BITS = {"a.sh": True, "b.sh": False, "c.sh": True}
+"""Files → whether they become executable."""
 MOVES: dict[str, str | None] = {"new": "new\n", "d/e/f": "f\n", "a": "A\n", "b": "B\n", "gone": None}
 
 
@@ -34,10 +37,18 @@ def layers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 
 def laid_out(root: Path, layers: Path) -> tuple[Layer, Batch]:
     root.mkdir()
+    for name, is_set in BITS.items():
+        (root / name).write_text("")
+        (root / name).chmod(0o644 if is_set else 0o755)
     for name, text in BEFORE.items():
         (root / name).write_text(text)
     layer = Layer.create(layers, [root])
     return layer, batch(layer, root / "lock")
+
+
+def bits(root: Path) -> dict[str, bool]:
+    """Which of those files are executable."""
+    return {name: os.access(root / name, os.X_OK) for name in BITS}
 
 
 def batch(layer: Layer, lock: Path | None = None) -> Batch:
@@ -55,7 +66,9 @@ def batch(layer: Layer, lock: Path | None = None) -> Batch:
 
 def tree(root: Path) -> dict[str, str]:
     """Relative path → content; a link's is where it leads."""
-    paths = [path for path in sorted(root.rglob("*")) if path.is_symlink() or path.is_file()]
+    paths = [
+        path for path in sorted(root.rglob("*")) if path.is_symlink() or (path.is_file() and path.name not in BITS)
+    ]
     return {
         path.relative_to(root).as_posix(): str(path.readlink()) if path.is_symlink() else path.read_text()
         for path in paths
@@ -70,11 +83,13 @@ def test_wherever_it_ends_all_is_as_before_or_as_after(how: str, tmp_path: Path,
     for nth in itertools.count(1):
         root = tmp_path / f"work{nth}"
         layer, applied = laid_out(root, layers)
+        executable = {root / name: is_set for name, is_set in BITS.items()}
         log.write_text("")
         if not (child := os.fork()):
             try:
                 FileFaults(how, nth, str(armed), [str(root), str(layers)], str(log)).install()
-                with noted(layer.folder, [applied]):
+                with noted(layer.folder, [applied], executable=executable):
+                    set_executable(layer, executable)
                     applied.apply()
             finally:
                 os._exit(0)
@@ -82,6 +97,8 @@ def test_wherever_it_ends_all_is_as_before_or_as_after(how: str, tmp_path: Path,
         layer.close()
         finish_left(layers)
         assert tree(root) in (BEFORE, AFTER), f"{log.read_text()}\n{tree(root)}"
+        assert bits(root) in (BITS, {name: not is_set for name, is_set in BITS.items()})
+        assert bits(root) == BITS or tree(root) == BEFORE
         assert not [*layer.folder.glob("redo/*")] or how == "kill"
         stands.append(tree(root))
         if len(log.read_text().splitlines()) < nth:

@@ -7,7 +7,7 @@ daemon that has ended finishes it. Everything here blocks.
 import contextlib
 import json
 import os
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
@@ -15,23 +15,31 @@ from typing import Any
 
 from amanu.sandbox.layers.apply import ApplyError, Batch, Move
 from amanu.sandbox.layers.layer import Layer, LayerError, LayerRoot, left_layers
-from amanu.sandbox.layers.transfer import transfer
+from amanu.sandbox.layers.transfer import set_executable, transfer
 from amanu.sandbox.layers.untrusted_files import opened_folder, sync, sync_folder
 
 
 @contextmanager
 def noted(
-    layer: Path, batches: Iterable[Batch] = (), ignored: Sequence[tuple[LayerRoot, str]] = (), begun: int | None = None
+    layer: Path,
+    batches: Sequence[Batch] = (),
+    *,
+    ignored: Sequence[tuple[LayerRoot, str]] = (),
+    begun: int | None = None,
+    executable: Mapping[Path, bool] | None = None,
 ) -> Generator[None]:
-    """A context in which to apply batches and to transfer ignored files: if the daemon is killed in it, or the power
-    fails, the next one does so. `layer`: the layer's folder. Raises `OSError`."""
-    batches = list(batches)
+    """A context in which to apply batches, transfer ignored files and set executable bits: if the daemon is killed
+    in it, or the power fails, the next one does so. `layer`: the layer's folder. Raises `OSError`."""
+    if not (batches or ignored or executable):
+        yield
+        return
     if batches:
         _sync_stored(layer, batches)
     entry = {
         "batches": [_described(batch) for batch in batches],
         "ignored": [[root.folder.name, name] for root, name in ignored],
         "begun": begun,
+        "executable": [[str(path), is_set] for path, is_set in (executable or {}).items()],
     }
     folder = layer / "redo"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -71,6 +79,7 @@ def _finish(layer: Layer, entry: dict[str, Any]) -> None:
         ]
         with contextlib.suppress(ApplyError):
             Batch(described["token"], tuple(moves), described["lock"] and Path(described["lock"])).apply()
+    set_executable(layer, {Path(path): is_set for path, is_set in entry["executable"]})
     for root, name in entry["ignored"]:
         with contextlib.suppress(OSError, LayerError):
             transfer(roots[root], name, entry["begun"])

@@ -12,7 +12,8 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Opens a folder, and nothing else."""
 TEMPORARY = ".amanu-tmp"
 """How names end that are in the workspace for a moment."""
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""Opens a file, and waits for nobody where it is a pipe."""
 _PATH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -34,7 +35,7 @@ def opened_file(name: str, dir_fd: int) -> Generator[int]:
     if not stat.S_ISREG(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode):
         raise OSError(f"{name!r} is not a regular file")
     with _permitted(name, dir_fd, 0, 0o400):
-        handle = os.open(name, _FILE, dir_fd=dir_fd)
+        handle = os.open(name, FILE, dir_fd=dir_fd)
         try:
             yield handle
         finally:

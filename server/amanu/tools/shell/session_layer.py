@@ -8,7 +8,6 @@ later commands find.
 import asyncio
 import contextlib
 import os
-import stat
 import time
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -20,7 +19,7 @@ from amanu.core.tool import CallContext, Subject, SubjectFilter, ToolError
 from amanu.proposals.proposals import FileEdit, Proposals
 from amanu.sandbox.layers.layer import Layer, LayerError, explained
 from amanu.sandbox.layers.redo import noted
-from amanu.sandbox.layers.transfer import transfer
+from amanu.sandbox.layers.transfer import set_executable, transfer, with_executable
 from amanu.sandbox.sandbox import Sandbox
 from amanu.system.tasks import run_to_completion
 from amanu.text.display import one_line
@@ -165,11 +164,11 @@ class SessionLayer:
             executable, self._executable = self._executable, {}
             folders, self._folders = self._folders, []
             if accepted:
-                await asyncio.to_thread(self.set_executable, executable)
                 await asyncio.to_thread(make_folders, self._not_denied(folders, denied))
             if self._layer is not None:
                 await asyncio.to_thread(_drop_folders, self._layer, folders)
-            if self._layer is None and drafted:
+            executable = executable if accepted else {}
+            if self._layer is None and (drafted or executable):
                 self._drafted = drafted
                 await self._ready()
                 drafted, self._drafted = self._drafted, {}
@@ -182,18 +181,11 @@ class SessionLayer:
             if left := [path for path in drafted if path not in allowed]:
                 await asyncio.to_thread(_drop, self._layer, left)
                 drafted = {path: drafted[path] for path in allowed}
-            applied = await asyncio.to_thread(_apply_drafted, self._layer, drafted)
+            applied = await asyncio.to_thread(_apply_drafted, self._layer, drafted, executable)
             faults = [f"Not applied, because a rule denies it: {self._names(left)}."] if left else []
             built = self._not_denied(self.built, denied)
             faults += await asyncio.to_thread(_bring_home, self._layer, built, None)
         return applied.notes(self._names, " with the draft") + faults
-
-    def set_executable(self, executable: Mapping[Path, bool]) -> None:
-        """Set or clear the executable bits of files in the workspace. Blocking."""
-        for path, is_set in executable.items():
-            with contextlib.suppress(OSError, ToolError), self._workspace.guard.file(path) as handle:
-                mode = stat.S_IMODE(os.fstat(handle).st_mode)
-                os.fchmod(handle, mode | (mode & 0o444) >> 2 if is_set else mode & ~_EXECUTABLE)
 
     def _names(self, paths: Iterable[Path]) -> str:
         return file_list([one_line(self._workspace.display_path(path)) for path in paths])
@@ -271,8 +263,7 @@ class SessionLayer:
         for path, is_set in self._executable.items():
             file = laid_in.get(path) or await self._proposals.read_if_text(path)
             if file is not None:
-                mode = file.mode or _PLAIN
-                laid_in[path] = replace(file, mode=mode | (mode & 0o444) >> 2 if is_set else mode & ~_EXECUTABLE)
+                laid_in[path] = replace(file, mode=with_executable(file.mode or _PLAIN, is_set=is_set))
         real = {self._workspace.guard.real(path): file for path, file in laid_in.items()}
         return await asyncio.to_thread(_lay_in, layer, real)
 
@@ -475,12 +466,13 @@ def _put_back(layer: Layer, files: Iterable[HeldFile]) -> None:
             layer.put(file.path, file.stored)
 
 
-def _apply_drafted(layer: Layer, drafted: Mapping[Path, HeldFile]) -> Applied:
+def _apply_drafted(layer: Layer, drafted: Mapping[Path, HeldFile], executable: Mapping[Path, bool]) -> Applied:
     """Bring them into the workspace."""
     names = HeldFolder(layer.folder / "held" / token_hex(8))
     try:
         files = [(file, names.batch([file])) for file in _take_out(layer, drafted).values()]
-        with noted(layer.folder, [batch for _, batch in files]):
+        with noted(layer.folder, [batch for _, batch in files], executable=executable):
+            set_executable(layer, executable)
             return apply_held(files)
     except (OSError, LayerError) as error:
         return Applied(failed=list(drafted.values()), fault=explained(error))
