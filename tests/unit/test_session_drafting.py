@@ -14,7 +14,7 @@ from amanu.core.tool import CallContext
 from amanu.permissions import approvals as approval
 from amanu.permissions.offers import rules_of
 from amanu.proposals import tracking
-from amanu.proposals.proposals import FileEdit
+from amanu.proposals.model import FileEdit
 from amanu_protocol.items import Proposal, ToolCall
 from amanu_protocol.requests import (
     EditScope,
@@ -732,6 +732,34 @@ async def test_an_empty_folder_is_part_of_the_draft(tmp_path: Path, decision: Li
         if decision == "reject":
             await turn(d, "p2")
             assert tree(d.root) == before and results(d)[-1].startswith("notes.txt\n")
+
+
+@pytest.mark.parametrize("decision", ["accept", "reject"])
+async def test_a_deleted_folder_stays_deleted_in_the_draft(
+    tmp_path: Path, decision: Literal["accept", "reject"]
+) -> None:
+    steps = [
+        step("", shell("rm -r sub empty")),
+        step("", shell("ls; git status --short")),
+        step("", shell("ls; mkdir empty")),
+        step("", shell("ls")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        (d.root / "sub" / "deep").mkdir(parents=True)
+        (d.root / "empty").mkdir()
+        (d.root / "sub" / "a.txt").write_text("a\n")
+        (d.root / "sub" / "deep" / "b.bin").write_bytes(b"b\0")
+        subprocess.run(["git", "init", "-q", str(d.root)], check=True)
+        before = tree(d.root)
+        await turn(d)
+        assert [result.split("\n")[:2] for result in results(d)[2:4]] == [["notes.txt", ""], ["empty", "notes.txt"]]
+        assert tree(d.root) == before
+        await decide_all(d, decision)
+        await settled(d)
+        gone = [] if decision == "reject" else ["sub/a.txt", "sub/deep/b.bin"]
+        assert tree(d.root) == {name: text for name, text in before.items() if name not in gone}
+        assert (d.root / "sub").exists() == (decision == "reject")
 
 
 async def test_a_review_that_was_cut_short_is_asked_for_again(tmp_path: Path) -> None:

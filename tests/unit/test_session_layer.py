@@ -114,6 +114,14 @@ async def test_what_git_ignores_needs_no_decision(tmp_path: Path, mode: Any) -> 
         assert ("kept in this session's private copy" in d.told()) == (mode == "ask")
 
 
+async def test_an_empty_folder_is_removed_without_a_decision(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", shell("rmdir a/b a")), DONE) as d:
+        (d.root / "a" / "b").mkdir(parents=True)
+        await d.prompt("go")
+        assert not (await d.until(lambda state: state.approvals or state.last_turn)).approvals
+        assert tree(d.root) == {"notes.txt": TWELVE}
+
+
 async def test_an_allowed_command_finds_what_an_earlier_one_built(tmp_path: Path) -> None:
     first, later = shell("mkdir out; echo built > out/x"), shell("cat out/x > copy.txt", network=True)
     async with scripted_session(tmp_path, step("", first), step("", later), DONE) as d:

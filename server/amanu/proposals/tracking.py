@@ -12,14 +12,13 @@ from pathlib import Path
 
 from amanu.core.tool import ToolError
 from amanu.proposals.deferred_edits import DeferredEdits
-from amanu.proposals.model import UNDECIDED, LiveFile, LiveProposal
+from amanu.proposals.live_proposals import LiveProposals
+from amanu.proposals.model import SMALL_TEXT, UNDECIDED, LiveFile, LiveProposal
 from amanu.proposals.reanchor import Edit, line_edits, reanchor
 from amanu.workspace.text_file import FileText, split_lines
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import HunkState, Proposal
 
-SMALL_TEXT = 64 * 1024
-"""Characters that are compared in the event loop: under 5 ms."""
 QUIET = 0.3
 """Seconds without a change after which open hunks are moved to where the user's typing left their lines."""
 MAX_SETTLED = 10
@@ -39,19 +38,10 @@ class _Watched:
 
 
 class FileTracking:
-    """`lock` is that of the proposals, `find` gives one, `publish` tells a new version of it."""
-
-    def __init__(
-        self,
-        workspace: Workspace,
-        lock: asyncio.Lock,
-        find: Callable[[str], LiveProposal],
-        publish: Callable[[LiveProposal], object],
-    ) -> None:
+    def __init__(self, workspace: Workspace, live: LiveProposals) -> None:
         self._workspace = workspace
-        self._lock = lock
-        self._find = find
-        self._publish = publish
+        self._live = live
+        live.listeners.append(self.watch)
         self._watched: dict[_Key, _Watched] = {}
         """Proposals and their files, oldest first, with what ends watching them."""
         self._timers: dict[_Key, asyncio.TimerHandle] = {}
@@ -101,7 +91,7 @@ class FileTracking:
                 texts[file.base.path] = current
                 has_news = await self._move(live, file, current) or has_news
         if has_news:
-            self._publish(live)
+            self._live.publish(live)
         return texts
 
     async def catch_up_others(
@@ -140,7 +130,7 @@ class FileTracking:
         self, live: LiveProposal, files: Sequence[LiveFile], current: FileText, *, by_user: bool = True
     ) -> None:
         if any([await self._move(live, file, current, by_user=by_user) for file in files]):
-            self._publish(live)
+            self._live.publish(live)
 
     async def _move(self, live: LiveProposal, file: LiveFile, current: FileText, *, by_user: bool = True) -> bool:
         """Move the hunks of the file to its current text. Returns whether the proposal must be published again."""
@@ -170,7 +160,9 @@ class FileTracking:
             return None
 
     def _others(self, live: LiveProposal, path: Path) -> list[LiveProposal]:
-        return [self._find(key[0]) for key in tuple(self._watched) if key[1] == path and key[0] != live.proposal_id]
+        return [
+            self._live.find(key[0]) for key in tuple(self._watched) if key[1] == path and key[0] != live.proposal_id
+        ]
 
     def _listen(self, key: _Key, disk: bool) -> "_Watched":
         return _Watched(self._workspace.overlay.watch(key[1], partial(self._schedule, key), disk=disk), disk)
@@ -185,7 +177,7 @@ class FileTracking:
         """Settled proposals for that path but the newest are left."""
         keys = [key for key in self._watched if key[1] == path]
         for key in keys[:-MAX_SETTLED]:
-            if all(file.is_settled for file in self._find(key[0]).files_at(path)):
+            if all(file.is_settled for file in self._live.find(key[0]).files_at(path)):
                 self._unwatch(key)
 
     def _schedule(self, key: _Key) -> None:
@@ -200,9 +192,9 @@ class FileTracking:
         task.add_done_callback(self._follow_tasks.discard)
 
     async def _follow(self, key: _Key) -> None:
-        async with self._lock:
+        async with self._live.lock:
             if key in self._watched:
-                live = self._find(key[0])
+                live = self._live.find(key[0])
                 await self.catch_up(live, live.files_at(key[1]))
 
     async def _logging_errors(self, update: Awaitable[None]) -> None:

@@ -31,7 +31,7 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
         self._layer = environment.layer
 
     async def preview(self, params: ReviewDraftParams, call: CallContext) -> Preview:
-        proposal = await self._proposals.begin_review(params.proposal_id, call.call_id)
+        proposal = await self._proposals.drafts.begin_review(params.proposal_id, call.call_id)
         files = [file for file in proposal.files if any(hunk.state in _OPEN for hunk in file.hunks)]
         if not files:
             raise NothingToDo("The user has decided on all of the draft already.")

@@ -12,8 +12,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from amanu.core.tool import CallContext, CallDraft, Outcome, Params, Preview, Subject, ToolError
-from amanu.proposals.model import LiveFile
-from amanu.proposals.proposals import FileEdit
+from amanu.proposals.model import FileEdit, LiveFile
 from amanu.text.display import one_line, visible
 from amanu.text.redaction import MASK, mask_added
 from amanu.tools.edits.draft import EditDraft
@@ -286,7 +285,7 @@ class EditTool(SessionTool[P]):
         told as one change."""
         name, old_name = self._workspace.display_path(path), self._workspace.display_path(pending.base.path)
         removes = file_change.action == "delete" or file_change.new_path is not None
-        drafted = self._proposals.is_drafted(path)  # what a draft makes, it can take back
+        drafted = self._proposals.drafts.has(path)  # what a draft makes, it can take back
         if pending.change == "create" and removes and not drafted:
             verb = "delete" if file_change.action == "delete" else "move"
             raise ToolError(f"{name} does not exist yet: this step creates it. To {verb} it, call in the next step.")
@@ -359,7 +358,7 @@ class EditTool(SessionTool[P]):
             raise ToolError(f"{name} is a folder. Give the whole new path, for example {whole}.")
         pending = self._proposals.pending(call, destination)
         if destination in changes.results or (pending is not None and pending.base.path != path):
-            if self._proposals.is_drafted(destination):
+            if self._proposals.drafts.has(destination):
                 raise ToolError(f"The draft changes {name}, and a move does not overwrite it. Move to another path.")
             raise ToolError(f"{name} is changed in this same step. To move a file there, call again in the next step.")
         on_disk = await asyncio.to_thread(spelling_on_disk, guard, destination)

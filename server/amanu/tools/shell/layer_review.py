@@ -1,7 +1,6 @@
 """What a command changed in its layer, as the user decides on it, and how it comes into the workspace."""
 
 import asyncio
-import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,8 +17,8 @@ from amanu.tools.shell.file_identity import fingerprint
 from amanu.tools.shell.git_changes import apply_git, git_batches
 from amanu.tools.shell.held_files import Applied, HeldFile, apply_held
 from amanu.tools.shell.layer_changes import LayerChanges
+from amanu.tools.shell.layer_draft import make_folders, remove_folders
 from amanu.tools.shell.report import file_list
-from amanu.tools.shell.session_layer import make_folders
 from amanu_protocol.items import Line
 
 _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it all
@@ -146,6 +145,8 @@ class LayerReview:
             notes += (await asyncio.to_thread(_apply, changes))[1]
             await asyncio.to_thread(changes.folder.remove)
         await asyncio.to_thread(make_folders, changes.folders)
+        if not changes.needs_decision:
+            await asyncio.to_thread(remove_folders, changes.emptied)
         if changes.ignored:
             subjects = [Subject("write_file", "write", self._workspace.relative(path)) for path in changes.ignored]
             allowed = {subject.text for subject in call.allowed(subjects)}
@@ -164,7 +165,7 @@ class LayerReview:
     async def _take_over(self, changes: LayerChanges, call: CallContext) -> list[str]:
         """What was decided on with the text: the files that no proposal shows, modes, git's, and what git ignores."""
         applied, git = await asyncio.to_thread(_apply, changes)
-        await asyncio.to_thread(_remove_folders, changes.emptied)
+        await asyncio.to_thread(remove_folders, changes.emptied)
         notes = applied.notes(self._names)
         notes += git
         notes += await self._layer.bring_home(changes.ignored, call, None)
@@ -224,10 +225,3 @@ def _apply(changes: LayerChanges) -> tuple[Applied, list[str]]:
 
 def _missing(paths: Sequence[Path]) -> list[Path]:
     return [path for path in paths if not os.path.lexists(path)]
-
-
-def _remove_folders(folders: Sequence[Path]) -> None:
-    """Those that are empty now."""
-    for folder in folders:
-        with contextlib.suppress(OSError):
-            folder.rmdir()

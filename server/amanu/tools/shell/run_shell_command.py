@@ -412,12 +412,12 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         if drafted and outcome.blocked is None and not reason:
             outcome = await self._review.settle_draft(outcome, changes)
             if not changes.edits:  # it ran on what the draft is now
-                await self._proposals.note_run(_draft_run(params, outcome))
+                await self._proposals.drafts.note_run(_draft_run(params, outcome))
                 await self._layer.note_drafted()
             return replace(outcome, changes=changes) if changes.needs_decision else outcome
         if outcome.blocked is None and not reason:
             outcome = await self._review.settle(outcome, changes, call)
-            if keeps_history and self._proposals.has_draft:
+            if keeps_history and self._proposals.drafts.is_open:
                 outcome = with_notes(outcome, [_WITHOUT_DRAFT])
             return replace(outcome, changes=changes) if changes.needs_decision else outcome
         await asyncio.to_thread(changes.folder.remove)
