@@ -23,10 +23,10 @@ from amanu.sandbox import bubblewrap, landlock, seatbelt, seccomp
 from amanu.sandbox.command_records import CommandRecord, CommandRecords, prior_state
 from amanu.sandbox.entry_shell import EntryShell, plain_entry_shell
 from amanu.sandbox.filesystem_view import FilesystemView, filesystem_view
-from amanu.sandbox.layers.apply import finish_left
 from amanu.sandbox.layers.command_layer import CommandLayer, command_layer
 from amanu.sandbox.layers.layer import Layer, LayerError, outermost_roots
 from amanu.sandbox.layers.layer import clean as clean_layers
+from amanu.sandbox.layers.redo import finish_left
 from amanu.sandbox.layers.trial import layer_fault
 from amanu.sandbox.loader_settings import loader_settings, without_loader_settings
 from amanu.sandbox.process_records import ProcessRecords

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
 
-from amanu.sandbox.layers.apply import noted
 from amanu.sandbox.layers.layer import Layer, LayerError, explained
+from amanu.sandbox.layers.redo import noted
+from amanu.sandbox.layers.transfer import set_executable
 from amanu.tools.shell.held_files import Applied, HeldFile, HeldFolder, apply_held
 
 
@@ -71,12 +72,13 @@ def put_back(layer: Layer, files: Iterable[HeldFile]) -> None:
             layer.put(file.path, file.stored)
 
 
-def apply_drafted(layer: Layer, files: Mapping[Path, HeldFile]) -> Applied:
-    """Bring them into the workspace."""
+def apply_drafted(layer: Layer, files: Mapping[Path, HeldFile], executable: Mapping[Path, bool]) -> Applied:
+    """Bring them into the workspace, and set or clear executable bits there."""
     names = HeldFolder(layer.folder / "held" / token_hex(8))
     try:
         batches = [(file, names.batch([file])) for file in take_out(layer, files).values()]
-        with noted(layer.folder, [batch for _, batch in batches]):
+        with noted(layer.folder, [batch for _, batch in batches], executable=executable):
+            set_executable(layer, executable)
             return apply_held(batches)
     except (OSError, LayerError) as error:
         return Applied(failed=list(files.values()), fault=explained(error))

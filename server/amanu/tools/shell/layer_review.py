@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from amanu.core.tool import CallContext, Outcome, Preview, Subject
-from amanu.sandbox.layers.apply import noted
-from amanu.sandbox.layers.layer import explained
+from amanu.sandbox.layers.layer import Layer, LayerError, explained
+from amanu.sandbox.layers.redo import noted
+from amanu.sandbox.layers.transfer import set_executable
 from amanu.text.amounts import plural
 from amanu.text.display import one_line, visible
 from amanu.tools.draft_share import share_notes
@@ -145,8 +146,7 @@ class LayerReview:
         and what git ignores, where policy lets files be written. The outcome tells the model what became of that."""
         notes: list[str] = []
         if not changes.needs_decision:
-            await asyncio.to_thread(self._layer.set_executable, changes.executable)
-            notes += await asyncio.to_thread(_apply_git, changes)
+            notes += (await asyncio.to_thread(_apply, changes))[1]
             await asyncio.to_thread(changes.folder.remove)
         await asyncio.to_thread(make_folders, changes.folders)
         if not changes.needs_decision:
@@ -168,7 +168,6 @@ class LayerReview:
 
     async def _take_over(self, changes: LayerChanges, call: CallContext) -> list[str]:
         """What was decided on with the text: the files that no proposal shows, modes, git's, and what git ignores."""
-        await asyncio.to_thread(self._layer.set_executable, changes.executable)
         applied, git = await asyncio.to_thread(_apply, changes)
         await asyncio.to_thread(remove_folders, changes.emptied)
         notes = applied.notes(self._names)
@@ -212,20 +211,20 @@ def with_notes(outcome: Outcome, notes: Sequence[str]) -> Outcome:
 
 
 def _apply(changes: LayerChanges) -> tuple[Applied, list[str]]:
-    """Bring what no proposal shows into the workspace. With why changes to repositories were not applied."""
+    """Bring what no proposal shows into the workspace. With why other changes than files were not applied."""
     files = [(file, changes.folder.batch([file])) for file in changes.held]
     git = git_batches(changes.git, changes.folder)
     try:
-        with noted(changes.folder.layer, [*(batch for _, batch in files), *git]):
+        with noted(changes.folder.layer, [*(batch for _, batch in files), *git], executable=changes.executable):
+            if changes.executable:
+                set_executable(Layer.open(changes.folder.layer), changes.executable)
             return apply_held(files), [apply_git(batch) for batch in git]
-    except OSError as error:
+    except (OSError, LayerError) as error:
         why = explained(error)
-        applied = Applied(failed=[file for file, _ in files], fault=why)
-        return applied, [f"No changes to the repository were applied. {why}"] if git else []
-
-
-def _apply_git(changes: LayerChanges) -> list[str]:
-    return _apply(replace(changes, held=()))[1]
+        others = ["the repository"] if git else []
+        others += ["executable bits"] if changes.executable else []
+        faults = [f"No changes to {' and '.join(others)} were applied. {why}"] if others else []
+        return Applied(failed=[file for file, _ in files], fault=why), faults
 
 
 def _missing(paths: Sequence[Path]) -> list[Path]:

@@ -8,7 +8,6 @@ later commands find.
 import asyncio
 import contextlib
 import os
-import stat
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -16,10 +15,10 @@ from pathlib import Path
 
 from amanu.core.tool import CallContext, Subject, SubjectFilter, ToolError
 from amanu.proposals.proposals import Proposals
-from amanu.sandbox.layers.apply import noted
 from amanu.sandbox.layers.copying import copy_paths
 from amanu.sandbox.layers.layer import Layer, LayerError, explained
-from amanu.sandbox.layers.transfer import transfer
+from amanu.sandbox.layers.redo import noted
+from amanu.sandbox.layers.transfer import transfer, with_executable
 from amanu.sandbox.sandbox import Sandbox
 from amanu.system.tasks import run_to_completion
 from amanu.text.display import one_line
@@ -38,7 +37,7 @@ from amanu.tools.shell.layer_draft import (
     save,
     take_out,
 )
-from amanu.tools.shell.layered_run import EXECUTABLE, LayeredRun, View
+from amanu.tools.shell.layered_run import LayeredRun, View
 from amanu.tools.shell.report import file_list
 from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
@@ -190,11 +189,10 @@ class SessionLayer:
         async with self._lock:
             draft, self._draft = self._draft, LayerDraft()
             if accepted:
-                await asyncio.to_thread(self.set_executable, draft.executable)
                 await asyncio.to_thread(make_folders, self._not_denied(draft.folders, denied))
             if self._layer is not None:
                 await asyncio.to_thread(drop_folders, self._layer, draft.folders)
-            elif draft.files:  # they wait for a layer to be put in
+            elif draft.files or (accepted and draft.executable):  # they wait for a layer to be put in
                 self._draft.files = draft.files
                 await self._ready()
                 draft.files, self._draft.files = self._draft.files, {}
@@ -217,17 +215,10 @@ class SessionLayer:
         if left := [path for path in draft.files if path not in allowed]:
             await asyncio.to_thread(drop, self._layer, left)
             notes.append(f"Not applied, because a rule denies it: {self._names(left)}.")
-        applied = await asyncio.to_thread(apply_drafted, self._layer, allowed)
+        applied = await asyncio.to_thread(apply_drafted, self._layer, allowed, draft.executable)
         built = self._not_denied(self.built, denied)
         faults = await asyncio.to_thread(_bring_home, self._layer, built, None)
         return [*applied.notes(self._names, " with the draft"), *notes, *faults]
-
-    def set_executable(self, executable: Mapping[Path, bool]) -> None:
-        """Set or clear the executable bits of files in the workspace. Blocking."""
-        for path, is_set in executable.items():
-            with contextlib.suppress(OSError, ToolError), self._workspace.guard.file(path) as handle:
-                mode = stat.S_IMODE(os.fstat(handle).st_mode)
-                os.fchmod(handle, mode | (mode & 0o444) >> 2 if is_set else mode & ~EXECUTABLE)
 
     def _names(self, paths: Iterable[Path]) -> str:
         return file_list([one_line(self._workspace.display_path(path)) for path in paths])
@@ -309,8 +300,7 @@ class SessionLayer:
         for path, is_set in self._draft.executable.items():
             file = laid_in.get(path) or await self._proposals.read_if_text(path)
             if file is not None:
-                mode = file.mode or _PLAIN
-                laid_in[path] = replace(file, mode=mode | (mode & 0o444) >> 2 if is_set else mode & ~EXECUTABLE)
+                laid_in[path] = replace(file, mode=with_executable(file.mode or _PLAIN, is_set=is_set))
         real = {self._workspace.guard.real(path): file for path, file in laid_in.items()}
         laid = await asyncio.to_thread(_lay_in, layer, real)
         await asyncio.to_thread(lay_in_emptied, layer, self._draft.emptied)
