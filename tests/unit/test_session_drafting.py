@@ -22,6 +22,7 @@ from amanu_protocol.requests import (
     PromptSendParams,
     ProposalDecideParams,
     ProposalResolveParams,
+    ProposalUndoParams,
     SeenProposal,
     SessionCreateParams,
 )
@@ -205,6 +206,9 @@ async def test_binary_files_are_part_of_the_draft(tmp_path: Path, decision: Lite
         else:
             assert (after["pic.bin"], after["old.bin"], after["link"]) == ("c\0d", "new\0", "-> notes.txt")
             assert "gone.bin" not in after and "line two" in after["notes.txt"]
+            undo = ProposalUndoParams(session_id="s", scope=EditScope())
+            note = (await d.session.edits.undo(undo)).note
+            assert note == "Undo leaves these as they are: gone.bin, link, old.bin, pic.bin."
 
 
 async def test_executable_bits_are_part_of_the_draft(tmp_path: Path) -> None:

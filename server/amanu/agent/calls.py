@@ -478,6 +478,7 @@ class Calls:
             "summary": one_line(self._emit.redact(outcome.line)),
             "blob": outcome.blob,
             "sandbox": outcome.sandbox,
+            "not_undone": [one_line(self._emit.redact(name)) for name in outcome.not_undone],
         }
 
     async def _end(

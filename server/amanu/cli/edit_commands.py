@@ -45,7 +45,10 @@ class EditCommands:
         if not any(file.undone for file in dry.files):
             self._console.line(("dim", "nothing can be undone"))
         elif await self._yes("Undo this? [y/N] › "):
-            self._say_undone((await self._undo(scope, dry_run=False)).files)
+            result = await self._undo(scope, dry_run=False)
+            self._say_undone(result.files)
+            if result.note:
+                self._console.line(("yellow", visible(result.note)))
 
     async def decide(self, decision: Literal["accept", "reject", "redo", "keep"], argument: str) -> None:
         """What a review left open is shown again before it is accepted or rejected."""

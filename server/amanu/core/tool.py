@@ -187,6 +187,8 @@ class Outcome:
     """Pages it found, shown to the user as an item of their own."""
     summary: str = ""
     """`ToolCall.summary`; "": `for_user` itself where that is one line."""
+    not_undone: Sequence[str] = ()
+    """`ToolCall.not_undone`."""
     blocked: Blocked | None = None
     """For a command: what the sandbox blocked, where the user can allow it. The call is then decided on again."""
     changes: object = None

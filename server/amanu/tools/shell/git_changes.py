@@ -26,6 +26,7 @@ _DELETED = re.compile(r"refs/.+|logs/refs/.+|MERGE_\w+|SQUASH_MSG|AUTO_MERGE|CHE
 _ORDER = ("objects", "index", "packed-refs", "refs")
 """What is named comes home before what names it."""
 _LOCK = "index.lock"
+_NAMES = ("refs/", "HEAD ")
 _SHORT = 10
 """Digits shown of a commit."""
 _SMALL = 1 << 20
@@ -42,6 +43,11 @@ class GitChanges:
     """A file that does not come home from a layer; "" for none."""
     only_git: bool = False
     """Nothing but git ran."""
+
+    @property
+    def acts(self) -> list[str]:
+        """Its commits, merges and switches; the names that moved where git noted nothing else."""
+        return [message for message in self.messages if not message.startswith(_NAMES)] or self.messages
 
     @property
     def needs_decision(self) -> bool:

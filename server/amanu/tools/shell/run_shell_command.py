@@ -375,9 +375,9 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         if params.background and drafted:
             return await self._run_in_background(params, plan, call, self._layer.apart())
         if params.background:
-            if plan.need.unsandboxed or plan.need.writes == "workspace":
+            if works_there := need.unsandboxed or need.writes == "workspace":
                 await self._bring_built(call)
-            return await self._run_in_background(params, plan, call)
+            return _in_place(await self._run_in_background(params, plan, call), params, works_there)
         in_layer = call.preview is not None and call.preview.in_layer
         if in_layer and need.discarded:
             return await self._run_and_discard(params, plan, call)
@@ -386,9 +386,9 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         if in_layer and need.writes == "nothing" and await self._layer.shows_more(call):
             async with self._layer.command(call) as layered:
                 return await self._run(params, replace(plan, need=replace(need, layer=layered.folder)), call)
-        if need.unsandboxed or need.writes == "workspace":
+        if works_there := need.unsandboxed or need.writes == "workspace":
             await self._bring_built(call)
-        return await self._run(params, plan, call)
+        return _in_place(await self._run(params, plan, call), params, works_there)
 
     async def _bring_built(self, call: CallContext) -> None:
         """A command that was allowed to work on the workspace finds what earlier ones built; the question named it."""
@@ -574,6 +574,11 @@ async def _placed(plan: CommandPlan, layer: SessionLayer | None, call: CallConte
             yield replace(plan, need=replace(plan.need, writes="workspace", layer=layered.folder))
     finally:
         await layer.close()
+
+
+def _in_place(outcome: Outcome, params: RunShellCommandParams, works_there: bool) -> Outcome:
+    """The outcome of a command that ran in the workspace itself, if it did: nobody knows what it changed there."""
+    return replace(outcome, not_undone=[f"what `{_short(params.command)}` changed"]) if works_there else outcome
 
 
 def _draft_run(params: RunShellCommandParams, outcome: Outcome) -> DraftRun:
