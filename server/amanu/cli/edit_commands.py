@@ -62,8 +62,47 @@ class EditCommands:
         ]
         params = r.ProposalDecideParams(session_id=self._view.session_id, scope=scope, decision=decision, seen=versions)
         answer = await self._view.client.request("amanu/proposal/decide", params, r.ProposalDecideResult)
+        if answer.status == "tooSoon":
+            self._console.line(("yellow", IGNORED["tooSoon"]))
+        elif decision in ("accept", "redo"):
+            self._say_applied(decision, scope.path, proposals, answer.proposals)
+        else:
+            self._console.line(("dim", f"{decision}: done"))
+
+    def _say_applied(
+        self,
+        decision: Literal["accept", "redo"],
+        path: str | None,
+        before: Sequence[Proposal],
+        after: Sequence[Proposal],
+    ) -> None:
+        """What became of the hunks that were to be applied: each that was not, with why and what to do."""
+        wanted = {
+            (proposal.proposal_id, hunk.hunk_id)
+            for proposal in before
+            for file in proposal.files
+            if path in (None, file.path, file.new_path)
+            for hunk in file.hunks
+            if _ABOUT[decision](hunk)
+        }
+        left = [
+            (file, hunk)
+            for proposal in after
+            for file in proposal.files
+            for hunk in file.hunks
+            if (proposal.proposal_id, hunk.hunk_id) in wanted and hunk.state != "applied"
+        ]
+        if not left:
+            self._console.line(("dim", f"{decision}: done"))
+            return
+        count = len(wanted) - len(left)
+        self._console.line(("yellow", f"Applied {count} of {plural(len(wanted), 'hunk')}. Not applied:"))
+        for file, hunk in left:
+            place = f"{self._name(file.path)}, line {max(1, hunk.old_start)}"
+            self._console.line(("yellow", f"  {place}: {one_line(hunk.reason or hunk.state)}"))
+        instead = "/reject drops it, " if decision == "accept" else ""
         self._console.line(
-            ("yellow", IGNORED["tooSoon"]) if answer.status == "tooSoon" else ("dim", f"{decision}: done")
+            ("yellow", f"Restore those lines and /{decision} again, {instead}or ask for the change anew in a prompt.")
         )
 
     async def diff(self, argument: str) -> None:
