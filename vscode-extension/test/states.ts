@@ -65,7 +65,7 @@ export const CALL: ToolCall = {
   decision: null,
   error: null,
   sandbox: null,
-    notUndone: [],
+  notUndone: [],
 };
 export const APPROVAL: Approval = {
   toolCallId: "c1",
