@@ -28,7 +28,9 @@ from amanu.tools.environment import SessionTool, ToolEnvironment
 from amanu.tools.shell.blocked import Attempt, find_blocked
 from amanu.tools.shell.command_process import CHANGED, CommandLauncher, CommandPlan, CommandProcess
 from amanu.tools.shell.command_result import CommandResults, CommandStreams
+from amanu.tools.shell.deletions import Count, dry_clean, removed_by_rm, would_remove
 from amanu.tools.shell.file_identity import fingerprint, identity, read_contents
+from amanu.tools.shell.git_looks import git_prints
 from amanu.tools.shell.job import Job, JobEnd, check_pattern
 from amanu.tools.shell.job_report import report
 from amanu.tools.shell.layer_changes import LayerChanges
@@ -37,7 +39,7 @@ from amanu.tools.shell.output import LiveOutput
 from amanu.tools.shell.report import CommandEnd, file_list
 from amanu.tools.shell.session_layer import SessionLayer
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import BlobRef, DraftRun, Grant
+from amanu_protocol.items import BlobRef, DraftRun, Grant, Line
 
 _SHOW_EVERY = 0.1  # seconds between two pieces of live output
 _READY_SECONDS, _BRIEF_SECONDS = 30.0, 2.0
@@ -184,8 +186,22 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             in_layer=in_layer,
             sees_edits=in_layer and not _keeps_history(analysis.reading),
             draft=draft,
+            notes=await self._deletion_notes(analysis.reading, folder) if not draft else (),
             blocked="" if call.blocked is None else _described(call.blocked),
         )
+
+    async def _deletion_notes(self, reading: Reading, folder: Path) -> tuple[Line, ...]:
+        """How much it deletes, where that is easily known."""
+        if reading.unclear is not None:
+            return ()
+        guard = self._workspace.guard
+        paths = await asyncio.to_thread(removed_by_rm, reading.commands, folder, guard.inside)
+        if (clean := dry_clean(reading.commands)) is not None and self._grants():
+            paths = [*paths, *would_remove(await git_prints(self._launcher, clean, folder), folder)]
+        count = Count()
+        await asyncio.to_thread(lambda: [count.add(path) for path in paths if not count.is_over])
+        said = count.sentence()
+        return (Line(tone="warning", text=said),) if said else ()
 
     async def _preview_changes(
         self, params: RunShellCommandParams, outcome: Outcome, changes: LayerChanges, call: CallContext
