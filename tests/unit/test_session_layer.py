@@ -223,6 +223,34 @@ async def test_a_commit_comes_home_whole_or_not_at_all(tmp_path: Path, answer: s
         assert git(d.root, "fsck", "--strict") == ""
 
 
+@pytest.mark.parametrize(
+    ("line", "files"),
+    [
+        ("git rm -q b.txt && git add new.txt && git commit -qam all", "b.txt (deleted), new.txt (new), notes.txt"),
+        ("git commit -qm one new.txt notes.txt; git add . && git commit -qam two", "new.txt (new), notes.txt"),
+        ("git commit -q --allow-empty -m nothing", ""),
+        ("git switch -q other", ""),
+        ("git switch -q other && git commit -q --allow-empty -m nothing", ""),
+    ],
+)
+async def test_the_files_of_a_commit_are_named(tmp_path: Path, line: str, files: str) -> None:
+    async with scripted_session(tmp_path, step("", shell(line)), DONE) as d:
+        (d.root / "b.txt").write_text("b\n")
+        repository(d.root)
+        git(d.root, "switch", "-qc", "other")
+        (d.root / "other.txt").write_text("other\n")
+        for words in (["add", "."], ["commit", "-qm", "other"], ["switch", "-q", "main"]):
+            git(d.root, *words)
+        if files:
+            d.file.write_text(TWO_HUNKS)
+            (d.root / "new.txt").write_text("new\n")
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert ("Files in the commit: " in asked.detail) == bool(files)
+        assert f"Files in the commit: {files}\n" in f"{asked.detail}\n" or not files
+        assert "refs/heads" not in asked.detail
+
+
 async def test_the_answer_to_a_commit_can_be_kept(tmp_path: Path) -> None:
     commits = [shell(f"git commit --allow-empty -qm {name}") for name in ("second", "third")]
     async with scripted_session(tmp_path, *[step("", each) for each in commits], DONE) as d:

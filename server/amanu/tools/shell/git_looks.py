@@ -2,7 +2,7 @@
 
 import asyncio
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from amanu.core.requirements import SandboxRequirements
@@ -10,6 +10,8 @@ from amanu.core.tool import ToolError
 from amanu.tools.shell.command_process import CommandLauncher, CommandPlan
 from amanu.tools.shell.report import CommandEnd
 
+_COMMITS = 20
+_STATUS = {"A": " (new)", "D": " (deleted)"}
 _SECONDS = 3.0
 _MOST_BYTES = 1 << 20
 
@@ -33,6 +35,20 @@ async def git_prints(
     except (TimeoutError, ToolError):
         return ""
     return output.decode("utf-8", "replace") if end.code == 0 else ""
+
+
+async def latest_commits(launcher: CommandLauncher, folder: Path, layer: Path) -> Mapping[str, Sequence[str]]:
+    """The last commits that HEAD was at: hash → its files, "a.txt", "b.txt (new)", "c.txt (deleted)"."""
+    words = ["-c", "core.quotePath=false", "log", "-g", f"-n{_COMMITS}", "--no-renames", "--name-status", "--format=%H"]
+    commits: dict[str, list[str]] = {}
+    files: list[str] = []
+    for line in (await git_prints(launcher, words, folder, layer=layer)).splitlines():
+        status, tab, name = line.partition("\t")
+        if tab:
+            files.append(f"{name}{_STATUS.get(status, '')}")
+        elif status:
+            files = commits[status] = []
+    return commits
 
 
 async def _always() -> bool:

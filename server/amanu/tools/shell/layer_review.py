@@ -49,7 +49,8 @@ class LayerReview:
         ]
         paths = [*(edit.base.path for edit in changes.edits), *(file.path for file in changes.held)]
         ended = f"It ended: {one_line(outcome.line)}"
-        lines = [f"git: {one_line(message)}" for message in changes.git.messages]
+        lines = [f"git: {one_line(act)}" for act in changes.git.acts]
+        lines += [f"Files in the commit: {file_list(committed)}"] if (committed := changes.git.committed) else []
         lines += [f"{self._name(file.path)}: {file.what}" for file in changes.held]
         built = await asyncio.to_thread(_missing, changes.ignored)
         lines += (

@@ -30,7 +30,7 @@ from amanu.tools.shell.command_process import CHANGED, CommandLauncher, CommandP
 from amanu.tools.shell.command_result import CommandResults, CommandStreams
 from amanu.tools.shell.deletions import Count, dry_clean, removed_by_rm, would_remove
 from amanu.tools.shell.file_identity import fingerprint, identity, read_contents
-from amanu.tools.shell.git_looks import git_prints
+from amanu.tools.shell.git_looks import git_prints, latest_commits
 from amanu.tools.shell.job import Job, JobEnd, check_pattern
 from amanu.tools.shell.job_report import report
 from amanu.tools.shell.layer_changes import LayerChanges
@@ -420,7 +420,9 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             outcome = await self._run(params, replace(plan, need=need), call)
             if outcome.is_error and await asyncio.to_thread(layered.lacks_room):
                 outcome = with_notes(outcome, [_NO_ROOM.format(folder=layered.folder)])
+            commits = await latest_commits(self._launcher, plan.folder, layered.folder) if keeps_history else None
             changes = await layered.read()
+            changes.git.commits = commits or {}
             changes.git.only_git = await self._runs_only_git(params, call)
             reason = _unreviewable(changes, keeps_history=keeps_history)
             if outcome.blocked is not None or reason:
