@@ -186,7 +186,8 @@ class LayerReview:
         topmost = [folder for folder in gone if not any(parent in gone for parent in folder.parents)]
         held = [file.path for file in applied.files if not any(folder in file.path.parents for folder in topmost)]
         names = [self._name(path) for path in held] + [f"the folder {self._name(path)}" for path in topmost]
-        return names + (changes.git.acts if applied.git else [])
+        acts = [act.partition(" ") for act in changes.git.acts] if applied.git else []
+        return names + [f"{one_line(text)} ({commit})" for commit, _, text in acts]
 
     def _edit_subject(self, path: Path, *, deletes: bool) -> Subject:
         return Subject("delete_file" if deletes else "write_file", "write", self._workspace.relative(path))
