@@ -455,6 +455,15 @@ async def test_the_model_is_not_told_that_its_own_draft_changed_a_file(tmp_path:
         assert "Changed since you read them" not in d.told()
 
 
+async def test_a_file_of_the_draft_that_changes_on_disk_is_not_said_to_be_unsaved(tmp_path: Path) -> None:
+    steps = [step("", call("read_file", path="notes.txt"), edit("line 2\n", "line two\n")), DONE, step("Go.")]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        d.file.write_text(d.file.read_text().replace("line 11\n", "mine\n"))
+        await turn(d, "p2")
+        assert "Changed since you read them, not by your edits: notes.txt. Read them again" in d.told()
+
+
 async def test_a_job_works_on_a_copy_that_is_never_kept(tmp_path: Path) -> None:
     steps = [
         step("", edit("line 2\n", "line two\n")),
