@@ -478,11 +478,16 @@ async def test_a_job_works_on_a_copy_that_is_never_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "left", "applied"),
-    [("allow", 0, True), ("reject", 0, False), ("finish", 1, False), ("another prompt", 1, False)],
+    ("answer", "left", "applied", "title"),
+    [
+        ("allow", 0, True, "Apply the draft: 1 file"),
+        ("reject", 0, False, "Apply the draft: 1 file"),
+        ("finish", 1, False, "Left the draft for later: 1 file"),
+        ("another prompt", 1, False, "Left the draft for later: 1 file"),
+    ],
 )
 async def test_when_the_model_is_done_the_user_is_asked_once(
-    tmp_path: Path, answer: str, left: int, applied: bool
+    tmp_path: Path, answer: str, left: int, applied: bool, title: str
 ) -> None:
     steps = [step("", edit("line 2\n", "line two\n")), step("", shell("echo all well")), DONE, step("Yes?")]
     async with scripted_session(tmp_path, *steps, mode="draft") as d:
@@ -500,6 +505,8 @@ async def test_when_the_model_is_done_the_user_is_asked_once(
             assert ("not so" in d.told()) == (answer == "reject")
         assert len(open_drafts(d)) == left
         assert ("line two" in d.file.read_text()) == applied
+        reviews = [item for item in d.session.state.items if item.kind == "toolCall" and item.tool == "review_draft"]
+        assert (reviews[0].title, reviews[0].state) == (title, "rejected" if answer == "reject" else "succeeded")
 
 
 async def test_nobody_is_asked_where_nobody_is(tmp_path: Path) -> None:
