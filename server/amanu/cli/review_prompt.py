@@ -191,7 +191,7 @@ class ReviewPrompt:
                 return await self._edit_command(approval, approval.command)
             case ("h", str(proposal_id)):
                 return await self._review_hunks(approval, proposal_id)
-            case ("f", str()):
+            case (("f" | "finish" | "later"), str()):
                 return await self._answer(approval, "finish")
             case (("n" | "no"), None) | (("r" | "n" | "no" | "reject"), str()):
                 return await self._reject(approval, argument)

@@ -535,6 +535,39 @@ async def test_what_a_review_left_open_can_still_be_decided(desk: Desk, tmp_path
 
 
 @pytest.mark.parametrize(
+    ("typed", "shown", "content"),
+    [
+        ("now the other file", "› now the other file", None),  # the next prompt
+        ("a file more, please", "› a file more, please", None),  # begins like an answer
+        ("why?", "› why?", None),
+        ("ok", "Unknown answer 'ok'", None),  # a slip of the finger
+        ("/jobs", "No background commands", None),
+        ("later", "Left the draft for later", None),
+        ("f", "Left the draft for later", None),
+        ("r not so", "rejected by you: “not so”", None),
+        ("a", "1 hunk: 1 applied", "one\n"),
+    ],
+)
+async def test_what_is_typed_at_the_review_of_a_draft(
+    desk: Desk, tmp_path: Path, typed: str, shown: str, content: str | None
+) -> None:
+    """What is no answer is the next prompt, and leaves the draft as it is."""
+    steps: list[dict[str, Any]] = [{"calls": [EDIT]}, {"text": "Done."}, {"text": "Next."}]
+    desk.start(model_id=script(tmp_path, *steps), mode="draft")
+    await desk.sees("This folder is not trusted")
+    desk.types("y" + ENTER)
+    await desk.sees("trusted\n")
+    desk.types("go" + ENTER)
+    await desk.sees("? Apply the draft")
+    await asyncio.sleep(GUARD_SECONDS)
+    desk.types(typed + ENTER)
+    await desk.sees(shown)
+    if shown.startswith("›"):
+        await desk.sees("Next.")
+    assert (content is not None) == (desk.root / "a.txt").exists()
+
+
+@pytest.mark.parametrize(
     ("mine", "count"),
     [
         ("mine", "Applied 1 of 2 hunks. Not applied:"),

@@ -408,6 +408,9 @@ async def test_settled_while_the_person_reads(pair: tuple[DaemonClient, FakeDaem
     [
         (["a"], ALLOW),
         (["f"], {"decision": "finish", "scope": "once"}),
+        (["later"], {"decision": "finish", "scope": "once"}),
+        (["finish"], {"decision": "finish", "scope": "once"}),
+        (["yes", "a"], ALLOW),  # of three letters, and no word for it
         (["r", "not this way"], {"decision": "reject", "scope": "once", "reason": "not this way"}),
         (["h", "q", "a"], ALLOW),
         (["h", "y", "q", "f"], {"decision": "finish", "scope": "once"}),
