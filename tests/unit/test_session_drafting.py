@@ -24,6 +24,7 @@ from amanu_protocol.requests import (
     PromptSendParams,
     ProposalDecideParams,
     ProposalResolveParams,
+    ProposalUndoParams,
     SeenProposal,
     SessionCreateParams,
 )
@@ -208,6 +209,9 @@ async def test_binary_files_are_part_of_the_draft(tmp_path: Path, decision: Lite
         else:
             assert (after["pic.bin"], after["old.bin"], after["link"]) == ("c\0d", "new\0", "-> notes.txt")
             assert "gone.bin" not in after and "line two" in after["notes.txt"]
+            undo = ProposalUndoParams(session_id="s", scope=EditScope())
+            note = (await d.session.edits.undo(undo)).note
+            assert note == "Undo leaves these as they are: gone.bin, link, old.bin, pic.bin."
 
 
 async def test_executable_bits_are_part_of_the_draft(tmp_path: Path) -> None:
@@ -454,6 +458,15 @@ async def test_the_model_is_not_told_that_its_own_draft_changed_a_file(tmp_path:
         assert "Changed since you read them" not in d.told()
 
 
+async def test_a_file_of_the_draft_that_changes_on_disk_is_not_said_to_be_unsaved(tmp_path: Path) -> None:
+    steps = [step("", call("read_file", path="notes.txt"), edit("line 2\n", "line two\n")), DONE, step("Go.")]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        d.file.write_text(d.file.read_text().replace("line 11\n", "mine\n"))
+        await turn(d, "p2")
+        assert "Changed since you read them, not by your edits: notes.txt. Read them again" in d.told()
+
+
 async def test_a_job_works_on_a_copy_that_is_never_kept(tmp_path: Path) -> None:
     steps = [
         step("", edit("line 2\n", "line two\n")),
@@ -468,11 +481,16 @@ async def test_a_job_works_on_a_copy_that_is_never_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "left", "applied"),
-    [("allow", 0, True), ("reject", 0, False), ("finish", 1, False), ("another prompt", 1, False)],
+    ("answer", "left", "applied", "title"),
+    [
+        ("allow", 0, True, "Apply the draft: 1 file"),
+        ("reject", 0, False, "Apply the draft: 1 file"),
+        ("finish", 1, False, "Left the draft for later: 1 file"),
+        ("another prompt", 1, False, "Left the draft for later: 1 file"),
+    ],
 )
 async def test_when_the_model_is_done_the_user_is_asked_once(
-    tmp_path: Path, answer: str, left: int, applied: bool
+    tmp_path: Path, answer: str, left: int, applied: bool, title: str
 ) -> None:
     steps = [step("", edit("line 2\n", "line two\n")), step("", shell("echo all well")), DONE, step("Yes?")]
     async with scripted_session(tmp_path, *steps, mode="draft") as d:
@@ -490,6 +508,8 @@ async def test_when_the_model_is_done_the_user_is_asked_once(
             assert ("not so" in d.told()) == (answer == "reject")
         assert len(open_drafts(d)) == left
         assert ("line two" in d.file.read_text()) == applied
+        reviews = [item for item in d.session.state.items if item.kind == "toolCall" and item.tool == "review_draft"]
+        assert (reviews[0].title, reviews[0].state) == (title, "rejected" if answer == "reject" else "succeeded")
 
 
 async def test_nobody_is_asked_where_nobody_is(tmp_path: Path) -> None:

@@ -53,7 +53,8 @@ class LayerReview:
         paths = [*(edit.base.path for edit in changes.edits), *(file.path for file in changes.held)]
         ended = f"It ended: {one_line(outcome.line)}"
         lines = [] if proposal is None else share_notes(proposal, call.call_id)
-        lines += [f"git: {one_line(message)}" for message in changes.git.messages]
+        lines += [f"git: {one_line(act)}" for act in changes.git.acts]
+        lines += [f"Files in the commit: {file_list(committed)}"] if (committed := changes.git.committed) else []
         lines += [f"{self._name(file.path)}: {file.what}" for file in changes.held]
         built = await asyncio.to_thread(_missing, changes.ignored)
         lines += (
@@ -94,6 +95,7 @@ class LayerReview:
             await self._proposals.accept_all(proposal.proposal_id, call.call_id, by_user=call.by_user)
             await self._proposals.wait_for_shared_hunks(call.call_id)
         notes: list[str] = []
+        not_undone: list[str] = []
         states: set[str] = set()
         if proposal is not None and proposal.draft and not call.accept_all:
             notes.append(await self._proposals.settled_report(call.call_id))
@@ -106,14 +108,17 @@ class LayerReview:
             notes.append(await self._proposals.settled_report(call.call_id))
             states |= self._proposals.states_of_call(call.call_id)  # a draft has those of other calls, too
         if states <= {"applied"}:
-            notes += await self._take_over(changes, call)
+            applied, faults = await self._take_over(changes, call)
+            notes += faults
+            not_undone = await asyncio.to_thread(self._not_undone, changes, applied)
         elif changes.held or changes.git.needs_decision:
             names = [*map(self._name, (file.path for file in changes.held))]
             names += ["the git repository"] if changes.git.needs_decision else []
             why = "could be applied" if "conflicted" in states else "were accepted"
             notes.append(f"Not applied, because not all text changes {why}: {file_list(names)}.")
         await asyncio.to_thread(changes.folder.remove)
-        return with_notes(replace(outcome, changes=None, refused=states == {"rejected"}), notes)
+        ended = replace(outcome, changes=None, refused=states == {"rejected"}, not_undone=not_undone)
+        return with_notes(ended, notes)
 
     async def reject(self, changes: LayerChanges, call: CallContext, reason: str) -> str:
         """They are not wanted. Returns that for the model."""
@@ -166,14 +171,27 @@ class LayerReview:
             notes.append(_conflicts_note(self._names(changes.conflicts)))
         return with_notes(outcome, notes)
 
-    async def _take_over(self, changes: LayerChanges, call: CallContext) -> list[str]:
-        """What was decided on with the text: the files that no proposal shows, modes, git's, and what git ignores."""
+    async def _take_over(self, changes: LayerChanges, call: CallContext) -> tuple[Applied, list[str]]:
+        """What was decided on with the text: the files that no proposal shows, modes, git's, and what git ignores. With
+        what there is to say of it."""
         applied, git = await asyncio.to_thread(_apply, changes)
         await asyncio.to_thread(remove_folders, changes.emptied)
         notes = applied.notes(self._names)
         notes += git
         notes += await self._layer.bring_home(changes.ignored, call, None)
-        return notes
+        return applied, notes
+
+    def _not_undone(self, changes: LayerChanges, applied: Applied) -> list[str]:
+        """What undoing the text leaves as it is: files and folders by name, commits as git noted them. Blocking."""
+        gone = [folder for folder in changes.emptied if not folder.exists()]
+        texts = [edit.base.path for edit in changes.edits]
+        # With a file of text its folder comes back, too.
+        gone = [folder for folder in gone if not any(folder in path.parents for path in texts)]
+        topmost = [folder for folder in gone if not any(parent in gone for parent in folder.parents)]
+        held = [file.path for file in applied.files if not any(folder in file.path.parents for folder in topmost)]
+        names = [self._name(path) for path in held] + [f"the folder {self._name(path)}" for path in topmost]
+        acts = [act.partition(" ") for act in changes.git.acts] if applied.git else []
+        return names + [f"{one_line(text)} ({commit})" for commit, _, text in acts]
 
     def _edit_subject(self, path: Path, *, deletes: bool) -> Subject:
         return Subject("delete_file" if deletes else "write_file", "write", self._workspace.relative(path))
@@ -218,7 +236,9 @@ def _apply(changes: LayerChanges) -> tuple[Applied, list[str]]:
         with noted(changes.folder.layer, [*(batch for _, batch in files), *git], executable=changes.executable):
             if changes.executable:
                 set_executable(Layer.open(changes.folder.layer), changes.executable)
-            return apply_held(files), [apply_git(batch) for batch in git]
+            applied, faults = apply_held(files), [*filter(None, map(apply_git, git))]
+            applied.git = bool(git) and not faults
+            return applied, faults
     except (OSError, LayerError) as error:
         why = explained(error)
         others = ["the repository"] if git else []

@@ -46,7 +46,9 @@ class LayeredCommands:
             outcome = await self._runs.run(params, replace(plan, need=need), call)
             if outcome.is_error and await asyncio.to_thread(layered.lacks_room):
                 outcome = with_notes(outcome, [_NO_ROOM.format(folder=layered.folder)])
+            commits = await self._runs.latest_commits(plan, layered.folder) if keeps_history else None
             changes = await layered.read()
+            changes.git.commits = commits or {}
             changes.git.only_git = await self._runs_only_git(params, call)
             reason = _unreviewable(changes, keeps_history=keeps_history)
             if outcome.blocked is not None or reason:
