@@ -85,7 +85,7 @@ class Subject:
 _SHORT = 120  # characters of a line that stands beside a title
 
 SubjectFilter = Callable[[Iterable[Subject]], list[Subject]]
-"""Returns those of the subjects that policy decides in one way (`permissions/approvals.py`)."""
+"""Returns those of the subjects that policy decides in one way (`permissions/session_rules.py`)."""
 
 TrustCheck = Callable[[Path, bytes], bool]
 """Whether the user trusted the file at a path with that content (`permissions/trust_store.py`)."""

@@ -13,7 +13,8 @@ from amanu.core.rules import Rule
 from amanu.core.sub_agents import AgentDefinition, SubAgents
 from amanu.core.tool import AgentLabel
 from amanu.models.routing import AUTO
-from amanu.permissions.approvals import Approvals, Ceilings
+from amanu.permissions.approvals import Approvals
+from amanu.permissions.ceilings import Ceilings
 from amanu.permissions.policy import PolicyContext, drafts, is_read_only
 from amanu.proposals.proposals import Proposals
 from amanu.session.access import Access
@@ -61,7 +62,7 @@ class ClientEnvironment(Mapping[str, str]):
 
 
 class SessionPolicy:
-    """A session's mode, trust and rules, for its decisions; see `permissions.approvals.PolicySource`."""
+    """A session's mode, trust and rules, for its decisions; see `permissions.session_rules.PolicySource`."""
 
     def __init__(self, services: Services, state: SessionState) -> None:
         self._services = services

@@ -285,9 +285,8 @@ class SessionEdits:
         return any(map(self._asked_too_soon, proposal.tool_call_ids))
 
     def _asked_too_soon(self, call_id: str) -> bool:
-        pending = self._approvals.pending(call_id)
-        if pending is not None:
-            return pending.too_soon
+        if self._approvals.pending(call_id) is not None:
+            return self._approvals.too_soon(call_id)
         item = self._state.item(call_id)
         return item is not None and item.kind == "toolCall" and item.state in ("validating", "awaitingApproval")
 

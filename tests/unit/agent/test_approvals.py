@@ -10,7 +10,8 @@ import pytest
 from amanu.core.command import Command
 from amanu.core.rules import parse_rule
 from amanu.core.tool import Preview, Subject
-from amanu.permissions.approvals import Approvals, Ceilings
+from amanu.permissions.approvals import Approvals
+from amanu.permissions.ceilings import Ceilings
 from amanu.permissions.policy import PolicyContext
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ApprovalRequested

@@ -1,0 +1,26 @@
+"""What an approval of a proposal is about."""
+
+import hashlib
+import json
+
+from amanu_protocol.items import Proposal
+
+
+def proposal_digest(proposal: Proposal) -> str:
+    """A digest (SHA-256) of what an approval of the whole proposal is about: the files, what they are based on, and
+    what would be in them."""
+    parts = [
+        [
+            [file.path, file.change, file.new_path, file.base_sha256],
+            *([hunk.hunk_id, hunk.old_text, hunk.new_text] for hunk in file.hunks if hunk.state == "pending"),
+        ]
+        for file in proposal.files
+    ]
+    return hashlib.sha256(json.dumps([proposal.proposal_id, parts]).encode()).hexdigest()
+
+
+def open_bases(proposal: Proposal) -> dict[str, str]:
+    """Path → SHA-256 of the text that the open hunks of that file are based on."""
+    return {
+        file.path: file.base_sha256 for file in proposal.files if any(hunk.state == "pending" for hunk in file.hunks)
+    }

@@ -1,0 +1,201 @@
+"""What the rules of one session say of a call: those that are kept, those of the session, and its mode."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from amanu.core import protected_paths as protected
+from amanu.core.rules import Rule
+from amanu.core.tool import Preview, Subject
+from amanu.permissions.ceilings import Ceilings, UnaskedCommands
+from amanu.permissions.policy import (
+    DRAFTED,
+    TRIAL,
+    PolicyContext,
+    Verdict,
+    acts,
+    built_in,
+    command_parts,
+    decide_all,
+    decide_each,
+    drafts,
+    of_mode,
+    runs_on_copy,
+)
+from amanu.text import wording
+from amanu_protocol.items import CommandPart, Decision, Grant, Proposal, Scope
+
+
+class PolicySource(Protocol):
+    """What the decisions of one session rest on; each method returns the current value."""
+
+    def context(self) -> PolicyContext: ...
+
+    def rules(self) -> Sequence[Rule]:
+        """The rules that hold beyond the session."""
+        ...
+
+    def remember(self, scope: Scope, rule: Rule) -> None:
+        """Keep a rule of the scopes workspace and user. Raises `AmanuError` storageError."""
+        ...
+
+    def proposal(self, proposal_id: str) -> Proposal | None: ...
+
+
+class SessionRules:
+    """Of one session."""
+
+    def __init__(self, policy: PolicySource, ceilings: Ceilings) -> None:
+        self._policy = policy
+        self._unasked = UnaskedCommands(ceilings)
+        self._session_rules: list[Rule] = []
+        self._turn_rules: list[Rule] = []
+
+    def start_turn(self) -> None:
+        """What was allowed for the last turn is not allowed for this one."""
+        self._turn_rules.clear()
+        self._unasked.start_turn()
+
+    def add_run_time(self, decision: Decision, seconds: float) -> None:
+        """Count the time of a command that has ended and was allowed by this decision."""
+        self._unasked.add_run_time(decision, seconds)
+
+    def allow_in_session(self, rule: Rule) -> None:
+        """Add a rule of session scope: from a resumed session, or from `--allow`."""
+        self._session_rules.append(rule)
+
+    def remember(self, scope: Scope, rules: Iterable[Rule]) -> None:
+        """Keep what an answer saves. Raises `AmanuError` storageError."""
+        for rule in rules:
+            match scope:
+                case "turn":
+                    self._turn_rules.append(rule)
+                case "session":
+                    self._session_rules.append(rule)
+                case _:
+                    self._policy.remember(scope, rule)
+
+    def context(self) -> PolicyContext:
+        return self._policy.context()
+
+    def rules(self) -> tuple[Rule, ...]:
+        """All rules in force, in no particular order: deny beats must-ask beats allow."""
+        return (
+            *built_in(),
+            *of_mode(self.context().mode),
+            *self._turn_rules,
+            *self._session_rules,
+            *self._policy.rules(),
+        )
+
+    def verdict(self, subjects: Sequence[Subject]) -> Verdict:
+        """The verdict on a call about all of them."""
+        return decide_all(self.rules(), subjects, self.context())[0]
+
+    def verdicts(self, subjects: Sequence[Subject]) -> list[Verdict]:
+        """The verdict on each of them."""
+        return decide_each(self.rules(), subjects, self.context())
+
+    def allowed(self, subjects: Iterable[Subject]) -> list[Subject]:
+        """Those that are allowed without a question."""
+        return self._with_decision(subjects, "allow")
+
+    def denied(self, subjects: Iterable[Subject]) -> list[Subject]:
+        """Those that a rule denies."""
+        return self._with_decision(subjects, "deny")
+
+    def parts(self, subjects: Sequence[Subject]) -> list[CommandPart]:
+        """The verdict on each command among them, for the user."""
+        return command_parts(zip(subjects, self.verdicts(subjects), strict=True))
+
+    def reasons(self, subjects: Sequence[Subject]) -> frozenset[tuple[str, str]]:
+        """Why a call about those needs approval: (what, why) of each of them, and of all of them together."""
+        verdicts = zip((subject.text for subject in subjects), self.verdicts(subjects), strict=True)
+        judged = [*verdicts, ("", self.verdict(subjects))]
+        return frozenset((text, verdict.rule) for text, verdict in judged if verdict.decision != "allow")
+
+    def would_ask(self, preview: Preview) -> bool:
+        """Whether no rule decides on that call, nor is it tried first or drafted; the ceilings are not looked at."""
+        if self._decide_draft(preview) is not None:
+            return False
+        verdict = self.verdict((preview.subject, *preview.extra_subjects))
+        return verdict.decision == "ask" and not (preview.trial and verdict.trial)
+
+    def decide_by_rule(self, subjects: Sequence[Subject]) -> tuple[Verdict, Decision | None]:
+        """The verdict on a call about those, and the decision; None when the user has to be asked."""
+        verdict = self._unasked.within(subjects, self.verdict(subjects))
+        match verdict.decision:
+            case "allow":
+                return verdict, Decision(outcome="allowed", by="rule", rule=verdict.rule, grants=grants_of(verdict))
+            case "deny":
+                reason = f"Denied by a rule: {wording.rule_in_words(verdict.rule)}."
+                return verdict, Decision(outcome="denied", by="rule", rule=verdict.rule, reason=reason)
+            case "ask":
+                return verdict, None
+
+    def decide_unasked(self, preview: Preview) -> tuple[Verdict, Decision | None]:
+        """The verdict on the call, and the decision, where a rule decides or it may be tried first; None when the user
+        has to be asked."""
+        subjects = (preview.subject, *preview.extra_subjects)
+        if (decision := self._decide_draft(preview)) is not None:
+            return Verdict("allow", decision.rule or ""), decision
+        verdict, decision = self.decide_by_rule(subjects)
+        if decision is None and preview.trial and verdict.trial:
+            tried = self._unasked.within(subjects, replace(verdict, decision="allow", rule=self._trial_rule()))
+            if tried.decision == "ask":
+                return tried, None
+            decision = Decision(outcome="allowed", by="rule", rule=tried.rule, trial=True)
+        elif decision is not None and verdict.decision == "allow" and self._runs_on_copy(preview, verdict):
+            decision = decision.model_copy(update={"trial": True})
+        return verdict, decision
+
+    def still_allowed(self, preview: Preview, decision: Decision) -> bool:
+        """Whether that approval still holds under the current rules and mode: the user's ends only with a deny, a
+        rule's also when no rule allows the call any more."""
+        current = self.verdict((preview.subject, *preview.extra_subjects))
+        if current.decision != "allow":
+            tried = decision.trial and preview.trial and current.trial
+            return current.decision == "ask" and (decision.by == "user" or tried)
+        return decision.by == "user" or {*decision.grants} <= {*grants_of(current)}
+
+    def reveals_secrets(self, preview: Preview, decision: Decision) -> bool:
+        """Whether that approval lets a command read files that hold secrets: the user gave it, or has a rule that
+        names the command."""
+        return decision.by == "user" or self.verdict((preview.subject, *preview.extra_subjects)).named
+
+    def _runs_on_copy(self, preview: Preview, verdict: Verdict) -> bool:
+        """Whether a command that a rule allows runs on a private copy of the workspace all the same. Not what a rule of
+        the user's names or grants more; nor lines of git alone, which need no undo and may switch to a branch with
+        other protected files."""
+        if not (preview.trial and preview.in_layer and runs_on_copy(self.context().mode)):
+            return False
+        is_plain = not (verdict.named or verdict.network or verdict.unsandboxed)
+        only_git = preview.requirements is not None and preview.requirements.checkout
+        return is_plain and not only_git and any(map(acts, (preview.subject, *preview.extra_subjects)))
+
+    def _decide_draft(self, preview: Preview) -> Decision | None:
+        """The decision on a call whose edits are only drafted: they wait for the user, the call does not. None where
+        that is not so, where a rule denies an edit, and where something else than the edits is to be decided."""
+        proposal = None if preview.proposal_id is None else self._policy.proposal(preview.proposal_id)
+        mode = self.context().mode
+        if proposal is None or not (proposal.draft and drafts(mode)) or preview.review:
+            return None
+        subjects = (preview.subject, *preview.extra_subjects)
+        for subject, verdict in zip(subjects, self.verdicts(subjects), strict=True):
+            # Whether an edit of a file with secrets fits says what is in it.
+            is_drafted = subject.effect == "write" and not (subject.must_ask or protected.is_secret(subject.text))
+            if verdict.decision == "deny" or (verdict.decision == "ask" and not is_drafted):
+                return None
+        return Decision(outcome="reviewed", by="rule", rule=f"mode {mode}: allow @write ({DRAFTED})")
+
+    def _trial_rule(self) -> str:
+        return f"mode {self.context().mode}: allow @run ({TRIAL})"
+
+    def _with_decision(self, subjects: Iterable[Subject], decision: str) -> list[Subject]:
+        subjects = list(subjects)
+        verdicts = self.verdicts(subjects)
+        return [subject for subject, verdict in zip(subjects, verdicts, strict=True) if verdict.decision == decision]
+
+
+def grants_of(verdict: Verdict) -> list[Grant]:
+    return ["unsandboxed"] if verdict.unsandboxed else ["network"] if verdict.network else []
