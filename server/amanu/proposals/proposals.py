@@ -362,6 +362,7 @@ class Proposals:
     ) -> Proposal:
         for edit in edits:
             await self._add_edit(live, edit, call_id, texts)
+            await asyncio.sleep(0)  # there may be hundreds
         if call_id not in live.tool_call_ids:
             live.tool_call_ids.append(call_id)
         self._live.add(live)
