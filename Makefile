@@ -30,6 +30,7 @@ test: setup $(PEERS) $(EXTENSION)  ## all tests; what is skipped is listed
 	@cd vscode-extension && $(NPM) test --silent
 	@.ci/strace
 	@.ci/bubblewrap
+	@.ci/openssh
 	@.ci/emacs/install
 	@$(BIN)/python -m pytest -n 3 --dist worksteal -q -rfEs \
 	  --ignore-glob='tests/editors/test_vscode*.py'

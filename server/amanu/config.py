@@ -175,8 +175,8 @@ class SandboxSettings(SettingsSection):
     """Further files and folders that commands may not even read."""
     layers: bool = True
     """Where possible, commands run on a private copy of the workspace: what they change is proposed like an edit in
-    `ask` and `acceptEdits`, goes into the draft in `draft`, and is thrown away in `plan`. If off or not possible, they
-    first run with nothing writable."""
+    `ask`, applied like one in `acceptEdits` and `auto`, goes into the draft in `draft`, and is thrown away in `plan`.
+    If off or not possible, they first run with nothing writable; in `auto`, on the workspace itself."""
     without: Literal["ask", "accept"] = "ask"
     """Where no sandbox works: `ask` about every command that has an effect, whatever rules allow it; `accept`: rules
     count as if there were one."""

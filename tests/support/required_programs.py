@@ -15,7 +15,8 @@ def needs(tool: str) -> str:
     Without it the test is skipped, and the reason printed, on a person's machine; where `CI=true` it fails:
     there, what is not tested is not done.
     """
-    found = shutil.which(tool, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+    folders = (str(Path(sys.executable).parent), os.environ.get("PATH", ""), "/usr/sbin")  # servers are in the last
+    found = shutil.which(tool, path=os.pathsep.join(folders))
     return found or _missing(f"{tool} is not installed, or not on PATH")
 
 

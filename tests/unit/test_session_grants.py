@@ -1,6 +1,7 @@
 """Commands that need the network or the outside of the sandbox: asked once, kept with what was granted, never a dead
 end; and a formatter whose changes are one proposal."""
 
+import contextlib
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -10,10 +11,11 @@ from typing import cast
 import pytest
 
 from amanu.permissions import approvals as approval
-from amanu_protocol.items import Scope, ToolCall
+from amanu_protocol.items import Mode, Scope, ToolCall
 from amanu_protocol.requests import HunkDecision, ProposalResolveParams
 from support.required_programs import needs
 from support.scripted_session import scripted_session, step
+from support.ssh_server import ssh_agent, ssh_server
 from unit.test_session_layer import git, repository, shell
 
 pytestmark = pytest.mark.layers
@@ -77,6 +79,46 @@ async def test_it_is_asked_about_once(
         assert again.decision is not None and again.decision.grants == [grant]
         if name == "git push":
             assert git(tmp_path / "remote", "log", "--format=%s", "main") == "first\n"
+
+
+@pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "untrusted"])
+@pytest.mark.parametrize("mode", ["ask", "auto"])
+@pytest.mark.parametrize("key", ["file", "agent"])
+async def test_a_push_over_ssh_is_asked_about_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, mode: Mode, trusted: bool
+) -> None:
+    """To a real server, with a key that the user's `GIT_SSH_COMMAND` names or an agent holds. The second push brings a
+    second commit."""
+    async with contextlib.AsyncExitStack() as stack:
+        server = await stack.enter_async_context(ssh_server(tmp_path / "ssh"))
+        login = f"ssh -F {server.settings}"
+        if key == "agent":
+            await stack.enter_async_context(ssh_agent(tmp_path / "agent", server.key))
+            monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
+        else:
+            login += f" -i {server.key}"
+        monkeypatch.setenv("GIT_SSH_COMMAND", login)
+        push = shell("git push -q origin main")
+        steps = [step("", push), DONE, step("", push), DONE]
+        d = await stack.enter_async_context(scripted_session(tmp_path, *steps, mode=mode))
+        repository(d.root)
+        subprocess.run(["git", "init", "-q", "--bare", "-b", "main", tmp_path / "remote"], check=True)
+        git(d.root, "remote", "add", "origin", f"{server.address}{tmp_path / 'remote'}")
+        if trusted:
+            await d.trust()
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert asked.likely_grants == ["unsandboxed"]
+        await d.answer("allow", scope="user", grants=asked.likely_grants)
+        await d.over("p1")
+        assert git(tmp_path / "remote", "log", "--format=%s", "main") == "first\n"
+        git(d.root, "commit", "-q", "--allow-empty", "-m", "second")
+        await d.prompt("again", "p2")
+        state = await d.until(
+            lambda state: state.approvals or (state.last_turn and state.last_turn.turn_id == "turn-p2")
+        )
+        assert not state.approvals
+        assert git(tmp_path / "remote", "log", "--format=%s", "main") == "second\nfirst\n"
 
 
 async def test_what_a_formatter_changed_is_one_proposal(tmp_path: Path) -> None:

@@ -601,13 +601,16 @@ def _runs_apart(preview: Preview, decision: Decision) -> bool:
 
 def _with_grants(preview: Preview, decision: Decision, *, secrets: bool) -> Preview:
     """The preview with what the yes grants to a command."""
-    if preview.requirements is None:
+    requirements = preview.requirements
+    if requirements is None:
         return preview
+    if decision.by != "user":  # nobody was shown the files that it runs, so they may change
+        requirements = replace(requirements, pinned={}, watched=())
     grants = {*decision.grants} & {*preview.grants}  # a rule may grant what this mode does not
     network, unsandboxed = "network" in grants, "unsandboxed" in grants
     if decision.trial or (preview.draft and not unsandboxed):
         requirements = replace(
-            preview.requirements,
+            requirements,
             writes="nothing",
             git=False,
             settings=False,
@@ -616,8 +619,8 @@ def _with_grants(preview: Preview, decision: Decision, *, secrets: bool) -> Prev
             network=network,
             secrets=secrets and not decision.trial,
         )
-        return replace(preview, requirements=requirements)
-    requirements = replace(preview.requirements, network=network, unsandboxed=unsandboxed, secrets=secrets)
+    else:
+        requirements = replace(requirements, network=network, unsandboxed=unsandboxed, secrets=secrets)
     return replace(preview, requirements=requirements)
 
 

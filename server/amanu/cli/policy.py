@@ -144,7 +144,7 @@ async def explain(query: PolicyQuery) -> PolicyExplanation:
 
 
 def _is_worth_trying(query: PolicyQuery, subjects: "Sequence[Subject]") -> bool:
-    from amanu.tools.shell.run_shell_command import RunShellCommandParams, is_worth_trying
+    from amanu.tools.shell.command_params import RunShellCommandParams, is_worth_trying
 
     if query.tool != SHELL:
         return False

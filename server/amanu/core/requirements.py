@@ -23,6 +23,8 @@ class SandboxRequirements:
     checkout: bool = False
     """May also write protected files that differ between branches (`protected_paths.CHECKED_OUT`): the line holds only
     git commands."""
+    tracked_keys: bool = False
+    """May read private keys that git has as they are, which would break `git diff` if hidden: only git reads files."""
     borrowing: bool = False
     """Git may read the objects of repositories that this one borrows from (alternates): the user trusts the folder."""
     readable: tuple[Path, ...] = ()

@@ -32,6 +32,7 @@ from amanu.permissions.policy import (
     decide_each,
     drafts,
     of_mode,
+    runs_on_copy,
 )
 from amanu.permissions.user_wait import UserWait
 from amanu.text import wording
@@ -482,7 +483,19 @@ class Approvals:
             if tried.decision == "ask":
                 return tried, None
             decision = Decision(outcome="allowed", by="rule", rule=tried.rule, trial=True)
+        elif decision is not None and verdict.decision == "allow" and self._runs_on_copy(preview, verdict):
+            decision = decision.model_copy(update={"trial": True})
         return verdict, decision
+
+    def _runs_on_copy(self, preview: Preview, verdict: Verdict) -> bool:
+        """Whether a command that a rule allows runs on a private copy of the workspace all the same. Not what a rule of
+        the user's names or grants more; nor lines of git alone, which need no undo and may switch to a branch with
+        other protected files."""
+        if not (preview.trial and preview.in_layer and runs_on_copy(self._policy.context().mode)):
+            return False
+        is_plain = not (verdict.named or verdict.network or verdict.unsandboxed)
+        only_git = preview.requirements is not None and preview.requirements.checkout
+        return is_plain and not only_git and any(map(acts, (preview.subject, *preview.extra_subjects)))
 
     def _decide_draft(self, preview: Preview) -> Decision | None:
         """The decision on a call whose edits are only drafted: they wait for the user, the call does not. None where

@@ -244,6 +244,11 @@ def drafts(mode: Mode) -> bool:
     return bool(_toml(mode).get("draft", False))
 
 
+def runs_on_copy(mode: Mode) -> bool:
+    """Whether commands that the mode allows run on a private copy of the workspace, where that works."""
+    return bool(_toml(mode).get("private_copy", False))
+
+
 def unasked(subjects: Iterable[Subject]) -> list[Subject]:
     """Those that are read without a question where no rule of the user's says otherwise."""
     rules = (*built_in(), *of_mode("ask"))

@@ -1,11 +1,12 @@
 """The proposals that are drafts: the session's tools and commands see what is open of them, of whichever turn."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from amanu.core.tool import CallContext, ToolError
 from amanu.proposals.live_proposals import LiveProposals
-from amanu.proposals.model import FILE_CHANGED, STATES_BEFORE, FileEdit, LiveFile, LiveProposal, missing_file
+from amanu.proposals.model import FILE_CHANGED, STATES_BEFORE, FileEdit, LiveFile, LiveProposal, TakenOver, missing_file
 from amanu.proposals.tracking import FileTracking
 from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
@@ -96,6 +97,30 @@ class Drafts:
                     raise changed_meanwhile(self._workspace, edit.base.path)
         return texts
 
+    async def give_back(self, turn_ids: Collection[str], reason: str) -> None:
+        """The drafts of those turns are to be rejected: give what they took over back to the earlier ones, and reject
+        what they made of it. Not of files that something was decided of meanwhile."""
+        async with self._live.lock:
+            for live in reversed([live for live in self._live if live.draft and live.turn_id in turn_ids]):
+                for taken in reversed(live.taken_over):
+                    file = next((file for file in live.files if file.has_path(taken.path)), None)
+                    if file is not None and file.is_undecided and await self._give_back(taken):
+                        for hunk in file.hunks:
+                            file.update_hunk(hunk.hunk_id, state="rejected", reason=reason, reviewed=True)
+                live.taken_over.clear()
+                self._live.publish(live)
+
+    async def _give_back(self, taken: TakenOver) -> bool:
+        earlier = self._live.find(taken.proposal_id)
+        current = next((file for file in earlier.files if file.has_path(taken.file.base.path)), None)
+        if current is None:
+            earlier.files.append(taken.file)
+        elif not current.take_back(taken.file):
+            return False
+        await self._tracking.catch_up(earlier, [current or taken.file])
+        self._live.publish(earlier)
+        return True
+
     async def carried_over(self, live: LiveProposal, path: Path, texts: Mapping[Path, FileText]) -> LiveFile | None:
         """What an earlier draft has open of that file, taken over into `live`; None when there is nothing. That the
         rest of it is decided does not matter: it starts from the file as it is, which is in `texts` as it was when the
@@ -111,6 +136,7 @@ class Drafts:
         file = LiveFile(base, base.text)
         explanation = " ".join(dict.fromkeys(filter(None, source.explanations.values())))
         await live.propose(file, FileEdit(base, text, source.new_path, explanation), calls[-1])
+        live.taken_over.append(TakenOver(earlier.proposal_id, replace(source), path))
         source.drop_open()
         if not earlier.is_open_draft:
             live.besides = sorted({*live.besides, *earlier.besides})

@@ -171,6 +171,15 @@ class LiveFile:
         self.hunks = [hunk for hunk in self.hunks if hunk.state != "pending"]
         self.text = self.text_with(*ALL_STATES)
 
+    def take_back(self, earlier: "LiveFile") -> bool:
+        """Take the hunks back that were dropped since it was as `earlier`. False: it has changed too much for that."""
+        if self.base is not earlier.base or self.anchor is not earlier.anchor:
+            return False
+        current = {hunk.hunk_id: hunk for hunk in self.hunks}
+        self.hunks = numbered(current.get(hunk.hunk_id, hunk) for hunk in earlier.hunks)
+        self.text = self.text_with(*ALL_STATES)
+        return True
+
     def version_with(self, states: Collection[HunkState]) -> FileVersion:
         """The file with the hunks in one of these states."""
         is_changed = any(hunk.state in states for hunk in self.hunks)
@@ -393,6 +402,18 @@ class LiveFile:
         )
 
 
+@dataclass(frozen=True)
+class TakenOver:
+    """What a draft took over from an earlier one."""
+
+    proposal_id: str
+    """The earlier one."""
+    file: LiveFile
+    """As it was there."""
+    path: Path
+    """Of the file here."""
+
+
 @dataclass
 class LiveProposal:
     """A proposal of one session while it lives."""
@@ -416,6 +437,8 @@ class LiveProposal:
     """Commands that ran on it."""
     besides: list[str] = field(default_factory=list[str])
     """Paths of what belongs to it besides text."""
+    taken_over: list["TakenOver"] = field(default_factory=list["TakenOver"])
+    """Of earlier drafts; not kept over a restart."""
     ran_on: object = None
     """Its `content` when the last of them ran."""
 

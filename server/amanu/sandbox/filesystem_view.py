@@ -102,7 +102,7 @@ def filesystem_view(
         *(path for path in _user_paths(settings.hide, home) if path.exists()),
     ]
     workspace_secrets = [] if need.secrets else [path for path in scan.secrets if not is_inside(path, chosen)]
-    shown_secrets = [path for path in workspace_secrets if is_shown_by_git(path, repositories)]
+    shown_secrets = [path for path in workspace_secrets if is_shown_by_git(path, repositories, keys=need.tracked_keys)]
     workspace_secrets = [path for path in workspace_secrets if path not in shown_secrets]
     secret += workspace_secrets
     return FilesystemView(

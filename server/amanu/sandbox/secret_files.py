@@ -15,11 +15,11 @@ _LARGEST_INDEX = 32 << 20  # bytes
 _LARGEST = 1 << 20  # bytes of a file
 
 
-def is_shown_by_git(path: Path, repositories: Iterable[GitDirs]) -> bool:
+def is_shown_by_git(path: Path, repositories: Iterable[GitDirs], *, keys: bool) -> bool:
     """Whether a file is in git with exactly its content. Hiding it would break `git status` and protect nothing, since
-    `git show` prints it. Private keys are hidden all the same. Blocking."""
+    `git show` prints it. Without `keys` private keys do not count. Blocking."""
     repository = max((git for git in repositories if git.top in path.parents), key=_depth, default=None)
-    if repository is None or protected.is_private_key(path.name):
+    if repository is None or (protected.is_private_key(path.name) and not keys):
         return False
     try:
         if path.stat().st_size > _LARGEST or not path.is_file():

@@ -124,7 +124,8 @@ class SessionEdits:
         return await asyncio.to_thread(lambda: [self._file_result(file_undo) for file_undo in files])
 
     async def reject_open(self, turn_ids: Collection[str], reason: str) -> None:
-        """Reject whatever these turns left undecided."""
+        """Reject whatever these turns left undecided. What they took over from an earlier draft stays open there."""
+        await self._proposals.drafts.give_back(turn_ids, reason)
         for turn_id in turn_ids:
             for proposal_id in self.select_hunks(r.EditScope(turn_id=turn_id), ("pending", "conflicted")):
                 await self._proposals.reject_all(proposal_id, reason)

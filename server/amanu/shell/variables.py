@@ -14,7 +14,7 @@ _SILENT = re.compile(
     r"(?:GIT_|GH_|MAN|SYSTEMD_)?PAGER=(?:cat)?|GIT_(?:SEQUENCE_)?EDITOR=(?:true|:)|GIT_TERMINAL_PROMPT=0|"
     r"GIT_OPTIONAL_LOCKS=0|GIT_MERGE_AUTOEDIT=no|DEBIAN_FRONTEND=noninteractive"
 )
-"""Settings every command gets anyway (`tools/shell/run_shell_command.py`), or that make it do less: no prompts."""
+"""Settings every command gets anyway (`tools/shell/command_process.py`), or that make it do less: no prompts."""
 _VALUE = re.compile(r"[\w.,@+-]*|(?:[A-Z][A-Za-z_]+/)+[A-Za-z_]+")  # no path, since LANG and TZ can name files
 _OF_BASH = re.compile(
     r"BASH.*|COMP_.*|COMPREPLY|COPROC|DIRSTACK|EMACS|ENV|EPOCH.*|EUID|EXECIGNORE|FCEDIT|FIGNORE|FUNC.*|GLOB.*|GROUPS|"

@@ -51,11 +51,16 @@ def without_secrets(
     return harmless
 
 
-def without_git_settings(environment: Mapping[str, str], *, hooks: bool = False) -> dict[str, str]:
+def without_git_settings(
+    environment: Mapping[str, str], *, hooks: bool = False, logs_in: bool = False
+) -> dict[str, str]:
     """The environment with git's default settings, so that git runs nothing that a repository or the environment names:
-    no pagers, no file system monitors and, unless `hooks`, no hooks. The author's identity stays."""
+    no pagers, no file system monitors and, unless `hooks`, no hooks. The author's identity stays. `logs_in`: so does
+    the user's own way to log in over ssh, which may name their key."""
     harmless = {
-        name: value for name, value in environment.items() if not name.startswith("GIT_") or _IDENTITY.match(name)
+        name: value
+        for name, value in environment.items()
+        if not name.startswith("GIT_") or _IDENTITY.match(name) or (logs_in and name == "GIT_SSH_COMMAND")
     }
     settings = _QUIET_GIT if hooks else (*_QUIET_GIT, _NO_HOOKS)
     for index, (name, value) in enumerate(settings):

@@ -12,7 +12,7 @@ from amanu.tools.edits.write_file import WriteFileParams
 from amanu.tools.files.glob import GlobParams
 from amanu.tools.files.read_file import ReadFileParams
 from amanu.tools.files.read_many_files import ReadManyFilesParams
-from amanu.tools.shell.run_shell_command import RunShellCommandParams
+from amanu.tools.shell.command_params import RunShellCommandParams
 
 CASES: dict[str, tuple[type[Params], dict[str, Any], dict[str, Any], str]] = {
     "our own": (ReadFileParams, {"path": "a", "start_line": 2}, {"path": "a", "start_line": 2}, ""),

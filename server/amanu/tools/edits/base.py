@@ -15,12 +15,13 @@ from amanu.core.tool import CallContext, CallDraft, Outcome, Params, Preview, Su
 from amanu.proposals.model import FileEdit, LiveFile
 from amanu.text.display import one_line, visible
 from amanu.text.redaction import MASK, mask_added
+from amanu.tools.draft_share import share_notes
 from amanu.tools.edits.draft import EditDraft
 from amanu.tools.edits.match import MatchedText
 from amanu.tools.environment import SessionTool, ToolEnvironment
 from amanu.workspace.file_names import fold_name, ignores_case, is_symlink, spelling_on_disk
 from amanu.workspace.text_file import BinaryFile, FileText
-from amanu_protocol.items import Effect, Proposal, ProposedFile
+from amanu_protocol.items import Effect, Line, Proposal, ProposedFile
 
 
 class EditParams(Params):
@@ -143,15 +144,17 @@ class EditTool(SessionTool[P]):
         # Under another name it would be read where no rule about this one applies.
         also += [self._read_subject(edit.base.path) for edit in edits if edit.new_path is not None]
         touched = frozenset(map(str, paths))
+        share = share_notes(proposal, call.call_id)
         return Preview(
             title=self._title(edits),
             subject=subject,
             extra_subjects=tuple(also),
-            detail=visible("\n\n".join(filter(None, [f"{why}{stat}", forgiven, diff]))),
+            detail=visible("\n\n".join(filter(None, [f"{why}{stat}", *share, forgiven, diff]))),
             reads=touched,
             writes=touched,
             proposal_id=proposal.proposal_id,
             note=forgiven,
+            notes=tuple(Line(tone="warning", text=text) for text in share),
         )
 
     async def preview_again(self, params: P, call: CallContext) -> Preview | None:
@@ -177,7 +180,7 @@ class EditTool(SessionTool[P]):
         elif not report:
             report = "Nothing is left to change: the edits of this step cancel each other out."
         paths = [Path(file.new_path or file.path) for file in proposal.files]
-        news = await self._findings_report(paths, call) if "applied" in states else ""
+        news = await self._findings_report(paths, call) if "applied" in states or proposal.draft else ""
         return Outcome(
             "\n\n".join(filter(None, [report, call.preview and call.preview.note, news])),
             self._summary(proposal, call),

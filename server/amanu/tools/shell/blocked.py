@@ -43,7 +43,7 @@ NOT_COPIED = re.compile(
 DENIED = re.compile(r"permission denied|\bEACCES\b", re.IGNORECASE)
 HIDING = re.compile(
     r"permission denied|device or resource busy|operation not permitted|can only add regular files"
-    r"|\b(EACCES|EBUSY|EPERM)\b",
+    r"|unsupported file type|\b(EACCES|EBUSY|EPERM)\b",
     re.IGNORECASE,
 )
 """How programs report a file with secrets: it exists, and cannot be opened."""

@@ -197,7 +197,8 @@ class CommandLauncher:
 
             return {**without_git_settings(environment), **LOOKING}
         if not self._trusted():
-            environment = without_git_settings(environment, hooks=self.runs_hooks(need))
+            hooks = self.runs_hooks(need)
+            environment = without_git_settings(environment, hooks=hooks, logs_in=need.unsandboxed)
         return environment if need.layer is None or need.git else with_untouched_index(environment)
 
     def runs_hooks(self, need: SandboxRequirements) -> bool:

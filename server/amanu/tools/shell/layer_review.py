@@ -12,6 +12,7 @@ from amanu.sandbox.layers.redo import noted
 from amanu.sandbox.layers.transfer import set_executable
 from amanu.text.amounts import plural
 from amanu.text.display import one_line, visible
+from amanu.tools.draft_share import share_notes
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.shell.file_identity import fingerprint
 from amanu.tools.shell.git_changes import apply_git, git_batches
@@ -42,14 +43,17 @@ class LayerReview:
         diff = "" if proposal is None else await asyncio.to_thread(self._proposals.diff, proposal.proposal_id)
         if len(diff) > _DETAIL:
             diff = diff[:_DETAIL] + "\n[the diff goes on; see the proposal]\n"
+        # Whoever may run on the workspace itself may destroy what no undo brings back.
+        may_destroy = len(call.allowed(commands)) == len(commands)
         subject, *also = [
             *(self._edit_subject(edit.base.path, deletes=edit.text is None) for edit in changes.edits),
-            *map(self._held_subject, changes.held),
+            *(self._held_subject(file, may_destroy=may_destroy) for file in changes.held),
             *(commands if changes.git.needs_decision else ()),
         ]
         paths = [*(edit.base.path for edit in changes.edits), *(file.path for file in changes.held)]
         ended = f"It ended: {one_line(outcome.line)}"
-        lines = [f"git: {one_line(message)}" for message in changes.git.messages]
+        lines = [] if proposal is None else share_notes(proposal, call.call_id)
+        lines += [f"git: {one_line(message)}" for message in changes.git.messages]
         lines += [f"{self._name(file.path)}: {file.what}" for file in changes.held]
         built = await asyncio.to_thread(_missing, changes.ignored)
         lines += (
@@ -174,10 +178,10 @@ class LayerReview:
     def _edit_subject(self, path: Path, *, deletes: bool) -> Subject:
         return Subject("delete_file" if deletes else "write_file", "write", self._workspace.relative(path))
 
-    def _held_subject(self, file: HeldFile) -> Subject:
-        """What was there is lost: so it is asked about in every mode."""
+    def _held_subject(self, file: HeldFile, *, may_destroy: bool) -> Subject:
+        """What was there is lost: so it is asked about, unless the command `may_destroy`."""
         subject = self._edit_subject(file.path, deletes=file.stored is None)
-        return subject if file.below is None else replace(subject, must_ask=_NO_UNDO)
+        return subject if may_destroy or file.below is None else replace(subject, must_ask=_NO_UNDO)
 
     def _names(self, paths: Sequence[Path]) -> str:
         return file_list([self._name(path) for path in dict.fromkeys(paths)])

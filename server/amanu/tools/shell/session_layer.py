@@ -15,6 +15,7 @@ from pathlib import Path
 
 from amanu.core.tool import CallContext, Subject, SubjectFilter, ToolError
 from amanu.proposals.proposals import Proposals
+from amanu.sandbox.layers.copying import copy_paths
 from amanu.sandbox.layers.layer import Layer, LayerError, explained
 from amanu.sandbox.layers.redo import noted
 from amanu.sandbox.layers.transfer import transfer, with_executable
@@ -42,6 +43,8 @@ from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
 
 _PLAIN = 0o644
+_COPIED = 1 << 30
+"""Bytes that are copied for a command in a layer of its own: a `node_modules` of 300 MB takes a second or two."""
 _FAILED = "The command's private copy of the workspace failed"
 
 
@@ -59,15 +62,24 @@ class SessionLayer:
         self._draft = LayerDraft()
         self._noted: set[Path] = set()
         """What is on record of its paths."""
+        self._origin: SessionLayer | None = None
+        """The session's own, of a layer that begins as a copy of that."""
+        self._left: list[Path] = []
+        """What was too big to be copied from there."""
         self._lock = asyncio.Lock()
         self.unknown = ""
         """Why it could not be found out just now whether layers work; "" where it was."""
 
     def apart(self) -> "SessionLayer":
-        """A layer of its own, with nothing in it yet but the executable bits of the draft."""
+        """A layer of its own. Its first command finds there what one of this layer finds at that time."""
         layer = SessionLayer(self._workspace, self._proposals, self._sandbox)
-        layer._draft.executable = dict(self._draft.executable)
+        layer._origin = self
         return layer
+
+    @property
+    def left_note(self) -> str:
+        """What a copy of another layer is without, for the model; "" for nothing."""
+        return f"It is without what is too big to be copied: {self._names(self._left)}." if self._left else ""
 
     async def works(self) -> bool:
         """Whether commands can run in a layer here. Found out by trying, once; where that fails for want of room,
@@ -122,13 +134,25 @@ class SessionLayer:
         layer: Layer | None = None
         try:
             layer = await asyncio.to_thread(self._create)
-            laid_in = {} if as_saved else await self._lay_in(layer, call)
-            yield await asyncio.to_thread(DiscardedLayer, layer, laid_in)
+            there: list[Path] = []
+            if not as_saved:
+                await self.copy_to(layer)
+                there = [*await self._lay_in(layer, call), *self._draft.paths, *self._draft.folders, *self._ignored]
+            yield await asyncio.to_thread(DiscardedLayer, layer, there)
         except (LayerError, OSError) as error:
             raise ToolError(f"{_FAILED}: {explained(error)}") from None
         finally:
             if layer is not None:
                 await run_to_completion(asyncio.to_thread(_remove, layer))
+
+    async def copy_to(self, layer: Layer) -> list[Path]:
+        """Copy what commands find in this layer, and is neither text that is drafted nor unsaved, to another one.
+        Returns what is too big for that. Raises `LayerError`, `OSError`."""
+        async with self._lock:
+            paths = [*self._draft.files, *self._draft.folders, *self._ignored]
+            if self._layer is None or not paths:
+                return []
+            return await asyncio.to_thread(copy_paths, self._layer, layer, paths, _COPIED)
 
     async def bring_home(self, paths: Sequence[Path], call: CallContext, begun: int | None) -> list[str]:
         """Bring ignored files and folders into the workspace (see `transfer`), but for those that a rule denies.
@@ -254,6 +278,10 @@ class SessionLayer:
         if self._layer is None:
             self._layer = await asyncio.to_thread(self._create)
             self._draft.files = await asyncio.to_thread(moved_to, self._layer, self._draft.files)
+            if self._origin is not None:
+                self._left = await self._origin.copy_to(self._layer)
+                self._draft.executable = dict(self._origin._draft.executable)
+                self._draft.emptied = list(self._origin._draft.emptied)
         return self._layer
 
     def _create(self) -> Layer:

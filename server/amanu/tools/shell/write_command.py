@@ -8,9 +8,9 @@ from pydantic import Field
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
 from amanu.text.display import visible
 from amanu.tools.environment import SessionTool
+from amanu.tools.shell.command_analysis import PLAN_INSTEAD, PLANNING
 from amanu.tools.shell.job import Job
 from amanu.tools.shell.job_report import report
-from amanu.tools.shell.run_shell_command import PLAN_INSTEAD, PLANNING
 
 Key = Literal["enter", "ctrl-c", "ctrl-d", "tab", "escape", "up", "down"]
 

@@ -1,0 +1,101 @@
+"""A command that goes on after its call."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from amanu.core.tool import CallContext, Outcome
+from amanu.system.tasks import run_to_completion
+from amanu.text.display import one_line
+from amanu.tools.environment import ToolEnvironment
+from amanu.tools.shell.command_params import RunShellCommandParams
+from amanu.tools.shell.command_process import CommandLauncher, CommandPlan
+from amanu.tools.shell.command_question import short_line
+from amanu.tools.shell.command_result import CommandResults
+from amanu.tools.shell.job import Job, JobEnd
+from amanu.tools.shell.job_report import report
+from amanu.tools.shell.report import CommandEnd
+from amanu.tools.shell.session_layer import SessionLayer
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import BlobRef
+
+_READY_SECONDS, _BRIEF_SECONDS = 30.0, 2.0
+"""How long to wait for a background command if the call does not say: for it to be ready; and, where nothing says when
+that is, for it to fail at once."""
+_DRAFTED_JOB = (
+    "The command runs on a private copy of the workspace, with the draft as it was when the command started. It does "
+    "not see later changes, and what it writes is not kept."
+)
+
+
+class BackgroundRuns:
+    """Of the commands of one session."""
+
+    def __init__(self, environment: ToolEnvironment, launcher: CommandLauncher) -> None:
+        self._environment = environment
+        self._limits = environment.limits
+        self._sandbox = environment.sandbox
+        self._launcher = launcher
+        self._results = CommandResults(environment, launcher)
+
+    async def start(
+        self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext, layer: SessionLayer | None = None
+    ) -> Outcome:
+        """Start it as a job and wait until it is ready. A cancelled call ends the job: it belongs to the session only
+        once the model knows of it. With a `layer` it runs in that, which ends with it."""
+        limit = params.timeout_s
+        if plan.need.writes == "nothing" and not plan.by_user:
+            limit = min(limit or self._limits.shell_read_only, self._limits.shell_read_only)
+
+        async def run(job: Job) -> JobEnd:
+            end = CommandEnd()
+            async with _placed(plan, layer, call) as placed, self._launcher.launched(placed, end) as process:
+                end.stop_reason = await job.follow(process, limit, self._limits.shell_endless)
+            return await self._job_end(job, end, plan)
+
+        jobs = self._environment.jobs
+        sandbox = None if self._sandbox is None else self._sandbox.describe(plan.need)
+        title = one_line(short_line(params.command))
+        job = await jobs.start(call.call_id, title, run, sandbox=sandbox, tty=params.tty)
+        waits = params.until is not None or params.port is not None
+        try:
+            seconds = params.wait_s or (_READY_SECONDS if waits else _BRIEF_SECONDS)
+            reached = await job.wait(seconds, until=params.until, port=params.port)
+            first = _not_ready(params, seconds) if waits and reached == "timeout" else ""
+            first = first if layer is None else " ".join(filter(None, [first, _DRAFTED_JOB, layer.left_note]))
+            return await report(job, jobs, self._limits.shell_model, first=first, in_call=True)
+        except asyncio.CancelledError:
+            await run_to_completion(job.stop("with its call"))
+            raise
+
+    async def _job_end(self, job: Job, end: CommandEnd, plan: CommandPlan) -> JobEnd:
+        output = await asyncio.to_thread(job.output.kept)
+        text = output.decode("utf-8", "replace")
+        notes = await self._results.notes(text, end, plan)
+        details = "\n".join(notes) + await self._results.put_aside(end)
+        blob: BlobRef | None = None
+        with contextlib.suppress(AmanuError):  # a full disk: the output is in memory still
+            blob = await self._environment.blobs.put_blob(output) if output else None
+        return JobEnd(end.code, end.exit_note(), details, blob, end.failed)
+
+
+@asynccontextmanager
+async def _placed(plan: CommandPlan, layer: SessionLayer | None, call: CallContext) -> AsyncGenerator[CommandPlan]:
+    """The plan for the time that the command runs in that layer, which is gone afterwards."""
+    if layer is None:
+        yield plan
+        return
+    try:
+        async with layer.command(call) as layered:
+            layered.forget()
+            yield replace(plan, need=replace(plan.need, writes="workspace", layer=layered.folder))
+    finally:
+        await layer.close()
+
+
+def _not_ready(params: RunShellCommandParams, seconds: float) -> str:
+    awaited = [f"nothing in its output matches {params.until!r}"] if params.until is not None else []
+    awaited += [f"nothing listens on port {params.port}"] if params.port is not None else []
+    return f"Not ready after {seconds:g} s: {' and '.join(awaited)}. It is still running."

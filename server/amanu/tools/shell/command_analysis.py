@@ -1,0 +1,211 @@
+"""What a command line would do, what its sandbox must allow, and what policy decides on."""
+
+import json
+import os
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from amanu.core.command import Ask, Command, CommandContext, Reading
+from amanu.core.protected_paths import npmrc_holds_token
+from amanu.core.requirements import SandboxRequirements
+from amanu.core.tool import CallContext, Subject, ToolError
+from amanu.sandbox.process_records import MARK
+from amanu.tools.environment import ToolEnvironment
+from amanu.tools.shell.command_params import TOOL, RunShellCommandParams
+from amanu.tools.shell.command_process import CHANGED, CommandLauncher
+from amanu.tools.shell.file_identity import fingerprint, identity, read_contents
+from amanu_protocol.items import Grant
+
+PLANNING = "This is plan mode: until the user has approved the plan, nothing that commands change is kept."
+PLAN_INSTEAD = "Make it a step of the plan, and call exit_plan_mode when the plan is complete."
+
+
+@dataclass(frozen=True)
+class CommandAnalysis:
+    """What a command line would do, what its sandbox must allow, and the digest of all that was decided on."""
+
+    reading: Reading
+    need: SandboxRequirements
+    digest: str
+
+    @property
+    def keeps_history(self) -> bool:
+        """Whether it may change the git repository. Such a line must see only saved text and accepted edits."""
+        return any(command.git and command.effect != "none" and not command.looks for command in self.reading.commands)
+
+    @property
+    def only_git(self) -> bool:
+        """Whether all that has an effect is git's."""
+        return _is_only_git(self.reading)
+
+
+class CommandAnalyzer:
+    """Of the commands of one session."""
+
+    def __init__(self, environment: ToolEnvironment, launcher: CommandLauncher) -> None:
+        self._workspace = environment.workspace
+        self._sandbox = environment.sandbox
+        self._trusted = environment.trusted
+        self._read_only = environment.read_only
+        self._launcher = launcher
+
+    def analyze(self, params: RunShellCommandParams, folder: Path, call: CallContext) -> CommandAnalysis:
+        """Blocking: it looks at the files that the command would run. The parser of command lines is imported with the
+        first one, for it is a tenth of all our code."""
+        from amanu.shell.analyze import read
+        from amanu.shell.self_edits import rewritten
+
+        real = self._workspace.guard.real(folder)
+        reading = read(params.command, self._command_context(real, call))
+        reading = _with_asks(reading, self._asks(params))
+        scripts = {path for command in reading.commands for path in command.runs}
+        pinned = scripts - rewritten(reading.commands)
+        stored, digests = read_contents(scripts)
+        try:
+            status = real.stat()
+        except OSError:
+            raise ToolError(CHANGED) from None
+        need = self._requirements(reading, pinned, stored, status)
+        programs = {command.program for command in reading.commands if command.program}
+        programs.update((reading.argv or ())[:1])
+        # What the commands do was found out by looking at files once more, so it is part of what was approved.
+        judged = repr(
+            [(command.effect, command.reads, command.git) for command in reading.commands] + [reading.unclear]
+        )
+        place = f"{real} {need.folder_identity}"
+        digest = fingerprint(
+            [
+                place,
+                need.writes,
+                *sorted(call.blocked.needs if call.blocked else ()),
+                json.dumps(reading.argv),
+                *map(identity, sorted(programs)),
+                *digests,
+                judged,
+            ]
+        )
+        return CommandAnalysis(reading, need, digest)
+
+    def subjects(self, params: RunShellCommandParams, reading: Reading) -> list[Subject]:
+        """Each command of the line, each file it is known to read, and the line itself where not all of it is
+        understood."""
+        # A loop over known words runs the same command again and again.
+        subjects = [Subject(TOOL, "run", command.text, command=command) for command in dict.fromkeys(reading.commands)]
+        if reading.unclear is not None or not subjects:
+            because = reading.unclear or ""
+            subjects.append(Subject(TOOL, "run", params.command, unclear=True, because=because))
+        reads = dict.fromkeys(path for command in reading.commands for path in command.reads)
+        for path in reads:
+            inside = self._workspace.guard.inside(Path(path))
+            if inside is not None:
+                subjects.append(Subject(TOOL, "read", self._workspace.relative(inside)))
+        return subjects
+
+    def wants(self, params: RunShellCommandParams, reading: Reading) -> tuple[Grant, ...]:
+        """Those of `allowable` that the command probably needs."""
+        if not self.allowable:
+            return ()
+        if params.outside:
+            return ("unsandboxed",)
+        return ("network",) if params.network or any(command.network for command in reading.commands) else ()
+
+    @property
+    def allowable(self) -> tuple[Grant, ...]:
+        """What the user may allow besides; nothing without a sandbox, since nothing holds it then."""
+        has_sandbox = self._sandbox is not None and self._sandbox.tier != "none"
+        return ("network", "unsandboxed") if has_sandbox and not self._read_only() else ()
+
+    def check_mode(self, params: RunShellCommandParams, reading: Reading) -> None:
+        """Raises `ToolError` for what a mode in which commands are read-only does not allow."""
+        if not self._read_only():
+            return
+        online = any(command.network and command.effect != "none" for command in reading.commands)
+        if params.network or params.outside or online:
+            raise ToolError(f"{PLANNING} It has no network, and nothing runs outside it. {PLAN_INSTEAD}")
+        sandboxed = self._sandbox is not None and self._sandbox.tier != "none"
+        if reading.effect != "none" and not sandboxed:
+            raise ToolError(
+                f"{PLANNING} No sandbox works on this machine, so only commands that are known to change nothing "
+                f"can run. {PLAN_INSTEAD}"
+            )
+
+    def _command_context(self, real_folder: Path, call: CallContext) -> CommandContext:
+        def may_read(path: Path) -> bool:
+            inside = self._workspace.guard.inside(path)
+            if inside is None:
+                return False
+            if path.name == ".npmrc" and not npmrc_holds_token(str(path)):
+                return True  # as a command sees it, too
+            return bool(call.allowed([Subject(TOOL, "read", self._workspace.relative(inside))]))
+
+        return CommandContext(
+            folder=real_folder,
+            roots=self._workspace.guard.real_roots,
+            # What has no effect is run with git's variables taken out.
+            environment={
+                name: value
+                for name, value in self._launcher.child_environment(MARK, SandboxRequirements()).items()
+                if not name.startswith("GIT_")
+            },
+            may_read=may_read,
+            trusted=self._trusted(),
+            sandboxed=self._sandbox is not None and self._sandbox.tier != "none",
+        )
+
+    def _requirements(
+        self, reading: Reading, pinned: Collection[str], stored: dict[str, bytes], folder: os.stat_result
+    ) -> SandboxRequirements:
+        """What the sandbox must allow. `pinned`: files that must stay as they were approved; `stored`: path → content
+        of those that are small enough."""
+        from amanu.shell.git import writes_settings
+
+        read_only = self._read_only()
+        only_git = _is_only_git(reading)
+        return SandboxRequirements(
+            readable=self._workspace.guard.readable_folders,
+            writes="nothing" if reading.effect == "none" or read_only else "workspace",
+            git=not read_only and any(command.git for command in reading.commands),
+            settings=not read_only
+            and only_git
+            and all(writes_settings(command.words) for command in _effective(reading)),
+            checkout=only_git and not read_only,
+            tracked_keys=reading.unclear is None
+            and all(command.git or (command.effect == "none" and not command.reads) for command in reading.commands),
+            borrowing=self._trusted(),
+            pinned={path: data for path, data in stored.items() if path in pinned},
+            argv=reading.argv,
+            folder_identity=(folder.st_dev, folder.st_ino),
+            watched=tuple(sorted(pinned)),
+        )
+
+    def _asks(self, params: RunShellCommandParams) -> frozenset[Ask]:
+        """What the call asks the user for and does not have yet."""
+        requests: dict[Ask, bool] = {
+            "network": params.network,
+            "unsandboxed": params.outside and bool(self.allowable),
+            "secrets": params.secrets,
+        }
+        return frozenset(ask for ask, is_requested in requests.items() if is_requested)
+
+
+def _effective(reading: Reading) -> list[Command]:
+    return [command for command in reading.commands if command.effect != "none"]
+
+
+def _is_only_git(reading: Reading) -> bool:
+    effective = _effective(reading)
+    return reading.unclear is None and bool(effective) and all(command.git for command in effective)
+
+
+def _with_asks(reading: Reading, asks: frozenset[Ask]) -> Reading:
+    """The reading with what the call asks for at each command that may need it: those with an effect, or all when none
+    has one."""
+    if not asks:
+        return reading
+    is_read_only = all(command.effect == "none" for command in reading.commands)
+    commands = (
+        replace(command, asks=asks) if is_read_only or command.effect != "none" else command
+        for command in reading.commands
+    )
+    return replace(reading, commands=tuple(commands))

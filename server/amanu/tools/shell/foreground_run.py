@@ -1,0 +1,109 @@
+"""One command that its call waits for."""
+
+import asyncio
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from amanu.core.tool import Blocked, CallContext, Outcome
+from amanu.tools.environment import ToolEnvironment
+from amanu.tools.shell.blocked import Attempt, find_blocked
+from amanu.tools.shell.command_params import RunShellCommandParams
+from amanu.tools.shell.command_process import CommandLauncher, CommandPlan, CommandProcess
+from amanu.tools.shell.command_result import CommandResults, CommandStreams
+from amanu.tools.shell.output import LiveOutput
+from amanu.tools.shell.report import CommandEnd
+
+_SHOW_EVERY = 0.1  # seconds between two pieces of live output
+
+
+class ForegroundRuns:
+    """Of the commands of one session."""
+
+    def __init__(self, environment: ToolEnvironment, launcher: CommandLauncher) -> None:
+        self._environment = environment
+        self._workspace = environment.workspace
+        self._limits = environment.limits
+        self._mask = environment.secrets.mask_output
+        self._sandbox = environment.sandbox
+        self._read_only = environment.read_only
+        self._launcher = launcher
+        self._results = CommandResults(environment, launcher)
+
+    async def run(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
+        """Run it to its end. The outcome says what blocked it."""
+        need = plan.need
+        unsaved = [] if need.layer is not None else await self._workspace.unsaved()
+        total = params.timeout_s or self._limits.shell_total
+        if need.writes == "nothing" and not need.trial:
+            total = min(total, self._limits.shell_read_only)
+        streams, end = CommandStreams(self._environment), CommandEnd()
+        async with self._launcher.launched(plan, end) as process:
+            await self._follow(process, streams, call, total, end)
+        outcome = await self._results.outcome(streams, end, unsaved, plan)
+        return replace(outcome, blocked=await self._find_blocked(streams, end, plan, call))
+
+    async def _find_blocked(
+        self, streams: CommandStreams, end: CommandEnd, plan: CommandPlan, call: CallContext
+    ) -> Blocked | None:
+        """What the sandbox blocked and the user can allow."""
+        if self._sandbox is None or self._read_only() or end.stop_reason or streams.merged.binary:
+            return None
+        text, _ = await asyncio.to_thread(streams.merged.text, self._limits.shell_model)
+        roots = [path for root in self._workspace.roots for path in (root, self._workspace.guard.real(root))]
+        attempt = Attempt(
+            text,
+            end.failed,
+            self._sandbox.describe(plan.need),
+            trial=plan.need.trial,
+            command=plan.command,
+            connects=call.preview is not None and "network" in call.preview.likely_grants,
+            unseen=[str(path) for path in end.unseen],
+            roots=[*roots, Path("/tmp"), Path("/dev"), Path("/proc")],
+        )
+        return await asyncio.to_thread(find_blocked, attempt)
+
+    async def _follow(
+        self, process: CommandProcess, streams: CommandStreams, call: CallContext, total: float, end: CommandEnd
+    ) -> None:
+        """Collect and show output until the shell has ended, or must be ended: then `end` has the reason."""
+        output, live = streams.merged, LiveOutput(self._limits.shell_live, self._mask)
+
+        def take(data: bytes, is_error: bool) -> None:
+            streams.add(data, is_error)
+            live.add(data)
+
+        started = last_output = time.monotonic()
+        size = 0
+        reading = asyncio.create_task(process.read(take))
+        waiting = asyncio.create_task(process.process.wait())
+        try:
+            while process.process.returncode is None:  # `wait` also waits for whoever inherited the pipe
+                await asyncio.wait({waiting}, timeout=_SHOW_EVERY)
+                current_time = time.monotonic()
+                if output.size > size:
+                    last_output, size = current_time, output.size
+                if not output.binary and (text := live.take()):
+                    call.output(text)
+                if process.process.returncode is None:
+                    end.stop_reason = self._exceeded_limit(
+                        current_time - started, current_time - last_output, total, size
+                    )
+                if end.stop_reason:
+                    return
+            await process.drain(reading)
+        finally:
+            for task in (reading, waiting):
+                task.cancel()
+            if not output.binary and (text := live.take(last=True)):
+                call.output(text)
+
+    def _exceeded_limit(self, elapsed: float, silent: float, total: float, size: int) -> str:
+        """Why the command must be ended after so many seconds and bytes; "" when it may go on."""
+        if elapsed > total:
+            return f"The command was ended after {total:g} s, its time limit."
+        if silent > self._limits.shell_inactivity:
+            return f"The command was ended after {self._limits.shell_inactivity:g} s without output."
+        if size > self._limits.shell_endless:
+            return f"The command was ended after {size:,} bytes of output."
+        return ""

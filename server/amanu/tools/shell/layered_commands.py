@@ -1,0 +1,96 @@
+"""Commands that run on a private copy of the workspace, and what becomes of their changes."""
+
+import asyncio
+from dataclasses import replace
+
+from amanu.core.tool import Blocked, CallContext, Outcome
+from amanu.text.display import one_line
+from amanu.tools.environment import ToolEnvironment
+from amanu.tools.shell.command_analysis import CommandAnalyzer
+from amanu.tools.shell.command_params import RunShellCommandParams
+from amanu.tools.shell.command_process import CommandPlan
+from amanu.tools.shell.command_question import short_line
+from amanu.tools.shell.foreground_run import ForegroundRuns
+from amanu.tools.shell.layer_changes import LayerChanges
+from amanu.tools.shell.layer_review import LayerReview, with_notes
+from amanu_protocol.items import DraftRun
+
+_NO_ROOM = (
+    "The disk that holds the command's private copy of the workspace ({folder}) is full. Free some space, then run the "
+    "command again."
+)
+_WITHOUT_DRAFT = "This command saw only what the user has accepted, not the draft."
+_THROWN_AWAY = "Plan mode: what this command changed in the workspace was thrown away."
+
+
+class LayeredCommands:
+    """Of one session."""
+
+    def __init__(
+        self, environment: ToolEnvironment, analyzer: CommandAnalyzer, runs: ForegroundRuns, review: LayerReview
+    ) -> None:
+        self._workspace = environment.workspace
+        self._proposals = environment.proposals
+        self._layer = environment.layer
+        self._analyzer = analyzer
+        self._runs = runs
+        self._review = review
+
+    async def run(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
+        """Run it on the session's private copy of the workspace. The outcome contains its changes; those of a blocked
+        run are discarded, except ignored files."""
+        keeps_history = call.preview is not None and not call.preview.sees_edits
+        drafted = call.preview is not None and call.preview.draft
+        async with self._layer.command(call, as_saved=keeps_history, draft=drafted and call.agent is None) as layered:
+            need = replace(plan.need, writes="workspace", layer=layered.folder, git=keeps_history)
+            outcome = await self._runs.run(params, replace(plan, need=need), call)
+            if outcome.is_error and await asyncio.to_thread(layered.lacks_room):
+                outcome = with_notes(outcome, [_NO_ROOM.format(folder=layered.folder)])
+            changes = await layered.read()
+            changes.git.only_git = await self._runs_only_git(params, call)
+            reason = _unreviewable(changes, keeps_history=keeps_history)
+            if outcome.blocked is not None or reason:
+                await layered.take_back()
+        if drafted and outcome.blocked is None and not reason:
+            outcome = await self._review.settle_draft(outcome, changes)
+            if not changes.edits:  # it ran on what the draft is now
+                await self._proposals.drafts.note_run(_draft_run(params, outcome))
+                await self._layer.note_drafted()
+            return replace(outcome, changes=changes) if changes.needs_decision else outcome
+        if outcome.blocked is None and not reason:
+            outcome = await self._review.settle(outcome, changes, call)
+            if keeps_history and self._proposals.drafts.is_open:
+                outcome = with_notes(outcome, [_WITHOUT_DRAFT])
+            return replace(outcome, changes=changes) if changes.needs_decision else outcome
+        await asyncio.to_thread(changes.folder.remove)
+        return replace(outcome, blocked=outcome.blocked or Blocked(frozenset({"write"}), reason))
+
+    async def run_and_discard(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
+        """Run it on a private copy of the workspace that is thrown away."""
+        keeps_history = call.preview is not None and not call.preview.sees_edits
+        async with self._layer.discarded(call, as_saved=keeps_history) as layer:
+            need = replace(plan.need, writes="workspace", layer=layer.folder, git=keeps_history)
+            outcome = await self._runs.run(params, replace(plan, need=need), call)
+            return with_notes(outcome, [_THROWN_AWAY] if await layer.has_changes() else [])
+
+    async def look(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
+        """Run one that has no effect."""
+        async with self._layer.command(call) as layered:
+            return await self._runs.run(params, replace(plan, need=replace(plan.need, layer=layered.folder)), call)
+
+    async def _runs_only_git(self, params: RunShellCommandParams, call: CallContext) -> bool:
+        folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
+        return (await asyncio.to_thread(self._analyzer.analyze, params, folder, call)).only_git
+
+
+def _draft_run(params: RunShellCommandParams, outcome: Outcome) -> DraftRun:
+    command, ended = one_line(short_line(params.command)), one_line(outcome.line)
+    return DraftRun(command=command, ended=ended, failed=outcome.is_error, current=True)
+
+
+def _unreviewable(changes: LayerChanges, *, keeps_history: bool) -> str:
+    """Why what a command changed cannot be decided on afterwards; "" when it can. A line without a git command had
+    unsaved text laid in, which must not get into git's history, nor be decided on by rules that name git commands."""
+    if changes.git.refused or (changes.git.files and not keeps_history):
+        return f"it changed .git/{changes.git.refused or changes.git.files[0].name.removeprefix('.git/')}"
+    return changes.refused
