@@ -31,15 +31,16 @@ async def test_a_daemon_killed_while_changes_come_home_leaves_no_mix(
     assert outcome.happened and (outcome.text, outcome.bits, outcome.git) == standing
 
 
-FULL: dict[str, tuple[str, str]] = {
-    # From what on the disk was full, as above.
-    r"os.rename .*/held/.*/3$": ("before", "before"),
-    r"os.symlink .*/\.git/index\.lock": ("after", "before"),
-}
+FULL: list[tuple[Mode, str, tuple[str, str]]] = [
+    # From what on the disk was full → the text and the repository.
+    ("ask", r"os.rename .*/held/.*/3$", ("before", "before")),
+    ("ask", r"os.symlink .*/\.git/index\.lock", ("after", "before")),
+    ("draft", r"os.link .*/d/sub/new\.txt", ("before", "before")),
+]
 
 
-@pytest.mark.parametrize("at", FULL)
-async def test_a_full_disk_leaves_no_mix_and_is_told(at: str) -> None:
+@pytest.mark.parametrize(("mode", "at", "standing"), FULL, ids=[f"{mode} {at}" for mode, at, _ in FULL])
+async def test_a_full_disk_leaves_no_mix_and_is_told(mode: Mode, at: str, standing: tuple[str, str]) -> None:
     needs("bwrap")
-    outcome = await survive(FileFault("full", at=at, since="command"))
-    assert outcome.happened and (outcome.text, outcome.git) == FULL[at]
+    outcome = await survive(FileFault("full", at=at, since="decision" if mode == "draft" else "command", mode=mode))
+    assert outcome.happened and (outcome.text, outcome.git) == standing

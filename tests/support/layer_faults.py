@@ -103,6 +103,8 @@ PLANS = (
     FileFault("kill", mode="draft", elsewhere=True),
     FileFault("full", since="command"),
     FileFault("full", elsewhere=True),
+    FileFault("full", mode="acceptEdits", since="command"),
+    FileFault("full", mode="draft"),
 )
 """To be tried at each step."""
 
