@@ -13,8 +13,10 @@ import pytest
 from amanu.home import find_home
 from amanu.permissions import approvals as approval
 from amanu.sandbox.layers.mount import mount_way
+from amanu.system.loop_monitor import STALL
 from amanu_protocol.items import ToolCall
 from amanu_protocol.requests import EditScope, HunkDecision, ProposalResolveParams, ProposalUndoParams
+from support.loop_time import loop_times
 from support.required_programs import needs
 from support.scripted_session import TWELVE, TWO_HUNKS, ScriptedSession, call, scripted_session, step
 from unit.test_session_typing import Editor
@@ -85,6 +87,23 @@ async def test_the_whole_of_it_is_taken_or_left(tmp_path: Path, answer: str) -> 
         assert tree(d.root) == (after if answer == "allow" else before)
         (item,) = tool_calls(d)
         assert item.state == ("succeeded" if answer == "allow" else "rejected")
+
+
+async def test_a_change_of_many_files_holds_nobody_up(tmp_path: Path) -> None:
+    text = "".join(f"x_{n} = 'value {n} of a file'  # with some words\n" for n in range(400))
+    line = "for f in f*.py; do sed -i 's/value 7 /VALUE 7 /; s/value 350 /VALUE 350 /' $f; done"
+    async with scripted_session(tmp_path, step("", shell(line)), DONE) as d:
+        for nth in range(190):
+            (d.root / f"f{nth}.py").write_text(text)
+        await asyncio.sleep(0)
+        with loop_times() as times:
+            await d.prompt("go")
+            (asked,) = (await d.until(lambda state: state.approvals)).approvals
+            assert "190 files changed" in asked.title
+            await d.answer("allow")
+            await d.over("p1")
+        assert "VALUE 350" in (d.root / "f189.py").read_text()
+        assert max(times) < STALL, sorted(times)[-3:]
 
 
 async def test_accept_edits_takes_it_at_once_and_it_can_be_undone(tmp_path: Path) -> None:

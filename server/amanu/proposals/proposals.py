@@ -285,11 +285,12 @@ class Proposals:
 
     async def restore(self, proposals: Iterable[Proposal]) -> None:
         """Take over the proposals of a session that is opened again; what a crash interrupted comes to an end."""
-        self._live.stored = {proposal.proposal_id: proposal for proposal in proposals}
-        for proposal in list(self._live.stored.values()):
+        restored = list(proposals)
+        self._live.restore(restored)
+        for proposal in restored:
             if proposal.draft and proposal.state == "pending":
                 self._live.find(proposal.proposal_id)
-        for proposal in list(self._live.stored.values()):
+        for proposal in restored:
             checking = any(check.state == "running" for file in proposal.files for check in file.checks)
             if checking or any(hunk.state in ("accepted", "undoing") for file in proposal.files for hunk in file.hunks):
                 live = self._live.find(proposal.proposal_id)
@@ -298,7 +299,7 @@ class Proposals:
                 await self._workspace.overlay.refresh(*(file.base.path for file in files))
                 await asyncio.to_thread(recover, self._workspace, files)
                 self._live.publish(live)
-        for proposal in self._live.stored.values():
+        for proposal in [*self._live.stored.values(), *(live.wire() for live in self._live)]:
             if any(hunk.state in ("pending", "conflicted") for file in proposal.files for hunk in file.hunks):
                 self._tracking.watch(proposal)
 
@@ -361,6 +362,7 @@ class Proposals:
     ) -> Proposal:
         for edit in edits:
             await self._add_edit(live, edit, call_id, texts)
+            await asyncio.sleep(0)  # there may be hundreds
         if call_id not in live.tool_call_ids:
             live.tool_call_ids.append(call_id)
         self._live.add(live)

@@ -5,6 +5,7 @@ Heard of by `Overlay.watch`, looked at when it has been quiet for a moment.
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -42,8 +43,8 @@ class FileTracking:
         self._workspace = workspace
         self._live = live
         live.listeners.append(self.watch)
-        self._watched: dict[_Key, _Watched] = {}
-        """Proposals and their files, oldest first, with what ends watching them."""
+        self._watched: defaultdict[Path, dict[str, _Watched]] = defaultdict(dict)
+        """Path → proposals that have the file, oldest first. One proposal may have hundreds of files."""
         self._timers: dict[_Key, asyncio.TimerHandle] = {}
         self._follow_tasks: set[asyncio.Task[None]] = set()
 
@@ -58,19 +59,21 @@ class FileTracking:
                 self._unwatch(key)
                 continue
             disk = not states.isdisjoint((*UNDECIDED, "conflicted"))
-            if (watched := self._watched.get(key)) is not None and watched.disk != disk:
+            proposals = self._watched[key[1]]
+            if (watched := proposals.get(key[0])) is not None and watched.disk != disk:
                 watched.stop()
-                self._watched[key] = self._listen(key, disk)
+                proposals[key[0]] = self._listen(key, disk)
             elif watched is None:
-                self._watched[key] = self._listen(key, disk)
+                proposals[key[0]] = self._listen(key, disk)
                 buffer = self._workspace.overlay.buffer(key[1])
                 if buffer is not None and buffer.version != file.base_version:
                     self._schedule(key)
                 self._unwatch_oldest(key[1])
 
     def close(self) -> None:
-        for watched in self._watched.values():
-            watched.stop()
+        for proposals in self._watched.values():
+            for watched in proposals.values():
+                watched.stop()
         for due in self._timers.values():
             due.cancel()
         self._watched.clear()
@@ -78,7 +81,7 @@ class FileTracking:
 
     def follows(self, live: LiveProposal, file: LiveFile) -> bool:
         """Whether what became of that file is known up to the last quiet moment: what is new there the user did."""
-        return (live.proposal_id, file.base.path) in self._watched
+        return live.proposal_id in self._watched[file.base.path]
 
     async def catch_up(self, live: LiveProposal, files: Iterable[LiveFile]) -> dict[Path, FileText]:
         """Move the hunks of the files to their current texts, and publish the result. The caller has the lock. Returns
@@ -160,25 +163,22 @@ class FileTracking:
             return None
 
     def _others(self, live: LiveProposal, path: Path) -> list[LiveProposal]:
-        return [
-            self._live.find(key[0]) for key in tuple(self._watched) if key[1] == path and key[0] != live.proposal_id
-        ]
+        return [self._live.find(each) for each in tuple(self._watched[path]) if each != live.proposal_id]
 
     def _listen(self, key: _Key, disk: bool) -> "_Watched":
         return _Watched(self._workspace.overlay.watch(key[1], partial(self._schedule, key), disk=disk), disk)
 
     def _unwatch(self, key: _Key) -> None:
-        if (watched := self._watched.pop(key, None)) is not None:
+        if (watched := self._watched[key[1]].pop(key[0], None)) is not None:
             watched.stop()
         if (due := self._timers.pop(key, None)) is not None:
             due.cancel()
 
     def _unwatch_oldest(self, path: Path) -> None:
         """Settled proposals for that path but the newest are left."""
-        keys = [key for key in self._watched if key[1] == path]
-        for key in keys[:-MAX_SETTLED]:
-            if all(file.is_settled for file in self._live.find(key[0]).files_at(path)):
-                self._unwatch(key)
+        for proposal_id in tuple(self._watched[path])[:-MAX_SETTLED]:
+            if all(file.is_settled for file in self._live.find(proposal_id).files_at(path)):
+                self._unwatch((proposal_id, path))
 
     def _schedule(self, key: _Key) -> None:
         if (due := self._timers.pop(key, None)) is not None:
@@ -193,7 +193,7 @@ class FileTracking:
 
     async def _follow(self, key: _Key) -> None:
         async with self._live.lock:
-            if key in self._watched:
+            if key[0] in self._watched[key[1]]:
                 live = self._live.find(key[0])
                 await self.catch_up(live, live.files_at(key[1]))
 

@@ -188,23 +188,31 @@ class SessionLayer:
         model."""
         async with self._lock:
             draft, self._draft = self._draft, LayerDraft()
-            if accepted:
-                await asyncio.to_thread(make_folders, self._not_denied(draft.folders, denied))
-            if self._layer is not None:
-                await asyncio.to_thread(drop_folders, self._layer, draft.folders)
-            elif draft.files or (accepted and draft.executable):  # they wait for a layer to be put in
-                self._draft.files = draft.files
-                await self._ready()
-                draft.files, self._draft.files = self._draft.files, {}
-            notes: list[str] = []
-            if draft.files and not accepted:
-                assert self._layer is not None
-                await asyncio.to_thread(drop, self._layer, list(draft.files))
-                notes.append(f"Not applied, because not all of the draft was accepted: {self._names(draft.files)}.")
-            elif accepted:
-                notes += await self._take_over(draft, denied)
-                await asyncio.to_thread(remove_folders, self._not_denied(draft.emptied, denied))
-        return notes
+            try:
+                return await self._end_draft(draft, denied, accepted=accepted)
+            except (LayerError, OSError) as error:
+                await self._discard()
+                lost = draft.paths
+                return [f"Not applied: {self._names(sorted(lost))}. {explained(error)}"] if lost else []
+
+    async def _end_draft(self, draft: LayerDraft, denied: SubjectFilter, *, accepted: bool) -> list[str]:
+        if accepted:
+            await asyncio.to_thread(make_folders, self._not_denied(draft.folders, denied))
+        if self._layer is not None:
+            await asyncio.to_thread(drop_folders, self._layer, draft.folders)
+        elif draft.files or (accepted and draft.executable):  # they wait for a layer to be put in
+            self._draft.files = draft.files
+            await self._ready()
+            draft.files, self._draft.files = self._draft.files, {}
+        if accepted:
+            notes = await self._take_over(draft, denied)
+            await asyncio.to_thread(remove_folders, self._not_denied(draft.emptied, denied))
+            return notes
+        if not draft.files:
+            return []
+        assert self._layer is not None
+        await asyncio.to_thread(drop, self._layer, list(draft.files))
+        return [f"Not applied, because not all of the draft was accepted: {self._names(draft.files)}."]
 
     async def _take_over(self, draft: LayerDraft, denied: SubjectFilter) -> list[str]:
         """Bring the files of an accepted draft, and what git ignores and is new in the workspace, into it."""
