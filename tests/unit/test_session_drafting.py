@@ -30,6 +30,7 @@ from amanu_protocol.requests import (
 )
 from amanu_protocol.state import SessionState
 from support import checked_edits
+from support.agent_session import ask_agent, complete, nested, session_with_agents
 from support.required_programs import needs
 from support.scripted_session import TWELVE, ScriptedSession, call, conversation, scripted_session, step
 from support.session_client import Client, until
@@ -980,3 +981,55 @@ async def test_the_model_hears_what_checkers_find_in_the_draft(tmp_path: Path) -
         await d.prompt("on", "p2")
         await d.over("p2")
         assert d.told().count("Checked a.py") == 3, "nothing is told twice"
+
+
+@pytest.mark.parametrize("decision", ["accept", "reject"])
+async def test_an_agent_drafts_into_the_draft_of_its_session(
+    tmp_path: Path, decision: Literal["accept", "reject"]
+) -> None:
+    """All that its commands do, in a layer of its own that begins as its parent's; and later agents find it there."""
+    first = [
+        step(
+            "", shell("cat out/x; test -x run.sh && rm gone.bin; printf 'c\\0d' > pic.bin; chmod +x tool.sh; mkdir new")
+        ),
+        step("", shell("ls; echo agent >> notes.txt; rm -r sub; ln -s notes.txt link")),
+        step("", complete()),
+    ]
+    second = [
+        step("", shell("tr '\\0' ' ' < pic.bin; ./tool.sh; readlink link; ls -d new sub gone.bin")),
+        step("", complete()),
+    ]
+    steps = [
+        step("", shell("mkdir out; echo built > out/x; echo > run.sh; chmod +x run.sh; printf 'a\\0b' > pic.bin")),
+        step("", ask_agent("first")),
+        step("", ask_agent("second")),
+        step("", shell("tr '\\0' ' ' < pic.bin; ./tool.sh; readlink link; ls -d new sub gone.bin")),
+        DONE,
+    ]
+    root = tmp_path / "work"
+    (root / "sub").mkdir(parents=True)
+    (root / "sub" / "a.txt").write_text("a\n")
+    (root / "gone.bin").write_bytes(b"old\0")
+    (root / "tool.sh").write_text("#!/bin/sh\necho ran\n")
+    (root / ".gitignore").write_text("out/\n")
+    async with session_with_agents(tmp_path, {"first": first, "second": second}, *steps, mode="draft") as d:
+        before = tree(d.root)
+        await turn(d)
+        outputs = [item.output for at in (1, 2) for item in nested(d, at) if item.tool == "run_shell_command"]
+        assert outputs[0].startswith("built\n") and "gone.bin" not in outputs[1].partition("Exit code")[0]
+        for later in (outputs[2], results(d)[3]):
+            assert later.startswith("c dran\nnotes.txt\n") and "\nnew\n" in later
+            assert "'sub'" in later and "'gone.bin'" in later and "Drafted" not in later
+        assert tree(d.root) == before
+        await decide_all(d, decision)
+        await settled(d)
+        after = tree(d.root)
+        if decision == "reject":
+            assert after == before
+            return
+        assert after["notes.txt"] == f"{TWELVE}agent\n" and (after["pic.bin"], after["link"]) == (
+            "c\0d",
+            "-> notes.txt",
+        )
+        assert not {"gone.bin", "sub/a.txt"} & set(after) and after["new"] == "/" and after["out/x"] == "built\n"
+        assert os.access(d.root / "tool.sh", os.X_OK) and os.access(d.root / "run.sh", os.X_OK)

@@ -158,7 +158,7 @@ class SessionCore:
             parent = assignment.parent
             self.costs = SessionCosts(CostLimits(assignment.allowance, None, self.state), self.emit, parent.costs)
             self.jobs, self.proposals, self.policy = parent.jobs, parent.proposals, parent.policy
-            self.layer = SessionLayer(self.workspace, self.proposals, services.sandbox)
+            self.layer = parent.layer.apart()
             self.approvals, self.questions = parent.approvals, parent.questions
         self.view = self.workspace.with_drafts(self.proposals.drafts)
         """The workspace as the session's own tools see it."""

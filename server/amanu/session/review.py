@@ -24,7 +24,7 @@ from amanu.workspace.diff import unified
 from amanu.workspace.text_file import FileText
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.events import ItemCompleted
+from amanu_protocol.events import ItemCompleted, ProposalChanged
 from amanu_protocol.items import Hunk, HunkState, Proposal, ToolCall
 
 SelectedHunks = Mapping[str, Collection[str]]
@@ -126,12 +126,11 @@ class SessionEdits:
         if (scope.proposal_id, scope.path, scope.hunk_ids) != (None, None, None):
             return ""  # the user names what is to be undone
         names = await self._journal.read_through(lambda records: _not_undone(records, scope.turn_id))
+        besides = await self._journal.read_through(_besides)
         for proposal in map(self.proposal, selection):
             hunks = [hunk for file in proposal.files for hunk in file.hunks]
-            if all(
-                hunk.state in ("applied", "reverted") for hunk in hunks
-            ):  # with all of the draft came the rest of it
-                names += [one_line(self._name(Path(path))) for path in proposal.besides]
+            if all(hunk.state in ("applied", "reverted") for hunk in hunks):  # with all of a draft came the rest of it
+                names += [one_line(self._name(Path(path))) for path in besides.get(proposal.proposal_id, ())]
         names = list(dict.fromkeys(names))
         return f"Undo leaves these as they are: {file_list(names)}." if names else ""
 
@@ -289,6 +288,18 @@ class SessionEdits:
             return self._approvals.too_soon(call_id)
         item = self._state.item(call_id)
         return item is not None and item.kind == "toolCall" and item.state in ("validating", "awaitingApproval")
+
+
+def _besides(records: Iterable[Record]) -> dict[str, list[str]]:
+    """Draft → the paths of what belonged to it besides text, when it last had such."""
+    found: dict[str, list[str]] = {}
+    for record in records:
+        if '"besides":["' in record.event:
+            with contextlib.suppress(ValidationError):
+                event = read_event(record)
+                if isinstance(event, ProposalChanged):
+                    found[event.proposal.proposal_id] = event.proposal.besides
+    return found
 
 
 def _not_undone(records: Iterable[Record], turn_id: str | None) -> list[str]:

@@ -41,6 +41,7 @@ def _copy_path(source: Layer, target: Layer, path: Path, room: int) -> int:
             above = stack.enter_context(opened_folder(parent, above))
         folders = stack.enter_context(root.opened())
         into, _, _ = stack.enter_context(made(folders, name))
+        remove(last, into)
         copying = _Copying(room)
         copying.copy(last, above, into)
         if copying.size > room:

@@ -47,6 +47,8 @@ class LayerChanges:
     """When the command started, in nanoseconds as file systems note it."""
     drafted: Sequence[HeldFile] = ()
     """What no proposal shows, and stays in the layer as part of the draft."""
+    fresh: Sequence[Path] = ()
+    """What of that it drafted itself."""
 
     @property
     def needs_decision(self) -> bool:

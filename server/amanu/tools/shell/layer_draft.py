@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
@@ -31,6 +31,48 @@ class LayerDraft:
         """Of what can be lost with the layer."""
         return {*self.files, *self.executable}
 
+    def forked(self, layer: Layer, left: Collection[Path]) -> "LayerDraft":
+        """The same of a layer that has a copy of it, without what was `left`."""
+        files = {path: _placed(file, layer) for path, file in self.files.items() if path not in left}
+        return LayerDraft(files, dict(self.executable), list(self.folders), list(self.emptied))
+
+    def take(self, changes: "DraftChanges", layer: Layer) -> None:
+        """A command changed a fork of it. `layer` is this one's, and has what it made already."""
+        before, after = changes.before, changes.after
+        for path in changes.gone:
+            self.files.pop(path, None)
+        for path in changes.fresh:
+            below = self.files.get(path, after.files[path]).below
+            self.files[path] = replace(_placed(after.files[path], layer), below=below)
+        kept = {path: is_set for path, is_set in self.executable.items() if path not in before.executable}
+        self.executable = kept | after.executable
+        self.folders = _merged(self.folders, before.folders, after.folders)
+        self.emptied = _merged(self.emptied, before.emptied, after.emptied)
+
+
+@dataclass(frozen=True)
+class DraftChanges:
+    """What one command did to a draft."""
+
+    before: LayerDraft
+    after: LayerDraft
+    fresh: Sequence[Path]
+    """Files that it made or changed."""
+
+    @property
+    def gone(self) -> list[Path]:
+        return [path for path in self.before.files if path not in self.after.files]
+
+
+def _placed(file: HeldFile, layer: Layer) -> HeldFile:
+    """The file in another layer."""
+    root, name = layer.place(file.path)
+    return replace(file, root=root, name=name)
+
+
+def _merged(paths: Iterable[Path], before: Sequence[Path], after: Sequence[Path]) -> list[Path]:
+    return [*dict.fromkeys([*(path for path in paths if path not in before), *after])]
+
 
 def take_out(layer: Layer, files: Mapping[Path, HeldFile]) -> dict[Path, HeldFile]:
     """Take drafted files out of the layer for a while."""
@@ -55,10 +97,7 @@ def save(layer: Layer, files: Mapping[Path, HeldFile]) -> dict[Path, HeldFile]:
 
 def moved_to(layer: Layer, files: Mapping[Path, HeldFile]) -> dict[Path, HeldFile]:
     """Put drafted files into a new layer."""
-    moved: dict[Path, HeldFile] = {}
-    for path, file in files.items():
-        root, name = layer.place(path)
-        moved[path] = replace(file, root=root, name=name)
+    moved = {path: _placed(file, layer) for path, file in files.items()}
     put_back(layer, moved.values())
     return moved
 

@@ -137,8 +137,8 @@ class LayerReview:
         """Of a command whose changes are drafted: nothing of them reaches the workspace. The outcome tells the model
         what is drafted besides text, and what a draft does not hold."""
         notes: list[str] = []
-        if changes.drafted:
-            names = self._names([file.path for file in changes.drafted])
+        if changes.fresh:
+            names = self._names(changes.fresh)
             notes.append(f"Drafted, and applied only if the user accepts the whole draft: {names}.")
         if changes.conflicts:
             notes.append(_conflicts_note(self._names(changes.conflicts)))

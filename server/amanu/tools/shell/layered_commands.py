@@ -41,7 +41,7 @@ class LayeredCommands:
         run are discarded, except ignored files."""
         keeps_history = call.preview is not None and not call.preview.sees_edits
         drafted = call.preview is not None and call.preview.draft
-        async with self._layer.command(call, as_saved=keeps_history, draft=drafted and call.agent is None) as layered:
+        async with self._layer.command(call, as_saved=keeps_history, draft=drafted) as layered:
             need = replace(plan.need, writes="workspace", layer=layered.folder, git=keeps_history)
             outcome = await self._runs.run(params, replace(plan, need=need), call)
             if outcome.is_error and await asyncio.to_thread(layered.lacks_room):

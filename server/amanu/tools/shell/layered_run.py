@@ -81,9 +81,10 @@ class LayeredRun:
             await asyncio.to_thread(drop, self._layer, [path for path in found.paths if path not in kept])
             drafts = self.drafts and shown and not self._call.denied(map(self._write, changes.held))
             drafted = [file for file in changes.held if drafts or self._is_drafted(file)]
+            fresh = [file.path for file in drafted if not self._is_drafted(file)]
             await asyncio.to_thread(put_back, self._layer, drafted)
             held = [file for file in changes.held if file not in drafted]
-            self.changes = replace(changes, held=held, drafted=drafted)
+            self.changes = replace(changes, held=held, drafted=drafted, fresh=fresh)
         except BaseException:
             self.is_clean = False
             raise

@@ -25,6 +25,7 @@ from amanu.text.display import one_line
 from amanu.tools.shell.discarded_layer import DiscardedLayer
 from amanu.tools.shell.held_files import HeldFile
 from amanu.tools.shell.layer_draft import (
+    DraftChanges,
     LayerDraft,
     apply_drafted,
     drop,
@@ -63,7 +64,7 @@ class SessionLayer:
         self._noted: set[Path] = set()
         """What is on record of its paths."""
         self._origin: SessionLayer | None = None
-        """The session's own, of a layer that begins as a copy of that."""
+        """Of a layer that begins as a copy of another one: that."""
         self._left: list[Path] = []
         """What was too big to be copied from there."""
         self._lock = asyncio.Lock()
@@ -71,7 +72,8 @@ class SessionLayer:
         """Why it could not be found out just now whether layers work; "" where it was."""
 
     def apart(self) -> "SessionLayer":
-        """A layer of its own. Its first command finds there what one of this layer finds at that time."""
+        """A layer of its own, for a sub-agent or a command in the background. Its first command finds there what one
+        of this layer finds at that time; what is drafted in it is handed over to this one."""
         layer = SessionLayer(self._workspace, self._proposals, self._sandbox)
         layer._origin = self
         return layer
@@ -93,8 +95,12 @@ class SessionLayer:
 
     async def shows_more(self, call: CallContext) -> bool:
         """Whether a command of that call finds something else in the layer than in the workspace."""
+        begun = self if self._layer is not None or self._origin is None else self._origin
         return bool(
-            self._ignored or self._draft.files or self._proposals.pending_paths(call) or await self._workspace.unsaved()
+            begun._ignored
+            or begun._draft.files
+            or self._proposals.pending_paths(call)
+            or await self._workspace.unsaved()
         )
 
     @property
@@ -136,7 +142,7 @@ class SessionLayer:
             layer = await asyncio.to_thread(self._create)
             there: list[Path] = []
             if not as_saved:
-                await self.copy_to(layer)
+                await self._copy_to(layer)
                 there = [*await self._lay_in(layer, call), *self._draft.paths, *self._draft.folders, *self._ignored]
             yield await asyncio.to_thread(DiscardedLayer, layer, there)
         except (LayerError, OSError) as error:
@@ -145,7 +151,7 @@ class SessionLayer:
             if layer is not None:
                 await run_to_completion(asyncio.to_thread(_remove, layer))
 
-    async def copy_to(self, layer: Layer) -> list[Path]:
+    async def _copy_to(self, layer: Layer) -> list[Path]:
         """Copy what commands find in this layer, and is neither text that is drafted nor unsaved, to another one.
         Returns what is too big for that. Raises `LayerError`, `OSError`."""
         async with self._lock:
@@ -153,6 +159,15 @@ class SessionLayer:
             if self._layer is None or not paths:
                 return []
             return await asyncio.to_thread(copy_paths, self._layer, layer, paths, _COPIED)
+
+    async def _take(self, changes: DraftChanges, source: Layer) -> None:
+        """Take over what a command changed in a copy of this layer. Raises `LayerError`, `OSError`."""
+        made = [path for path in changes.after.folders if path not in changes.before.folders]
+        async with self._lock:
+            layer = await self._ready()
+            await asyncio.to_thread(drop, layer, changes.gone)
+            await asyncio.to_thread(copy_paths, source, layer, [*changes.fresh, *made], _COPIED)
+            self._draft.take(changes, layer)
 
     async def bring_home(self, paths: Sequence[Path], call: CallContext, begun: int | None) -> list[str]:
         """Bring ignored files and folders into the workspace (see `transfer`), but for those that a rule denies.
@@ -256,7 +271,7 @@ class SessionLayer:
     async def _keep(self, run: "LayeredRun", aside: Mapping[Path, HeldFile]) -> None:
         """Remember what is ignored and what is drafted. A layer that holds more than could be read is of no further
         use; what was drafted in it before goes into the next one."""
-        before = {**self._draft.files, **aside}
+        former, before = replace(self._draft), {**self._draft.files, **aside}
         if run.changes is not None:
             self._ignored |= dict.fromkeys(run.changes.ignored)
             known = {file.path: file for file in run.changes.drafted}
@@ -270,6 +285,8 @@ class SessionLayer:
                     self._draft.emptied = list(run.changes.emptied)
         if run.is_clean and self._layer is not None:
             await asyncio.to_thread(put_back, self._layer, aside.values())
+            if run.drafts and run.changes is not None and self._origin is not None:
+                await self._origin._take(DraftChanges(former, self._draft, run.changes.fresh), self._layer)
         elif self._layer is None or not before:
             await self._discard()
         else:
@@ -287,9 +304,9 @@ class SessionLayer:
             self._layer = await asyncio.to_thread(self._create)
             self._draft.files = await asyncio.to_thread(moved_to, self._layer, self._draft.files)
             if self._origin is not None:
-                self._left = await self._origin.copy_to(self._layer)
-                self._draft.executable = dict(self._origin._draft.executable)
-                self._draft.emptied = list(self._origin._draft.emptied)
+                self._left = await self._origin._copy_to(self._layer)
+                self._ignored = {path: None for path in self._origin._ignored if path not in self._left}
+                self._draft = self._origin._draft.forked(self._layer, self._left)
         return self._layer
 
     def _create(self) -> Layer:
