@@ -291,6 +291,8 @@ class ToolCall(Wire):
     """Of a command that ran: what held it."""
     agent_id: str | None = None
     """The sub-agent whose work this is: it belongs below the call that started it. None: the session's own."""
+    not_undone: list[str] = []
+    """What it changed that no undo takes back, in words for the user: "logo.png", "the folder old"."""
 
 
 class Todo(Wire):

@@ -524,6 +524,9 @@ class UndoneFile(Message):
 
 class ProposalUndoResult(Message):
     files: list[UndoneFile]
+    note: str = ""
+    """What undoing a turn or the session leaves as it is, though the agent changed it: a sentence with names (binary
+    files, commits, deleted folders, what commands did in the workspace itself). "" for nothing."""
 
 
 class ProposalDiffParams(Message):

@@ -149,6 +149,40 @@ def test_a_command_is_edited_before_it_runs(tmp_path: Path) -> None:
         screen.close()
 
 
+@pytest.mark.usefixtures("daemon")
+def test_what_is_typed_at_the_review_of_a_draft_is_the_next_prompt(tmp_path: Path) -> None:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    content = "".join(f"{number}\n" for number in range(40))
+    write = call("write_file", path="a.txt", content=content)
+    model = script(tmp_path, {"calls": [write]}, {"text": "Drafted."}, {"expect": "and b.txt?", "text": "Not needed."})
+    screen = Screen("--model", model, "--mode", "draft", cwd=shop, size=(90, 26))
+    try:
+        screen.sees("Trust this folder?")
+        screen.types("y\r")
+        screen.sees("Enter sends")
+        screen.types("write it\r")
+        screen.sees("? Apply the draft: 1 file")
+        screen.sees("+39")
+        screen.sees("── a.txt (new file) +40 −0")  # again, for its beginning has left the screen
+        screen.sees("[f] later, or type a prompt")
+        time.sleep(0.6)  # sooner does not count
+        screen.types("and b.txt?\r")
+        screen.sees("› and b.txt?")
+        screen.sees("Not needed.")
+        screen.sees("Enter sends")
+        assert list(shop.iterdir()) == []
+        screen.types("/accept\r")
+        screen.sees("Accept the changes above?")
+        screen.types("y\r")
+        screen.sees("accept: done")
+        assert (shop / "a.txt").read_text() == content
+        screen.types("\x04")
+        assert screen.leaves() == 0
+    finally:
+        screen.close()
+
+
 def test_without_a_terminal_it_says_what_to_do(tmp_path: Path) -> None:
     done = amanu("chat", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")

@@ -2,34 +2,45 @@
 
 import pytest
 
-from support.layer_faults import FileFault, survive
+from support.layer_faults import FileFault, Mode, survive
 from support.required_programs import needs
 
-KILLS: dict[str, tuple[str, str]] = {
-    # What the daemon was about to do → whether the text, and the repository, are as before or as after.
-    r"os.remove .*/dead/x\.txt": ("after", "before"),
-    r"os.rename .*/pic\.bin$": ("after", "after"),
-    r"os.rename .*/\.git/index$": ("after", "after"),
-    r"os.rename .*/\.git/refs/heads/main": ("after", "after"),
-}
+KILLS: list[tuple[Mode, str, tuple[str, str, str]]] = [
+    # What the daemon was about to do → whether the text, the executable bits and the repository are as before or after.
+    ("ask", r"os.remove .*/dead/x\.txt", ("after", "before", "before")),
+    ("ask", r"os.chmod .*/run\.sh$", ("after", "after", "after")),
+    ("ask", r"os.rename .*/pic\.bin$", ("after", "after", "after")),
+    ("ask", r"os.rename .*/\.git/index$", ("after", "after", "after")),
+    ("ask", r"os.rename .*/\.git/refs/heads/main", ("after", "after", "after")),
+    ("acceptEdits", r"os.remove .*/dead/x\.txt", ("after", "before", "before")),
+    ("acceptEdits", r"os.rename .*/link$", ("after", "after", "before")),
+    ("draft", r"os.rename .*/work/a\.txt", ("after", "before", "before")),
+    ("draft", r"os.rename .*/held/.*/2$", ("after", "before", "before")),
+    ("draft", r"os.rename .*/work/pic\.bin$", ("after", "after", "before")),
+]
 
 
-@pytest.mark.parametrize("at", KILLS)
-async def test_a_daemon_killed_while_changes_come_home_leaves_no_mix(at: str) -> None:
+@pytest.mark.parametrize(("mode", "at", "standing"), KILLS, ids=[f"{mode} {at}" for mode, at, _ in KILLS])
+async def test_a_daemon_killed_while_changes_come_home_leaves_no_mix(
+    mode: Mode, at: str, standing: tuple[str, str, str]
+) -> None:
     needs("bwrap")
-    outcome = await survive(FileFault("kill", at=at))
-    assert outcome.happened and (outcome.text, outcome.git) == KILLS[at]
+    outcome = await survive(
+        FileFault("kill", at=at, since="command" if mode == "acceptEdits" else "decision", mode=mode)
+    )
+    assert outcome.happened and (outcome.text, outcome.bits, outcome.git) == standing
 
 
-FULL: dict[str, tuple[str, str]] = {
-    # From what on the disk was full, as above.
-    r"os.rename .*/held/.*/3$": ("before", "before"),
-    r"os.symlink .*/\.git/index\.lock": ("after", "before"),
-}
+FULL: list[tuple[Mode, str, tuple[str, str]]] = [
+    # From what on the disk was full → the text and the repository.
+    ("ask", r"os.rename .*/held/.*/3$", ("before", "before")),
+    ("ask", r"os.symlink .*/\.git/index\.lock", ("after", "before")),
+    ("draft", r"os.link .*/d/sub/new\.txt", ("before", "before")),
+]
 
 
-@pytest.mark.parametrize("at", FULL)
-async def test_a_full_disk_leaves_no_mix_and_is_told(at: str) -> None:
+@pytest.mark.parametrize(("mode", "at", "standing"), FULL, ids=[f"{mode} {at}" for mode, at, _ in FULL])
+async def test_a_full_disk_leaves_no_mix_and_is_told(mode: Mode, at: str, standing: tuple[str, str]) -> None:
     needs("bwrap")
-    outcome = await survive(FileFault("full", at=at, since="command"))
-    assert outcome.happened and (outcome.text, outcome.git) == FULL[at]
+    outcome = await survive(FileFault("full", at=at, since="decision" if mode == "draft" else "command", mode=mode))
+    assert outcome.happened and (outcome.text, outcome.git) == standing

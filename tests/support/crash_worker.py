@@ -12,7 +12,8 @@ from pathlib import Path
 
 from amanu.core.conversation import Entry
 from amanu.core.tool import CallContext
-from amanu.proposals.proposals import FileEdit, Proposals
+from amanu.proposals.model import FileEdit
+from amanu.proposals.proposals import Proposals
 from amanu.storage.journal import Journal, Record
 from amanu.workspace.overlay import Overlay
 from amanu.workspace.workspace import Workspace

@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,21 +28,29 @@ from amanu_protocol.state import SessionState
 from e2e.test_prompt_to_edit import Editor, editor, start
 from support.running_daemon import daemon_pid
 
+Mode = Literal["ask", "acceptEdits", "draft"]
 FAULTS = Path(__file__).with_name("file_faults")
-COMMAND = (
-    "sed -i 's/^two$/TWO/' a.txt && rm old.txt && mkdir -p d/sub && echo new > d/sub/new.txt"
-    " && printf 'pic\\0two' > pic.bin && printf 'new\\0' > new.bin && rm gone.bin && ln -s a.txt link"
-    " && chmod +x run.sh && rm dead/x.txt && rmdir dead"
-    " && git add -A && git commit -qm second && mkdir out && echo built > out/x"
+_TEXTS = (
+    "sed -i 's/^two$/TWO/' a.txt && rm old.txt dead/x.txt && rmdir dead && mkdir -p d/sub && echo new > d/sub/new.txt"
 )
-"""Text changed, made and deleted; files that no proposal shows: changed, made, deleted, a link; a mode; a deleted
-folder; a commit of all that; and what git ignores."""
+_NEW = "printf 'new\\0' > new.bin && ln -s a.txt link && chmod +x run.sh also.sh && mkdir out && echo built > out/x"
+_REPLACED = "printf 'pic\\0two' > pic.bin && rm gone.bin"
+_COMMIT = "git add -A && git commit -qm second"
+COMMANDS: dict[Mode, str] = {
+    "ask": f"{_TEXTS} && {_NEW} && {_REPLACED} && {_COMMIT}",
+    "acceptEdits": f"{_TEXTS} && {_NEW}",
+    "draft": f"{_TEXTS} && {_NEW} && {_REPLACED}",
+}
+"""Text changed, made and deleted; a deleted folder; files that no proposal shows: made, a link, changed, deleted;
+executable bits; what git ignores; a commit of all that. As much of it as a mode takes without a question, or with one
+at the end."""
 _BEFORE: dict[str, bytes] = {
     "a.txt": b"one\ntwo\n",
     "old.txt": b"old\n",
     "pic.bin": b"pic\0one",
     "gone.bin": b"gone\0",
     "run.sh": b"#!/bin/sh\n",
+    "also.sh": b"#!/bin/sh\n",
     "dead/x.txt": b"x\n",
     ".gitignore": b"out/\n",
 }
@@ -76,19 +85,26 @@ class FileFault:
     at: str = ""
     since: Moment = "decision"
     """The user's yes, or the start of the command."""
+    mode: Mode = "ask"
     elsewhere: bool = False
     """Layers are on another file system than the workspace."""
 
     def __str__(self) -> str:
         place = ", on another file system" if self.elsewhere else ""
-        return f"{self.how} at {self.at or self.nth} since the {self.since}{place}"
+        return f"in {self.mode}, {self.how} at {self.at or self.nth} since the {self.since}{place}"
 
 
 PLANS = (
     FileFault("kill"),
     FileFault("kill", elsewhere=True),
+    FileFault("kill", mode="acceptEdits", since="command"),
+    FileFault("kill", mode="draft", since="command"),
+    FileFault("kill", mode="draft"),
+    FileFault("kill", mode="draft", elsewhere=True),
     FileFault("full", since="command"),
     FileFault("full", elsewhere=True),
+    FileFault("full", mode="acceptEdits", since="command"),
+    FileFault("full", mode="draft"),
 )
 """To be tried at each step."""
 
@@ -100,9 +116,10 @@ async def faults(plan: FileFault) -> list[FileFault]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What stands after recovery: each unit "before" or "after"."""
+    """What stands after recovery: each unit "before" or "after". `bits` are the executable ones."""
 
     text: str
+    bits: str
     held: tuple[str, ...]
     git: str
     happened: bool
@@ -128,13 +145,13 @@ class _Run:
         self._fault = fault
         self._root, self._home = base / "work", state / "amanu"
         self._armed, self._log = base / "armed", base / "steps"
-        self._model = _scripted(base)
+        self._model = _scripted(base, COMMANDS[fault.mode])
 
     async def survive(self) -> Outcome:
         _lay_out(self._root)
         async with self._daemon(with_fault=True) as client:
             told = await self._play(client)
-        steps = self._log.read_text().splitlines()
+        steps = self._steps()
         happened = self._reached()
         try:
             async with self._daemon() as client:
@@ -142,23 +159,28 @@ class _Run:
                 await self._leaves_nothing()
                 text = self._text(client.state)
                 held = tuple(self._one_of(name, *versions) for name, versions in _HELD.items())
-                git = self._git()
+                bits, git = self._bits(), self._git()
                 self._has_nothing_else()
-                if happened and self._fault.how == "full" and {text, *held, git} != {"after"}:
+                if happened and self._fault.how == "full" and {text, bits, *held, git} != {"after"}:
                     assert FULL in told, f"what the model and the user are told: {told}"
+                if happened and self._fault.how == "kill":
+                    self._is_told(client.state, text, dict(zip(_HELD, held, strict=True)))
                 await self._goes_on(client)
         except AssertionError as error:
             raise AssertionError(f"{self._fault}: {error}\n" + "\n".join(steps[-3:])) from error
-        return Outcome(text, held, git, happened, tuple(steps), told)
+        return Outcome(text, bits, held, git, happened, tuple(steps), told)
 
     async def _play(self, client: Editor) -> str:
         """Run the command and say yes to its changes. Returns what the model was told."""
         if self._fault.since == "command":
             self._armed.touch()
-        await start(client, self._root, self._model, "go")
-        state = await client.until(lambda state: state.approvals or state.last_turn)
-        killed = False
-        if state.approvals:
+        await start(client, self._root, self._model, "go", mode=self._fault.mode)
+        try:
+            state = await client.until(lambda state: state.approvals or state.last_turn)
+        except AssertionError:  # the server left
+            state = None
+        killed = not state
+        if state is not None and state.approvals:
             await asyncio.sleep(0.55)  # an answer this soon would not be taken
             asked = state.approvals[0]
             self._armed.touch()
@@ -166,7 +188,7 @@ class _Run:
             answer["digest"] = asked.digest
             try:
                 await client.ask("approval/resolve", **answer)
-                await client.until(lambda state: state.last_turn)
+                await client.until(self._is_over)
             except AssertionError:  # the server left
                 killed = True
         self._armed.unlink()
@@ -174,10 +196,17 @@ class _Run:
         if killed or client.state is None:
             return ""
         call = _calls(client.state)[0]
-        return f"{call.output}\n{call.error}"
+        return "\n".join([call.output, call.error or "", *_notices(client.state)])
+
+    def _is_over(self, state: SessionState) -> bool:
+        """What is besides a draft's text comes home after the turn."""
+        return state.last_turn is not None and (self._fault.mode != "draft" or bool(_notices(state)))
+
+    def _steps(self) -> list[str]:
+        return self._log.read_text().splitlines() if self._log.exists() else []
 
     def _reached(self) -> bool:
-        steps = self._log.read_text().splitlines()
+        steps = self._steps()
         if self._fault.at:
             return any(re.search(self._fault.at, step.replace("'", "")) for step in steps)
         return 0 < self._fault.nth <= len(steps)
@@ -222,6 +251,24 @@ class _Run:
         assert hunks in known[standing], f"the text is as {standing}, but its hunks are {hunks}"
         return standing
 
+    def _bits(self) -> str:
+        now = {os.access(self._root / name, os.X_OK) for name in ("run.sh", "also.sh")}
+        assert len(now) == 1, "some files are executable, others not"
+        return "after" if now == {True} else "before"
+
+    def _is_told(self, state: SessionState | None, text: str, held: dict[str, str]) -> None:
+        """That Amanu was stopped, of the command; and of a draft that was applied without all that belongs to it."""
+        assert state is not None
+        open_calls = [call.title for call in _calls(state) if call.state not in ("succeeded", "failed", "cancelled")]
+        assert not open_calls, f"still running: {open_calls}"
+        if self._fault.mode == "draft":
+            missing = [name for name, standing in held.items() if standing == "before" and not name.startswith("out/")]
+            said = " ".join(_notices(state)) if text == "after" else ""
+            untold = [name for name in missing if text == "after" and name not in said]
+            assert not untold, f"nothing is said of {untold}: {said}"
+        elif _calls(state)[0].state != "succeeded":
+            assert "Interrupted" in (_calls(state)[0].error or ""), _calls(state)[0].error
+
     def _one_of(self, name: str, before: bytes | None, after: bytes | None) -> str:
         now = self._read(name)
         assert now in (before, after), f"{name} is neither what it was nor what it became: {now!r}"
@@ -251,8 +298,15 @@ class _Run:
         """The next command works. After a kill, the script still has its answer to the first one to give."""
         for prompt in ("p2", "p3"):
             sent = await client.ask("prompt/send", sessionId="s1", promptId=prompt, text="go on")
-            state = await client.until(lambda state: state.last_turn and state.last_turn.turn_id == sent["turnId"])  # noqa: B023
-            call = _calls(state)[-1]
+            is_over = partial(_is_over, sent["turnId"])
+            state = await client.until(lambda state: state.approvals or is_over(state))  # noqa: B023
+            if state.approvals:  # a draft that is still open is asked about again
+                await asyncio.sleep(0.55)
+                asked = state.approvals[0]
+                answer = {"toolCallId": asked.tool_call_id, "decision": "finish", "digest": asked.digest}
+                await client.ask("approval/resolve", sessionId="s1", **answer)
+                state = await client.until(is_over)
+            call = next(call for call in reversed(_calls(state)) if call.tool == "run_shell_command")
             if "seen.txt" in call.title:
                 assert call.state == "succeeded" and "seen" in call.output, f"{call.state}: {call.output}"
                 return
@@ -265,8 +319,8 @@ class _Run:
         return path.read_bytes() if path.exists() else None
 
 
-def _scripted(base: Path) -> str:
-    call = {"tool": "run_shell_command", "arguments": {"command": COMMAND}}
+def _scripted(base: Path, command: str) -> str:
+    call = {"tool": "run_shell_command", "arguments": {"command": command}}
     later = {"tool": "run_shell_command", "arguments": {"command": "touch seen.txt; ls seen.txt; rm seen.txt"}}
     steps = [{"calls": [call]}, {"text": "Done."}, {"calls": [later]}, {"text": "Done."}]
     (base / "script.json").write_text(json.dumps(steps))
@@ -293,6 +347,14 @@ async def _ended(pid: int) -> None:
         await asyncio.to_thread(select.select, [handle], [], [], 10)
     finally:
         os.close(handle)
+
+
+def _is_over(turn_id: str, state: SessionState) -> bool:
+    return state.last_turn is not None and state.last_turn.turn_id == turn_id
+
+
+def _notices(state: SessionState) -> list[str]:
+    return [item.text for item in state.items if item.kind == "notice"]
 
 
 def _calls(state: SessionState) -> list[ToolCall]:

@@ -11,8 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from amanu.proposals.model import LiveProposal
-from amanu.proposals.proposals import FileEdit
+from amanu.proposals.model import FileEdit, LiveProposal
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, Proposal
 from amanu_protocol.requests import HunkDecision

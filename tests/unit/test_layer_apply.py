@@ -9,14 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from amanu.sandbox.layers.apply import Batch, Busy, Move, WorkspaceChanged, finish_left, noted
+from amanu.sandbox.layers.apply import Batch, Busy, Move, WorkspaceChanged
 from amanu.sandbox.layers.layer import Layer
+from amanu.sandbox.layers.redo import finish_left, noted
+from amanu.sandbox.layers.transfer import set_executable
 from support.file_faults.sitecustomize import FileFaults
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="layers are Linux's")
 
 BEFORE = {"a": "a\n", "b": "b\n", "gone": "gone\n"}
 AFTER = {"a": "A\n", "b": "B\n", "new": "new\n", "d/e/f": "f\n"}
+BITS = {"a.sh": True, "b.sh": False, "c.sh": True}
+"""Files → whether they become executable."""
 MOVES: dict[str, str | None] = {"new": "new\n", "d/e/f": "f\n", "a": "A\n", "b": "B\n", "gone": None}
 
 
@@ -33,10 +37,18 @@ def layers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 
 def laid_out(root: Path, layers: Path) -> tuple[Layer, Batch]:
     root.mkdir()
+    for name, is_set in BITS.items():
+        (root / name).write_text("")
+        (root / name).chmod(0o644 if is_set else 0o755)
     for name, text in BEFORE.items():
         (root / name).write_text(text)
     layer = Layer.create(layers, [root])
     return layer, batch(layer, root / "lock")
+
+
+def bits(root: Path) -> dict[str, bool]:
+    """Which of those files are executable."""
+    return {name: os.access(root / name, os.X_OK) for name in BITS}
 
 
 def batch(layer: Layer, lock: Path | None = None) -> Batch:
@@ -54,7 +66,9 @@ def batch(layer: Layer, lock: Path | None = None) -> Batch:
 
 def tree(root: Path) -> dict[str, str]:
     """Relative path → content; a link's is where it leads."""
-    paths = [path for path in sorted(root.rglob("*")) if path.is_symlink() or path.is_file()]
+    paths = [
+        path for path in sorted(root.rglob("*")) if path.is_symlink() or (path.is_file() and path.name not in BITS)
+    ]
     return {
         path.relative_to(root).as_posix(): str(path.readlink()) if path.is_symlink() else path.read_text()
         for path in paths
@@ -69,11 +83,13 @@ def test_wherever_it_ends_all_is_as_before_or_as_after(how: str, tmp_path: Path,
     for nth in itertools.count(1):
         root = tmp_path / f"work{nth}"
         layer, applied = laid_out(root, layers)
+        executable = {root / name: is_set for name, is_set in BITS.items()}
         log.write_text("")
         if not (child := os.fork()):
             try:
                 FileFaults(how, nth, str(armed), [str(root), str(layers)], str(log)).install()
-                with noted(layer.folder, [applied]):
+                with noted(layer.folder, [applied], executable=executable):
+                    set_executable(layer, executable)
                     applied.apply()
             finally:
                 os._exit(0)
@@ -81,11 +97,53 @@ def test_wherever_it_ends_all_is_as_before_or_as_after(how: str, tmp_path: Path,
         layer.close()
         finish_left(layers)
         assert tree(root) in (BEFORE, AFTER), f"{log.read_text()}\n{tree(root)}"
+        assert bits(root) in (BITS, {name: not is_set for name, is_set in BITS.items()})
+        assert bits(root) == BITS or tree(root) == BEFORE
         assert not [*layer.folder.glob("redo/*")] or how == "kill"
         stands.append(tree(root))
         if len(log.read_text().splitlines()) < nth:
             break
     assert stands[0] == BEFORE and stands[-1] == AFTER and len(stands) > 15
+
+
+def test_a_power_failure_leaves_no_mix_either(tmp_path: Path, layers: Path) -> None:
+    """What the disk has been told at the end of each step is what a later one relies on."""
+    armed, log = tmp_path / "armed", tmp_path / "log"
+    armed.touch()
+    root = tmp_path / "work"
+    layer, applied = laid_out(root, layers)
+    if not (child := os.fork()):
+        try:
+            FileFaults("kill", 0, str(armed), [str(tmp_path), str(layers.parent)], str(log)).install()
+            with noted(layer.folder, [applied]):
+                applied.apply()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert tree(root) == AFTER
+    steps = [(event, path.strip("'")) for _, event, path in map(str.split, log.read_text().splitlines())]
+    synced = [path if event == "fsync" else "" for event, path in steps]
+    at = steps.index
+    noted_at = next(nth for nth, (event, path) in enumerate(steps) if event == "os.rename" and "/redo/" in path)
+    ended = next(nth for nth, (event, path) in enumerate(steps) if event == "os.remove" and "/redo/" in path)
+    first = next(nth for nth, (event, path) in enumerate(steps) if path.startswith(f"{root}/") and event != "fsync")
+    for folder in (layer.folder / "redo", layer.folder, layers):
+        assert str(folder) in synced[noted_at:first], f"the note is not on the disk: {folder}"
+    for name in ("layer.json", *(f"held/{nth}" for nth, text in enumerate(MOVES.values()) if text is not None)):
+        assert str(layer.folder / name) in synced[:noted_at], f"what the note names is not on the disk: {name}"
+    for nth, (event, path) in enumerate(steps):
+        if path.startswith(f"{root}/") and event in ("os.rename", "os.remove", "os.mkdir", "os.symlink"):
+            assert str(Path(path).parent) in synced[nth:ended], (
+                f"{event} {path} is not on the disk before the note goes"
+            )
+    if layers.parent != tmp_path:
+        for nth, (name, text) in enumerate(MOVES.items()):
+            if text is not None:
+                made = at(("os.rename", str(root / name)))
+                copied = str((root / name).parent / f".token-{nth}.amanu-tmp")
+                assert copied in synced[:made], f"the copy of {name} is not on the disk"
+                removed = at(("os.remove", str(layer.folder / "held" / str(nth))))
+                assert str((root / name).parent) in synced[made:removed], f"what tells that {name} is made goes early"
 
 
 def test_what_a_user_did_before_the_next_start_is_kept(tmp_path: Path, layers: Path) -> None:

@@ -14,18 +14,22 @@ from amanu.core.tool import CallContext
 from amanu.permissions import approvals as approval
 from amanu.permissions.offers import rules_of
 from amanu.proposals import tracking
-from amanu.proposals.proposals import FileEdit
-from amanu_protocol.items import Proposal, ToolCall
+from amanu.proposals.model import FileEdit
+from amanu.tools.shell import session_layer
+from amanu_protocol.items import Mode, Proposal, ToolCall
 from amanu_protocol.requests import (
+    CheckpointRestoreParams,
     EditScope,
     HunkDecision,
     PromptSendParams,
     ProposalDecideParams,
     ProposalResolveParams,
+    ProposalUndoParams,
     SeenProposal,
     SessionCreateParams,
 )
 from amanu_protocol.state import SessionState
+from support import checked_edits
 from support.required_programs import needs
 from support.scripted_session import TWELVE, ScriptedSession, call, conversation, scripted_session, step
 from support.session_client import Client, until
@@ -205,6 +209,9 @@ async def test_binary_files_are_part_of_the_draft(tmp_path: Path, decision: Lite
         else:
             assert (after["pic.bin"], after["old.bin"], after["link"]) == ("c\0d", "new\0", "-> notes.txt")
             assert "gone.bin" not in after and "line two" in after["notes.txt"]
+            undo = ProposalUndoParams(session_id="s", scope=EditScope())
+            note = (await d.session.edits.undo(undo)).note
+            assert note == "Undo leaves these as they are: gone.bin, link, old.bin, pic.bin."
 
 
 async def test_executable_bits_are_part_of_the_draft(tmp_path: Path) -> None:
@@ -451,6 +458,15 @@ async def test_the_model_is_not_told_that_its_own_draft_changed_a_file(tmp_path:
         assert "Changed since you read them" not in d.told()
 
 
+async def test_a_file_of_the_draft_that_changes_on_disk_is_not_said_to_be_unsaved(tmp_path: Path) -> None:
+    steps = [step("", call("read_file", path="notes.txt"), edit("line 2\n", "line two\n")), DONE, step("Go.")]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        d.file.write_text(d.file.read_text().replace("line 11\n", "mine\n"))
+        await turn(d, "p2")
+        assert "Changed since you read them, not by your edits: notes.txt. Read them again" in d.told()
+
+
 async def test_a_job_works_on_a_copy_that_is_never_kept(tmp_path: Path) -> None:
     steps = [
         step("", edit("line 2\n", "line two\n")),
@@ -465,11 +481,16 @@ async def test_a_job_works_on_a_copy_that_is_never_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "left", "applied"),
-    [("allow", 0, True), ("reject", 0, False), ("finish", 1, False), ("another prompt", 1, False)],
+    ("answer", "left", "applied", "title"),
+    [
+        ("allow", 0, True, "Apply the draft: 1 file"),
+        ("reject", 0, False, "Apply the draft: 1 file"),
+        ("finish", 1, False, "Left the draft for later: 1 file"),
+        ("another prompt", 1, False, "Left the draft for later: 1 file"),
+    ],
 )
 async def test_when_the_model_is_done_the_user_is_asked_once(
-    tmp_path: Path, answer: str, left: int, applied: bool
+    tmp_path: Path, answer: str, left: int, applied: bool, title: str
 ) -> None:
     steps = [step("", edit("line 2\n", "line two\n")), step("", shell("echo all well")), DONE, step("Yes?")]
     async with scripted_session(tmp_path, *steps, mode="draft") as d:
@@ -487,6 +508,8 @@ async def test_when_the_model_is_done_the_user_is_asked_once(
             assert ("not so" in d.told()) == (answer == "reject")
         assert len(open_drafts(d)) == left
         assert ("line two" in d.file.read_text()) == applied
+        reviews = [item for item in d.session.state.items if item.kind == "toolCall" and item.tool == "review_draft"]
+        assert (reviews[0].title, reviews[0].state) == (title, "rejected" if answer == "reject" else "succeeded")
 
 
 async def test_nobody_is_asked_where_nobody_is(tmp_path: Path) -> None:
@@ -678,16 +701,44 @@ async def test_an_edit_of_a_file_with_secrets_is_asked_about(tmp_path: Path) -> 
         assert (d.root / ".env").read_text() == "KEY=hunter2\n" and len(open_drafts(d)) == 1
 
 
-async def test_a_job_finds_executable_bits_of_the_draft(tmp_path: Path) -> None:
+async def test_a_job_finds_what_is_drafted_besides_text_and_what_was_built(tmp_path: Path) -> None:
+    look = "./made.sh; ls -A; readlink link; cat out/deep/x; test -e gone || echo gone; echo y > out/y; echo ready"
     steps = [
-        step("", write("made.sh", "#!/bin/sh\necho ready\nsleep 60\n")),
-        step("", shell("chmod +x made.sh")),
-        step("", shell("./made.sh", background=True, until="ready|denied")),
+        step("", write("made.sh", "#!/bin/sh\necho ran\n")),
+        step(
+            "",
+            shell("chmod +x made.sh; printf 'a\\0' > pic.bin; ln -s made.sh link; rm -r gone; mkdir -p out/deep new"),
+        ),
+        step("", shell("echo built > out/deep/x")),
+        step("", shell(f"{look}; sleep 60", background=True, until="ready|denied")),
+        step("", shell("ls out")),
         DONE,
     ]
     async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        (d.root / ".gitignore").write_text("out/\n")
+        (d.root / "gone").mkdir()
+        (d.root / "gone" / "old.bin").write_bytes(b"b\0")
         await turn(d)
-        assert "ready" in results(d)[2] and "denied" not in results(d)[2]
+        shown = results(d)[3]
+        for each in ("ran", "pic.bin", "new", "made.sh\n", "built", "gone\nready"):
+            assert each in shown, each
+        assert results(d)[4].startswith("deep\n"), "what a job makes is not kept"
+
+
+async def test_a_job_is_told_what_is_too_big_for_its_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_layer, "_COPIED", 32 << 10)
+    steps = [
+        step(
+            "", edit("line 2\n", "line two\n"), shell("mkdir out; head -c 100000 /dev/zero > out/big; echo > small.o")
+        ),
+        step("", shell("ls; echo ready; sleep 60", background=True, until="ready")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        (d.root / ".gitignore").write_text("out/\n*.o\n")
+        await turn(d)
+        shown = results(d)[-1]
+        assert "too big to be copied: out" in shown and "notes.txt\nsmall.o\nready" in shown
 
 
 @pytest.mark.parametrize("another", [True, False])
@@ -732,6 +783,90 @@ async def test_an_empty_folder_is_part_of_the_draft(tmp_path: Path, decision: Li
         if decision == "reject":
             await turn(d, "p2")
             assert tree(d.root) == before and results(d)[-1].startswith("notes.txt\n")
+
+
+@pytest.mark.parametrize("decision", ["accept", "reject"])
+async def test_a_deleted_folder_stays_deleted_in_the_draft(
+    tmp_path: Path, decision: Literal["accept", "reject"]
+) -> None:
+    steps = [
+        step("", shell("rm -r sub empty")),
+        step("", shell("ls; git status --short")),
+        step("", shell("ls; mkdir empty")),
+        step("", shell("ls")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        (d.root / "sub" / "deep").mkdir(parents=True)
+        (d.root / "empty").mkdir()
+        (d.root / "sub" / "a.txt").write_text("a\n")
+        (d.root / "sub" / "deep" / "b.bin").write_bytes(b"b\0")
+        subprocess.run(["git", "init", "-q", str(d.root)], check=True)
+        before = tree(d.root)
+        await turn(d)
+        assert [result.split("\n")[:2] for result in results(d)[2:4]] == [["notes.txt", ""], ["empty", "notes.txt"]]
+        assert tree(d.root) == before
+        await decide_all(d, decision)
+        await settled(d)
+        gone = [] if decision == "reject" else ["sub/a.txt", "sub/deep/b.bin"]
+        assert tree(d.root) == {name: text for name, text in before.items() if name not in gone}
+        assert (d.root / "sub").exists() == (decision == "reject")
+
+
+@pytest.mark.parametrize(
+    ("decided", "left"),
+    [
+        ("nothing", {"notes.txt": TWELVE.replace("line 2\n", "line two\n"), "new.txt": "fresh\n"}),
+        ("first", {"notes.txt": TWELVE.replace("line 2\n", "line two\n").replace("line 5", "5"), "new.txt": "fresh\n"}),
+        ("typing", {"notes.txt": "top\n" + TWELVE.replace("line 2\n", "line two\n"), "new.txt": "fresh\n"}),
+    ],
+)
+async def test_a_rewound_turn_gives_back_what_it_took_over(tmp_path: Path, decided: str, left: dict[str, str]) -> None:
+    """Of the draft of a turn that stays nothing is lost."""
+    steps = [
+        step("", edit("line 2\n", "line two\n"), write("new.txt", "fresh\n"), edit("line 5\n", "5\n")),
+        DONE,
+        step("", edit("line 11\n", "line eleven\n"), edit("fresh", "stale", "new.txt"), write("other.txt", "x\n")),
+        DONE,
+        step("", edit("line 11\n", "line 11!\n") if decided == "nothing" else edit("line 9\n", "nine\n")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        (first,) = open_drafts(d)
+        hunks = next(file for file in first.files if file.path.endswith("notes.txt")).hunks
+        answer = "accept" if decided == "first" else "reject"
+        await d.session.core.proposals.resolve(
+            first.proposal_id, [HunkDecision(hunk_id=hunks[1].hunk_id, decision=answer)]
+        )
+        for prompt_id in ("p2", "p3"):
+            await turn(d, prompt_id)
+        if decided == "typing":
+            d.file.write_text("top\n" + TWELVE)
+        params = CheckpointRestoreParams(session_id="s", turn_id="turn-p2", conversation=True)
+        await d.session.checkpoints.restore(params)
+        assert [draft.proposal_id for draft in open_drafts(d)] == [first.proposal_id]
+        await decide_all(d, "accept")
+        await settled(d)
+        assert tree(d.root) == left
+
+
+@pytest.mark.parametrize(
+    "later", [edit("line 11\n", "line eleven\n"), shell("sed -i 's/line 11$/line eleven/' notes.txt")]
+)
+async def test_a_question_about_a_part_of_an_open_draft_says_so(tmp_path: Path, later: dict[str, Any]) -> None:
+    steps = [step("", edit("line 2\n", "line two\n")), DONE, step("", later), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        await d.session.set_mode("ask")
+        await d.prompt("go on", "p2")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert "applies only what this call changed" in asked.detail
+        assert any("applies only what this call changed" in line.text for line in asked.lines)
+        await d.answer("allow")
+        await d.over("p2")
+        assert d.file.read_text() == TWELVE.replace("line 11\n", "line eleven\n")
+        assert len(open_drafts(d)) == 1
 
 
 async def test_a_review_that_was_cut_short_is_asked_for_again(tmp_path: Path) -> None:
@@ -799,3 +934,49 @@ async def test_what_a_restart_has_lost_of_a_draft_is_said_at_its_review(tmp_path
         await settled(d)
         notices = [item.text for item in d.session.state.items if item.kind == "notice"]
         assert any("Not applied, because it was lost" in text and "pic.bin" in text for text in notices)
+
+
+@pytest.mark.parametrize(
+    ("line", "changes"), [("cat out/deep/x; wc -c pic.bin", False), ("rm out/deep/x; echo y > out/y", True)]
+)
+async def test_a_command_of_plan_mode_finds_what_was_built_and_drafted_before(
+    tmp_path: Path, line: str, changes: bool
+) -> None:
+    """And nothing of that is changed."""
+    build = shell("mkdir -p out/deep; echo built > out/deep/x; printf 'pic\\0' > pic.bin; echo drafted >> notes.txt")
+    later, last = shell(f"f() {{ {line}; }}; f"), shell("cat out/deep/x; ls out")
+    steps = step("", build), DONE, step("", later), DONE, step("", last), DONE
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        (d.root / ".gitignore").write_text("out/\n")
+        modes: list[tuple[str, Mode]] = [("p1", "draft"), ("p2", "plan"), ("p3", "draft")]
+        for prompt_id, mode in modes:
+            await d.session.set_mode(mode)
+            await turn(d, prompt_id)
+        outputs = [result for result in results(d) if "Apply" not in result]
+        assert changes or ("built" in outputs[1] and "pic" in outputs[1])
+        assert ("was thrown away" in outputs[1]) == changes
+        assert outputs[2].startswith("built\ndeep\n") and "y" not in outputs[2].split()
+
+
+async def test_the_model_hears_what_checkers_find_in_the_draft(tmp_path: Path) -> None:
+    """What its last change did to it, not all that is wrong with the draft; and of other files as they are drafted."""
+    steps = [
+        step("", checked_edits.edit("print(os)", "print(os, countt)")),
+        step("", checked_edits.edit("print(os, countt)", "print(os, countt, more)")),
+        step("", checked_edits.edit("countt, more", "2")),
+        DONE,
+    ]
+    (tmp_path / "work").mkdir()
+    checked_edits.prepare(tmp_path / "work")
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await d.trust()
+        await turn(d)
+        first, second, third = results(d)[:3]
+        assert "this change adds 1 error" in first and "Undefined name `countt`" in first
+        assert "this change adds 1 error" in second and "`more`" in second and "name `countt`" not in second
+        assert "this change fixes 2 and adds nothing new" in third
+        assert (d.root / "a.py").read_text() == "import os\n\nprint(os)\n"
+        await decide_all(d, "accept")
+        await d.prompt("on", "p2")
+        await d.over("p2")
+        assert d.told().count("Checked a.py") == 3, "nothing is told twice"

@@ -13,8 +13,10 @@ import pytest
 from amanu.home import find_home
 from amanu.permissions import approvals as approval
 from amanu.sandbox.layers.mount import mount_way
+from amanu.system.loop_monitor import STALL
 from amanu_protocol.items import ToolCall
-from amanu_protocol.requests import HunkDecision, ProposalResolveParams
+from amanu_protocol.requests import EditScope, HunkDecision, ProposalResolveParams, ProposalUndoParams
+from support.loop_time import loop_times
 from support.required_programs import needs
 from support.scripted_session import TWELVE, TWO_HUNKS, ScriptedSession, call, scripted_session, step
 from unit.test_session_typing import Editor
@@ -87,6 +89,23 @@ async def test_the_whole_of_it_is_taken_or_left(tmp_path: Path, answer: str) -> 
         assert item.state == ("succeeded" if answer == "allow" else "rejected")
 
 
+async def test_a_change_of_many_files_holds_nobody_up(tmp_path: Path) -> None:
+    text = "".join(f"x_{n} = 'value {n} of a file'  # with some words\n" for n in range(400))
+    line = "for f in f*.py; do sed -i 's/value 7 /VALUE 7 /; s/value 350 /VALUE 350 /' $f; done"
+    async with scripted_session(tmp_path, step("", shell(line)), DONE) as d:
+        for nth in range(190):
+            (d.root / f"f{nth}.py").write_text(text)
+        await asyncio.sleep(0)
+        with loop_times() as times:
+            await d.prompt("go")
+            (asked,) = (await d.until(lambda state: state.approvals)).approvals
+            assert "190 files changed" in asked.title
+            await d.answer("allow")
+            await d.over("p1")
+        assert "VALUE 350" in (d.root / "f189.py").read_text()
+        assert max(times) < STALL, sorted(times)[-3:]
+
+
 async def test_accept_edits_takes_it_at_once_and_it_can_be_undone(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, step("", shell(EDIT)), DONE, mode="acceptEdits") as d:
         await d.prompt("go")
@@ -112,6 +131,14 @@ async def test_what_git_ignores_needs_no_decision(tmp_path: Path, mode: Any) -> 
         there = (d.root / "out" / "sub" / "x").exists()
         assert there == (d.root / "run.log").exists() == (mode == "acceptEdits")
         assert ("kept in this session's private copy" in d.told()) == (mode == "ask")
+
+
+async def test_an_empty_folder_is_removed_without_a_decision(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", shell("rmdir a/b a")), DONE) as d:
+        (d.root / "a" / "b").mkdir(parents=True)
+        await d.prompt("go")
+        assert not (await d.until(lambda state: state.approvals or state.last_turn)).approvals
+        assert tree(d.root) == {"notes.txt": TWELVE}
 
 
 async def test_an_allowed_command_finds_what_an_earlier_one_built(tmp_path: Path) -> None:
@@ -221,6 +248,34 @@ async def test_a_commit_comes_home_whole_or_not_at_all(tmp_path: Path, answer: s
         assert git(d.root, "log", "--format=%s") == ("second\nfirst\n" if is_there else "first\n")
         assert git(d.root, "status", "--porcelain") == ("" if is_there else " M notes.txt\n")
         assert git(d.root, "fsck", "--strict") == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "files"),
+    [
+        ("git rm -q b.txt && git add new.txt && git commit -qam all", "b.txt (deleted), new.txt (new), notes.txt"),
+        ("git commit -qm one new.txt notes.txt; git add . && git commit -qam two", "new.txt (new), notes.txt"),
+        ("git commit -q --allow-empty -m nothing", ""),
+        ("git switch -q other", ""),
+        ("git switch -q other && git commit -q --allow-empty -m nothing", ""),
+    ],
+)
+async def test_the_files_of_a_commit_are_named(tmp_path: Path, line: str, files: str) -> None:
+    async with scripted_session(tmp_path, step("", shell(line)), DONE) as d:
+        (d.root / "b.txt").write_text("b\n")
+        repository(d.root)
+        git(d.root, "switch", "-qc", "other")
+        (d.root / "other.txt").write_text("other\n")
+        for words in (["add", "."], ["commit", "-qm", "other"], ["switch", "-q", "main"]):
+            git(d.root, *words)
+        if files:
+            d.file.write_text(TWO_HUNKS)
+            (d.root / "new.txt").write_text("new\n")
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert ("Files in the commit: " in asked.detail) == bool(files)
+        assert f"Files in the commit: {files}\n" in f"{asked.detail}\n" or not files
+        assert "refs/heads" not in asked.detail
 
 
 async def test_the_answer_to_a_commit_can_be_kept(tmp_path: Path) -> None:
@@ -620,3 +675,39 @@ async def test_a_formatter_s_run_over_a_project_is_one_review(tmp_path: Path) ->
         await d.over("p1")
         formatted = [(d.root / f"m{number:02}.py").read_text() for number in range(20)]
         assert [text.count("( ") for text in formatted] == [1, *[0] * 18, 1]
+
+
+ADDED = "printf 'x\\0y' > logo.bin"
+
+
+@pytest.mark.parametrize(
+    ("lines", "left"),
+    [
+        ([EDIT], []),
+        ([f"{EDIT}; {ADDED}; mkdir new"], ["logo.bin"]),
+        ([f"{EDIT}; rmdir -p deep/er; rm old/pic.bin; rmdir old"], ["the folder old", "the folder deep"]),
+        ([f"{EDIT}; rm texts/a.txt; rmdir texts"], []),  # comes back with its file
+        ([EDIT, "git commit -qam later"], ["commit: later ("]),
+        ([EDIT, "rm -r texts"], ["what `rm -r texts` changed"]),  # allowed to work in the workspace itself
+    ],
+)
+async def test_undo_names_what_it_leaves(tmp_path: Path, lines: list[str], left: list[str]) -> None:
+    steps = [step("", shell(line)) for line in lines]
+    async with scripted_session(tmp_path, *steps, DONE) as d:
+        for folder in ("deep/er", "old", "texts"):
+            (d.root / folder).mkdir(parents=True)
+        (d.root / "old" / "pic.bin").write_bytes(b"a\0b")
+        (d.root / "texts" / "a.txt").write_text("a\n")
+        repository(d.root)
+        await d.prompt("go")
+        for _ in lines:
+            await d.answer("allow")
+            await d.until(lambda state: not state.approvals)
+        await d.over("p1")
+        undo = ProposalUndoParams(session_id="s", scope=EditScope(turn_id="turn-p1"))
+        note = (await d.session.edits.undo(undo)).note
+        assert d.file.read_text() == TWELVE
+        assert [name for name in left if name not in note] == [] and bool(note) == bool(left)
+        assert note.count(",") == max(0, len(left) - 1)
+        one = ProposalUndoParams(session_id="s", scope=EditScope(path=str(d.file)), dry_run=True)
+        assert (await d.session.edits.undo(one)).note == ""

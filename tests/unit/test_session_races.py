@@ -249,13 +249,14 @@ async def test_the_model_hears_of_every_decision(tmp_path: Path, when: str) -> N
 async def test_a_report_waits_for_what_is_being_applied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with scripted_session(tmp_path, WRITE, step("I see.")) as d:
         journal = d.session.core.journal
-        save, go = d.session.core.proposals._save_preimage, asyncio.Event()  # pyright: ignore[reportPrivateUsage]
+        writer, go = d.session.core.proposals._writer, asyncio.Event()  # pyright: ignore[reportPrivateUsage]
+        save = writer._save_preimage  # pyright: ignore[reportPrivateUsage]
 
         async def slowly(turn_id: str, path: Path, data: bytes | None, mode: int | None) -> None:
             await go.wait()
             await save(turn_id, path, data, mode)
 
-        monkeypatch.setattr(d.session.core.proposals, "_save_preimage", slowly)  # pyright: ignore[reportPrivateUsage]
+        monkeypatch.setattr(writer, "_save_preimage", slowly)
         await d.prompt("change it")
         await d.until(lambda state: state.approvals)
         deciding = asyncio.create_task(d.decide("accept"))

@@ -43,7 +43,8 @@ def check(lines: list[Line], expected: list[str]) -> None:
     [
         ({}, ["p Needs approval: no rule"]),
         ({"scopes": [ONCE]}, ["p Asked every time: no rule"]),
-        ({"scopes": [ONCE], "rule": "no rule allows it"}, ["p Asked every time: answers to this are not saved"]),
+        ({"scopes": [ONCE], "rule": "no rule allows it"}, []),
+        ({"scopes": [ONCE], "rule": f"built in: mustAsk write_file(a) ({wording.DRAFT_WAITS})"}, []),
         (
             {"scopes": [ONCE], "rule": "built in: mustAsk save_memory (the user decides)"},
             ["p Asked every time: the user decides"],

@@ -76,8 +76,9 @@ export class Edits {
       const detail = "Your own edits stay. You can redo this.";
       if (!(await preview("Changes to undo", [{ label, detail, value: true }], files, []))) return;
     }
-    const { files } = await request(false);
+    const { files, note } = await request(false);
     this.cannot(sessionId, files);
+    if (note) this.desks.tell({ level: "info", text: visible(note) }, sessionId);
   }
 
   /** The user's own text for an open hunk, without deciding it. */

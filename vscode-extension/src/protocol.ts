@@ -326,6 +326,8 @@ export interface ToolCall {
   sandbox: CommandSandbox | null;
   /** The sub-agent whose work this is: it belongs below the call that started it. None: the session's own. */
   agentId: string | null;
+  /** What it changed that no undo takes back, in words for the user: "logo.png", "the folder old". */
+  notUndone: string[];
 }
 
 /** One thing the model means to do. */
@@ -1598,6 +1600,11 @@ export interface UndoneFile {
 
 export interface ProposalUndoResult {
   files: UndoneFile[];
+  /**
+   * What undoing a turn or the session leaves as it is, though the agent changed it: a sentence with names (binary
+   * files, commits, deleted folders, what commands did in the workspace itself). "" for nothing.
+   */
+  note: string;
 }
 
 export interface ProposalDiffParams {

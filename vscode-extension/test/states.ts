@@ -65,6 +65,7 @@ export const CALL: ToolCall = {
   decision: null,
   error: null,
   sandbox: null,
+  notUndone: [],
 };
 export const APPROVAL: Approval = {
   toolCallId: "c1",

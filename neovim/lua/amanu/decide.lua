@@ -257,7 +257,8 @@ local function decide(decision, target)
 end
 
 ---@param files amanu.UndoneFile[]
-function M.say_undone(files)
+---@param note string? What else the daemon has to say.
+function M.say_undone(files, note)
   local undone, changed, left, why = 0, 0, 0, nil
   for _, each in ipairs(files) do
     undone, left = undone + #each.undone, left + #each.skipped
@@ -268,14 +269,14 @@ function M.say_undone(files)
   if left > 0 then
     return say.now(("%s; %d left: %s"):format(text, left, why), vim.log.levels.WARN)
   end
-  say.now(text .. "; /redo brings it again")
+  say.now(text .. "; /redo brings it again" .. (note and note ~= "" and ". " .. visible.line(note) or ""))
 end
 
 ---@param target amanu.Target
 local function undo(target)
   client.flush()
   M.as_one(methods.proposal_undo, { scope = target.scope }, function(result)
-    M.say_undone(result.files)
+    M.say_undone(result.files, result.note)
   end)
 end
 

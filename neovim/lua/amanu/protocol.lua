@@ -207,6 +207,7 @@
 ---@field error? string
 ---@field sandbox? amanu.CommandSandbox Of a command that ran: what held it.
 ---@field agentId? string The sub-agent whose work this is: it belongs below the call that started it. None: the session's own.
+---@field notUndone string[] What it changed that no undo takes back, in words for the user: "logo.png", "the folder old".
 
 ---One thing the model means to do.
 ---@class amanu.Todo
@@ -1032,6 +1033,7 @@
 
 ---@class amanu.ProposalUndoResult
 ---@field files amanu.UndoneFile[]
+---@field note string What undoing a turn or the session leaves as it is, though the agent changed it: a sentence with names (binary files, commits, deleted folders, what commands did in the workspace itself). "" for nothing.
 
 ---@class amanu.ProposalDiffParams
 ---@field sessionId amanu.Id

@@ -465,6 +465,8 @@ class Calls:
             result = result.amended(f"[{run.parsed.note}]")
         result = _with_changes(run, result)
         run.item = run.item.model_copy(update=self._shown(outcome))
+        if outcome.title:
+            run.item = run.item.model_copy(update={"title": one_line(outcome.title)})
         await self._end(run, "rejected" if outcome.refused else "succeeded", result, error)
         if outcome.sources:
             item_id = f"{self._turn_id}.{call.call_id}.sources"
@@ -478,6 +480,7 @@ class Calls:
             "summary": one_line(self._emit.redact(outcome.line)),
             "blob": outcome.blob,
             "sandbox": outcome.sandbox,
+            "not_undone": [one_line(self._emit.redact(name)) for name in outcome.not_undone],
         }
 
     async def _end(

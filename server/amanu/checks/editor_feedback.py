@@ -1,5 +1,5 @@
 """What an applied edit did to the findings of the user's editor and of Amanu's checkers: the new ones, and how many are
-gone.
+gone. Of a drafted edit no editor knows: the checkers alone are asked.
 
 An editor does not say which text its findings are about. So it is asked repeatedly after the change, and its findings
 count once they have stayed the same for a while: longer when they are the same as before the edit.
@@ -17,7 +17,7 @@ from amanu.checks.applied_checks import AppliedChecks, no_check
 from amanu.checks.applied_checks import Check as CheckText
 from amanu.checks.catalog import has_checker
 from amanu.core.tool import ToolError
-from amanu.proposals.model import STATES_BEFORE
+from amanu.proposals.model import DRAFT_STATES, STATES_BEFORE
 from amanu.workspace.diagnostics import (
     FindingsChange,
     combine,
@@ -32,7 +32,7 @@ from amanu.workspace.overlay import LanguageQueries
 from amanu.workspace.text_file import split_lines
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Check, Finding, HunkState, Proposal, ProposedFile
+from amanu_protocol.items import Check, Finding, Hunk, HunkState, Proposal, ProposedFile
 from amanu_protocol.requests import EditorDiagnosticsParams
 
 PAUSE = 0.25
@@ -65,6 +65,15 @@ class _Report:
     findings: tuple[Finding, ...]
 
 
+@dataclass(frozen=True)
+class _Drafted:
+    """A file as a draft has it."""
+
+    text: str
+    hunks: tuple[tuple[str, str], ...]
+    """Id and new text of each."""
+
+
 class _Watch:
     """Follows the findings in one file after an edit."""
 
@@ -92,6 +101,7 @@ class EditorFeedback:
         self._wait = wait
         self._applied: dict[tuple[str, str], tuple[str, ...]] = {}
         """(Proposal, path) → the hunks that are applied."""
+        self._drafted: dict[Path, _Drafted] = {}
         self._before: dict[Path, tuple[str, asyncio.Task[_Report | None]]] = {}
         """Path → (SHA-256 of the text, the request for the findings in it before the edit)."""
         self._watches: dict[Path, _Watch] = {}
@@ -102,6 +112,9 @@ class EditorFeedback:
         """A proposal has changed. Before its edits are applied the editor is asked for its findings, afterwards for
         the new ones."""
         for file in proposal.files:
+            if proposal.draft:
+                self._have_draft_checked(file)
+                continue
             path, key = Path(file.path), (proposal.proposal_id, file.path)
             states = {hunk.state for hunk in file.hunks}
             applied = tuple(hunk.hunk_id for hunk in file.hunks if hunk.state in STATES_BEFORE)
@@ -139,7 +152,9 @@ class EditorFeedback:
         names: list[str] = []
         untold = [path for path, watch in self._watches.items() if watch.untold]
         for path in dict.fromkeys([*untold, *self._checked.known]):
-            current = await self._text(path) if readable(path) else None
+            drafted = self._drafted.get(path)
+            known = await self._text(path) if drafted is None else drafted.text
+            current = known if readable(path) else None
             if text := self._report(path, lambda text, current=current: text == current):
                 names.append(self._workspace.display_path(path))
                 reports.append(text)
@@ -177,6 +192,25 @@ class EditorFeedback:
         running = self._checked.pending(path) is not None or (watch is not None and not watch.answered.is_set())
         return _worded(self._workspace.display_path(path), combined, running=running)
 
+    def _have_draft_checked(self, file: ProposedFile) -> None:
+        """Have Amanu's own checkers look at what a draft makes of the file, if a call has changed that: the user's
+        typing only moves it."""
+        path = Path(file.path)
+        hunks = [hunk for hunk in file.hunks if hunk.state in DRAFT_STATES]
+        is_checked = file.change in ("edit", "create") and file.base_text is not None and has_checker(path)
+        if not is_checked or not any(hunk.state == "pending" for hunk in hunks):
+            if self._drafted.pop(path, None) is not None:
+                self._checked.forget(path)
+            return
+        drafted = _Drafted(_with(file, hunks), tuple((hunk.hunk_id, hunk.new_text) for hunk in hunks))
+        before = self._drafted.get(path)
+        self._drafted[path] = drafted
+        if before is None or before.hunks != drafted.hunks:
+            applied = [hunk for hunk in hunks if hunk.state in STATES_BEFORE]
+            original = None if file.change == "create" and not applied else _with(file, applied)
+            old_text = original if before is None else before.text
+            self._checked.start(path, drafted.text, self._check_applied(path, old_text, drafted.text, None))
+
     def _have_checked(self, proposal_id: str, file: ProposedFile, was: Sequence[str], applied: Sequence[str]) -> None:
         """Have Amanu's own checkers look at what was just applied; not at what was taken back."""
         path = _place(file, was)
@@ -188,14 +222,9 @@ class EditorFeedback:
         ):
             self._checked.forget(path)
             return
-        lines = split_lines(file.base_text)
-
-        def having(hunk_ids: Sequence[str]) -> str:
-            used = [hunk for hunk in file.hunks if hunk.hunk_id in hunk_ids]
-            return compose(lines, [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in used])
-
-        old_text = None if file.change == "create" and not was else having(was)
-        change = (path, old_text, new_text := having(applied))
+        before, after = ([hunk for hunk in file.hunks if hunk.hunk_id in ids] for ids in (was, applied))
+        old_text = None if file.change == "create" and not was else _with(file, before)
+        change = (path, old_text, new_text := _with(file, after))
         was_checked = any(check.about == "proposed" and check.state == "done" for check in file.checks)
         noted_at = None if was_checked or self._languages(path) else (proposal_id, Path(file.path))
         self._checked.start(path, new_text, self._check_applied(*change, noted_at))
@@ -320,6 +349,12 @@ class EditorFeedback:
 
 
 _OPEN: frozenset[HunkState] = frozenset(("pending", "accepted", "conflicted", "undoing"))
+
+
+def _with(file: ProposedFile, hunks: Sequence[Hunk]) -> str:
+    """The text of the file with these of its hunks."""
+    used = [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in hunks]
+    return compose(split_lines(file.base_text or ""), used)
 
 
 def _finished_check(checker: str, findings: FindingsChange) -> Check:

@@ -253,7 +253,9 @@ class ProposalChecks:
             await self._note(proposal_id, path, "proposed", list(results[path].values()))
 
     async def _unsaved(self) -> dict[Path, str]:
-        return {file.path: file.text for file in (await self._workspace.unsaved())[:MOST_BESIDE]}
+        """And drafted, but for what is gone in the draft."""
+        files = [file for file in await self._workspace.unsaved() if file.exists or file.from_buffer]
+        return {file.path: file.text for file in files[:MOST_BESIDE]}
 
 
 def _change(file: ProposedFile) -> TextChange | None:

@@ -170,6 +170,13 @@ class LiveTerminalInput:
         finally:
             self._live.start()
 
+    async def view(self, text: str) -> None:
+        await self._live.stop()
+        try:
+            await self._terminal.view(text)
+        finally:
+            self._live.start()
+
 
 class AutomaticInput:
     """Says yes in the place of the user, and says so."""
@@ -194,6 +201,9 @@ class AutomaticInput:
 
     async def edit(self, text: str, suffix: str) -> str | None:
         return None
+
+    async def view(self, text: str) -> None:
+        pass
 
 
 async def _tests(shop: Path, console: Console) -> bool:

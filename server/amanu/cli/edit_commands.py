@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from amanu.cli.console import Console
 from amanu.cli.diff import relative, show_diff, show_file_header, show_hunks
+from amanu.cli.long_text import VIEW, is_long, printed, show_extent, show_files_again
 from amanu.cli.review_prompt import UserInput
 from amanu.cli.text import one_line, visible
 from amanu.client.session_view import SessionView
@@ -41,26 +42,73 @@ class EditCommands:
         """Show what would be taken back, and if the user agrees, do it."""
         scope, _ = self._find("undo", argument)
         dry = await self._undo(scope, dry_run=True)
+        text = printed(lambda console: self._show_diffs(dry.files, console))
         self._show(dry.files, [])
         if not any(file.undone for file in dry.files):
             self._console.line(("dim", "nothing can be undone"))
-        elif await self._yes("Undo this? [y/N] › "):
-            self._say_undone((await self._undo(scope, dry_run=False)).files)
+        elif await self._yes("Undo this?", text):
+            result = await self._undo(scope, dry_run=False)
+            self._say_undone(result.files)
+            if result.note:
+                self._console.line(("yellow", visible(result.note)))
 
     async def decide(self, decision: Literal["accept", "reject", "redo", "keep"], argument: str) -> None:
         """What a review left open is shown again before it is accepted or rejected."""
         scope, proposals = self._find(decision, argument)
         if decision in ("accept", "reject"):
-            self._show_open(proposals, scope.path)
-            if not await self._yes(f"{decision.capitalize()} the changes above? [y/N] › "):
+            text = printed(lambda console: self._show_open(proposals, scope.path, console))
+            files = self._show_open(proposals, scope.path, self._console)
+            if is_long(text):
+                show_extent(text, self._console)
+                show_files_again(files, self._view.state.roots, self._console)
+            if not await self._yes(f"{decision.capitalize()} the changes above?", text):
                 return
         versions = [
             r.SeenProposal(proposal_id=proposal.proposal_id, version=proposal.version) for proposal in proposals
         ]
         params = r.ProposalDecideParams(session_id=self._view.session_id, scope=scope, decision=decision, seen=versions)
         answer = await self._view.client.request("amanu/proposal/decide", params, r.ProposalDecideResult)
+        if answer.status == "tooSoon":
+            self._console.line(("yellow", IGNORED["tooSoon"]))
+        elif decision in ("accept", "redo"):
+            self._say_applied(decision, scope.path, proposals, answer.proposals)
+        else:
+            self._console.line(("dim", f"{decision}: done"))
+
+    def _say_applied(
+        self,
+        decision: Literal["accept", "redo"],
+        path: str | None,
+        before: Sequence[Proposal],
+        after: Sequence[Proposal],
+    ) -> None:
+        """What became of the hunks that were to be applied: each that was not, with why and what to do."""
+        wanted = {
+            (proposal.proposal_id, hunk.hunk_id)
+            for proposal in before
+            for file in proposal.files
+            if path in (None, file.path, file.new_path)
+            for hunk in file.hunks
+            if _ABOUT[decision](hunk)
+        }
+        left = [
+            (file, hunk)
+            for proposal in after
+            for file in proposal.files
+            for hunk in file.hunks
+            if (proposal.proposal_id, hunk.hunk_id) in wanted and hunk.state != "applied"
+        ]
+        if not left:
+            self._console.line(("dim", f"{decision}: done"))
+            return
+        count = len(wanted) - len(left)
+        self._console.line(("yellow", f"Applied {count} of {plural(len(wanted), 'hunk')}. Not applied:"))
+        for file, hunk in left:
+            place = f"{self._name(file.path)}, line {max(1, hunk.old_start)}"
+            self._console.line(("yellow", f"  {place}: {one_line(hunk.reason or hunk.state)}"))
+        instead = "/reject drops it, " if decision == "accept" else ""
         self._console.line(
-            ("yellow", IGNORED["tooSoon"]) if answer.status == "tooSoon" else ("dim", f"{decision}: done")
+            ("yellow", f"Restore those lines and /{decision} again, {instead}or ask for the change anew in a prompt.")
         )
 
     async def diff(self, argument: str) -> None:
@@ -107,9 +155,10 @@ class EditCommands:
         chosen = checkpoints[int(number) - 1]
         params = r.CheckpointPreviewParams(session_id=self._view.session_id, turn_id=chosen.turn_id)
         preview = await self._view.client.request("amanu/checkpoint/preview", params, r.CheckpointPreviewResult)
+        text = printed(lambda console: self._show_diffs(preview.files, console))
         self._show(preview.files, preview.commands)
         turns = f", and {plural(preview.turns, 'turn')} of the conversation" if part == "all" else ""
-        if not await self._yes(f"Undo the changes above{turns}? [y/N] › "):
+        if not await self._yes(f"Undo the changes above{turns}?", text):
             return None
         restore_params = r.CheckpointRestoreParams(
             session_id=self._view.session_id, turn_id=chosen.turn_id, files=True, conversation=part == "all"
@@ -166,12 +215,16 @@ class EditCommands:
         }
         return next((str(root / typed) for root in roots if str(root / typed) in paths), str(roots[0] / typed))
 
-    def _show_open(self, proposals: Sequence[Proposal], path: str | None) -> None:
+    def _show_open(self, proposals: Sequence[Proposal], path: str | None, console: Console) -> list[ProposedFile]:
+        """Returns the files of which something is open."""
+        shown: list[ProposedFile] = []
         for file in (file for proposal in proposals for file in proposal.files if path in (None, file.path)):
             hunks = [hunk for hunk in file.hunks if _ABOUT["accept"](hunk)]
             if hunks:
-                show_file_header(self._console, file, self._view.state.roots)
-                show_hunks(self._console, file, hunks)
+                shown.append(file)
+                show_file_header(console, file, self._view.state.roots)
+                show_hunks(console, file, hunks)
+        return shown
 
     # Small ---------------------------------------------------------------------------------------------
 
@@ -179,14 +232,24 @@ class EditCommands:
         params = r.ProposalUndoParams(session_id=self._view.session_id, scope=scope, dry_run=dry_run)
         return await self._view.client.request("amanu/proposal/undo", params, r.ProposalUndoResult)
 
-    async def _yes(self, question: str) -> bool:
-        answer = await self._user_input.ask(question, valid=lambda: not self._view.client.lost.is_set())
-        return answer is not None and answer.lower() in ("y", "yes")
+    async def _yes(self, question: str, text: str) -> bool:
+        """`text` is what it is about, as shown above."""
+        choices = f"[y/N] · {VIEW}" if is_long(text) else "[y/N]"
+        while True:
+            answer = await self._user_input.ask(
+                f"{question} {choices} › ", valid=lambda: not self._view.client.lost.is_set()
+            )
+            if answer != "v":
+                return answer is not None and answer.lower() in ("y", "yes")
+            await self._user_input.view(text)
 
-    def _show(self, files: Sequence[r.UndoneFile], commands: Sequence[str]) -> None:
+    def _show_diffs(self, files: Sequence[r.UndoneFile], console: Console) -> None:
         for file in files:
             if file.diff:
-                show_diff(self._console, file.diff)
+                show_diff(console, file.diff)
+
+    def _show(self, files: Sequence[r.UndoneFile], commands: Sequence[str]) -> None:
+        self._show_diffs(files, self._console)
         for file in files:
             to = f" to {self._name(file.new_path)}" if file.new_path is not None else ""
             summaries = {

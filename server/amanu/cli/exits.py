@@ -7,7 +7,7 @@ OK = 0
 FAILED = 1
 USAGE = 2
 DENIED = 3
-"""The turn ended, but something it wanted to do was denied by a rule, or nobody was there to ask."""
+"""The turn ended, but nobody was there to ask: something it wanted to do was denied, or a draft is not applied."""
 UNAVAILABLE = 4
 """No key, a key that is refused, an unknown model, or one that cannot be reached."""
 LIMIT = 5
@@ -15,8 +15,9 @@ LIMIT = 5
 CANCELLED = 130
 
 HELP = (
-    "exit codes: 0 completed · 1 failed · 2 wrong usage · 3 completed, but something was denied because no one could "
-    "be asked · 4 no key, or model not available · 5 stopped at a limit or in a loop · 130 cancelled"
+    "exit codes: 0 completed · 1 failed · 2 wrong usage · 3 completed, but no one could be asked: something was "
+    "denied or is left as a draft · 4 no key, or model not available · 5 stopped at a limit or in a loop · "
+    "130 cancelled"
 )
 
 _OF_REASON: dict[EndReason, int] = {
@@ -34,8 +35,8 @@ _UNAVAILABLE_KINDS = ("authRequired", "modelNotFound", "modelUnavailable")
 
 
 def of_turn(reason: EndReason, *, denied: bool, notices: frozenset[str] = frozenset()) -> int:
-    """Of a turn that ended. `notices` are the codes of the notices in it: they tell a missing key from other
-    failures."""
+    """Of a turn that ended. `denied`: something needed a user who was not there. `notices` are the codes of the notices
+    in it: they tell a missing key from other failures."""
     if reason == "failed" and not notices.isdisjoint(_UNAVAILABLE_KINDS):
         return UNAVAILABLE
     if reason == "completed" and denied:

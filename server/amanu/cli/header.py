@@ -6,6 +6,7 @@ from amanu.cli.text import one_line
 from amanu.text import wording
 from amanu.text.amounts import token_count
 from amanu_protocol.items import ModelInfo
+from amanu_protocol.labels import MODES
 from amanu_protocol.state import SessionState
 
 AUTOMATIC = "Automatic"
@@ -15,7 +16,8 @@ def show_header(state: SessionState, console: Console) -> None:
     """Print model, price, mode, chosen effort, folders and sandbox."""
     console.line(("bold", "model "), ("", describe(model_info(state.model_id))))
     effort = f" · thinking effort {state.effort}" if state.effort is not None else ""
-    console.line(("dim", f"mode {state.mode}{effort} · {', '.join(one_line(root) for root in state.roots)}"))
+    console.line(("dim", f"mode {state.mode}: {MODES[state.mode].meaning}{effort}"))
+    console.line(("dim", ", ".join(one_line(root) for root in state.roots)))
     if state.sandbox is not None:
         show_lines([wording.sandbox_line(state.sandbox)], console, "")
 

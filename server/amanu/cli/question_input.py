@@ -76,6 +76,9 @@ class QuestionInput:
     async def edit(self, text: str, suffix: str) -> str | None:
         return await self._user_input.edit(text, suffix)
 
+    async def view(self, text: str) -> None:
+        await self._user_input.view(text)
+
     async def _perform(self, word: str, answer: str) -> None:
         known = word in self._commands or word in ALIASES
         if known and word in WHILE_WAITING:

@@ -12,6 +12,7 @@ from amanu.cli.agent_lines import LEVELS, MARKS, AgentLines
 from amanu.cli.blocks import Blocks
 from amanu.cli.console import Console, Span, Style
 from amanu.cli.diff import show_check, show_proposal
+from amanu.cli.open_draft import describe_open_draft
 from amanu.cli.question import show_lines
 from amanu.cli.text import Stripper, one_line, stripped
 from amanu.cli.usage import rest_line
@@ -473,10 +474,8 @@ class Renderer:
 
     def show_open_draft(self, state: SessionState) -> None:
         """That something drafted is not applied, and what to do about it."""
-        if drafted := sum(len(each.files) for each in state.proposals if each.draft and each.state == "pending"):
-            where = f"In amanu chat --session {state.session_id[:8]}"
-            left = f"The draft is not applied ({plural(drafted, 'file')}). {where}, /accept session applies it, "
-            self.console.line(("yellow", f"{left}/reject session drops it."))
+        if left := describe_open_draft(state, in_chat=self._answers):  # `amanu run` prints answers elsewhere
+            self.console.line(("yellow", left))
 
     def _changed(self, change: SessionChanged) -> None:
         if change.mode is not None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from amanu.cli import exits
+from amanu.cli.open_draft import describe_open_draft, open_files
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import (
     AgentChanged,
@@ -30,6 +31,7 @@ class Report:
         self.ended: TurnEnded | None = None
         self.is_answered = False
         """The daemon answered itself: there was no turn, and the last notice is the answer."""
+        self._state: SessionState | None = None
         self._session_id: str | None = None
         self._model_id: str | None = None
         self._items: dict[str, Item] = {}
@@ -46,6 +48,8 @@ class Report:
         self._time_limit = ""
 
     def begin(self, state: SessionState) -> None:
+        """`state` is read again at the end."""
+        self._state = state
         self._session_id = state.session_id
         self._model_id = state.model_id
 
@@ -103,9 +107,10 @@ class Report:
     def exit_code(self) -> int:
         """By the reason of the end; see `exits`."""
         assert self.ended is not None, "the turn has ended"
-        denied = any(call.decision is not None and call.decision.permitted_by is not None for call in self.calls)
+        unasked = any(call.decision is not None and call.decision.permitted_by is not None for call in self.calls)
         notices = frozenset(item.code for item in self._items.values() if isinstance(item, Notice))
-        return exits.of_turn(self.ended.reason, denied=denied, notices=notices)
+        left = self._state is not None and bool(open_files(self._state))
+        return exits.of_turn(self.ended.reason, denied=unasked or left, notices=notices)
 
     def as_json(self, exit_code: int) -> dict[str, Any]:
         """The whole outcome. `result` is the last answer, or what the daemon answered itself; `answers` are all of
@@ -125,6 +130,7 @@ class Report:
             "routed": [{"modelId": choice.model_id, "reason": choice.reason} for choice in self._routed],
             "toolCalls": [self._call(call) for call in self.calls],
             "files": self._files(),
+            "draft": self._draft(),
             "agents": [_agent(agent) for agent in self._agents.values()],
             "error": self.error,
             "exitCode": exit_code,
@@ -168,6 +174,12 @@ class Report:
             for proposal in self._proposals.values()
             for file in proposal.files
         ]
+
+    def _draft(self) -> dict[str, Any] | None:
+        """What is drafted and not applied; None for nothing."""
+        if self._state is None or not (files := open_files(self._state)):
+            return None
+        return {"files": files, "message": describe_open_draft(self._state, in_chat=False)}
 
     def _as_meant(self, ended: TurnEnded) -> TurnEnded:
         if self._time_limit and ended.reason == "cancelled":

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path, PurePath
 from typing import Protocol
 
-from amanu.cli.diff import show_file_header, show_hunk
+from amanu.cli.diff import show_file_header, show_hunk, show_proposal
+from amanu.cli.long_text import VIEW, is_long, printed, show_extent, show_files_again
 from amanu.cli.question import show_lines, show_question, show_reasons, show_title
 from amanu.cli.render import Renderer
 from amanu.cli.text import one_line, visible
@@ -54,6 +55,10 @@ class UserInput(Protocol):
         """The text after a visit to the user's editor; None when it could not be edited."""
         ...
 
+    async def view(self, text: str) -> None:
+        """Show the text from its beginning until the user has seen enough of it."""
+        ...
+
 
 class ReviewPrompt:
     """Puts the pending approvals of one session to one user."""
@@ -91,6 +96,10 @@ class ReviewPrompt:
             if self._is_draft(approval):  # its earlier versions may be far above
                 self._renderer.forget_diff(approval.proposal_id)
             self._renderer.show_diff(approval.proposal_id, self._view.state)
+        if is_long(text := self._whole(approval)):
+            show_extent(text, self._console)
+            show_title(approval, self._console)
+            show_files_again(self._files(approval), self._view.state.roots, self._console)
         if approval.document is not None:  # what the daemon says of it is for editors
             self._console.line(("dim", PLAN))
         else:
@@ -103,7 +112,22 @@ class ReviewPrompt:
             self._renderer.forget_diff(approval.proposal_id)
         self._show(approval)
 
+    def _whole(self, approval: Approval) -> str:
+        """What stands between the title and the reasons."""
+        proposal = self._proposal(approval.proposal_id)
+        if proposal is None:
+            return visible(approval.detail)
+        return printed(lambda console: show_proposal(console, proposal, self._view.state.roots))
+
+    def _files(self, approval: Approval) -> Sequence[ProposedFile]:
+        proposal = self._proposal(approval.proposal_id)
+        return [] if proposal is None else proposal.files
+
     def _choices(self, approval: Approval) -> str:
+        choices = self._own_choices(approval)
+        return f"{VIEW}\n{choices}" if is_long(self._whole(approval)) else choices
+
+    def _own_choices(self, approval: Approval) -> str:
         if approval.document is not None:
             options = [
                 f"[{number}] {_plan_label(option, approval.options)}"
@@ -144,6 +168,9 @@ class ReviewPrompt:
         if self._is_draft(approval) and (argument or len(answer) > LONGEST_SLIP) and word not in (*NO, *_WHOLE):
             await self._view.prompt(answer)  # which leaves the draft as it is
             return True
+        if answer == "v":
+            await self._user_input.view(self._whole(approval))
+            return False
         if argument and word not in NO:
             return await self._answer(approval, "reject", reason=answer)
         if approval.document is not None:
@@ -164,7 +191,7 @@ class ReviewPrompt:
                 return await self._edit_command(approval, approval.command)
             case ("h", str(proposal_id)):
                 return await self._review_hunks(approval, proposal_id)
-            case ("f", str()):
+            case (("f" | "finish" | "later"), str()):
                 return await self._answer(approval, "finish")
             case (("n" | "no"), None) | (("r" | "n" | "no" | "reject"), str()):
                 return await self._reject(approval, argument)
@@ -322,8 +349,13 @@ class ReviewPrompt:
 
     async def _ask_hunk(self, approval: Approval, proposal: Proposal, file: ProposedFile, hunk: Hunk) -> bool:
         """Ask until this hunk is decided. False when the user wants no more of this."""
+        whole = printed(lambda console: show_hunk(console, file, hunk))
+        if is_long(whole):
+            show_extent(whole, self._console)
+            show_files_again([file], self._view.state.roots, self._console)
         while True:
             question = "  [y] accept · [n] reject, or n REASON · [e] edit · [q] stop › "
+            question = f"  {VIEW}\n{question}" if is_long(whole) else question
             answer = await self._user_input.ask(
                 question,
                 valid=lambda: self._pending(approval),
@@ -335,6 +367,9 @@ class ReviewPrompt:
             match word:
                 case _ if reason and word not in NO:
                     decision = r.HunkDecision(hunk_id=hunk.hunk_id, decision="reject", reason=answer)
+                case "v":
+                    await self._user_input.view(whole)
+                    continue
                 case "y" | "a":
                     decision = r.HunkDecision(hunk_id=hunk.hunk_id, decision="accept")
                 case "n" | "no" | "r":

@@ -193,6 +193,13 @@ class Terminal:
         with self._lent_keyboard():
             return await run_in_terminal(lambda: edit_text(text, suffix), in_executor=True)
 
+    async def view(self, text: str) -> None:
+        """See `review_prompt.UserInput`: $PAGER, else less or more."""
+        from prompt_toolkit.application import run_in_terminal
+
+        with self._lent_keyboard():
+            await run_in_terminal(lambda: page_text(text), in_executor=True)
+
     @contextlib.contextmanager
     def _lent_keyboard(self) -> Generator[None]:
         if self._own_keyboard is None:
@@ -265,11 +272,21 @@ class LivePreview:
             self._lines = [Line(tone="bad", text=str(error))]
 
 
+def page_text(text: str) -> None:
+    """Open the user's pager and wait. Blocks: not for the event loop."""
+    _with_program(os.environ.get("PAGER") or ("less" if shutil.which("less") else "more"), text, ".diff")
+
+
 def edit_text(text: str, suffix: str) -> str | None:
     """Open the user's editor and wait. Blocks: not for the event loop."""
+    return _with_program(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi", text, suffix)
+
+
+def _with_program(program: str, text: str, suffix: str) -> str | None:
+    """What the program leaves of the text, which it gets in a private temporary file; None when it failed."""
     import subprocess
 
-    command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+    command = shlex.split(program)
     number, name = tempfile.mkstemp(suffix=suffix, prefix="amanu-")
     try:
         with os.fdopen(number, "w", encoding="utf-8", newline="", errors="surrogateescape") as file:

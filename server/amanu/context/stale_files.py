@@ -113,7 +113,8 @@ class StaleFiles:
         try:
             file = await self._workspace.read_if_exists(path)
             current = None if file is None else await asyncio.to_thread(digest, file)
-            change = " (deleted)" if file is None else " (unsaved in the editor)" if file.unsaved else ""
+            unsaved = file is not None and file.unsaved and not file.draft  # whose base is another now
+            change = " (deleted)" if file is None else " (unsaved in the editor)" if unsaved else ""
         except ToolError:
             current, change = _NO_TEXT, " (no longer readable as text)"
         if current == shown_text.digest or self._seen.files.get(path) is not shown_text:

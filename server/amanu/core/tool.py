@@ -185,8 +185,12 @@ class Outcome:
     """Pictures and PDF documents that the model is shown; they are stored already."""
     sources: Sequence[Source] = ()
     """Pages it found, shown to the user as an item of their own."""
+    title: str = ""
+    """`ToolCall.title` from now on, where it is not what the preview announced."""
     summary: str = ""
     """`ToolCall.summary`; "": `for_user` itself where that is one line."""
+    not_undone: Sequence[str] = ()
+    """`ToolCall.not_undone`."""
     blocked: Blocked | None = None
     """For a command: what the sandbox blocked, where the user can allow it. The call is then decided on again."""
     changes: object = None

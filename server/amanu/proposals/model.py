@@ -1,5 +1,6 @@
 """Proposals while they are decided: files with their hunks, and which call wanted which hunk."""
 
+import asyncio
 import itertools
 from bisect import bisect_left, bisect_right
 from collections import deque
@@ -22,6 +23,8 @@ STATES_BEFORE: Collection[HunkState] = ("applied", "undoing")
 """What the file has while a decision is not carried out yet."""
 STATES_AFTER: Collection[HunkState] = ("applied", "accepted")
 """What it has when it is."""
+SMALL_TEXT = 64 * 1024
+"""Characters that are compared in the event loop: under 5 ms."""
 INLINE_CHARACTERS = 64 * 1024
 """Of a base text; a longer one is kept in a blob, and sent only to a client that asks for it."""
 FILE_CHANGED = "The file changed after this was proposed."
@@ -67,6 +70,18 @@ class LastApplied:
 
     base: FileText
     hunks: Sequence[Hunk]
+
+
+@dataclass(frozen=True)
+class FileEdit:
+    """`base`, as `Proposals.text` gave it, becomes `text` (None: the file is deleted)."""
+
+    base: FileText
+    text: str | None
+    new_path: Path | None = None
+    """Where the file goes, resolved; None: it stays."""
+    explanation: str = ""
+    """What it is for, in the model's words: for the user."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +140,11 @@ class LiveFile:
         """Some hunk is not decided yet."""
         return any(hunk.state == "pending" for hunk in self.hunks)
 
+    @property
+    def open_paths(self) -> list[Path]:
+        """Where it is and comes to be, as long as it is open."""
+        return [path for path in (self.base.path, self.new_path) if path is not None] if self.is_open else []
+
     def has_path(self, path: Path) -> bool:
         """It is, or comes to be, at that path."""
         return path in (self.base.path, self.new_path)
@@ -150,6 +170,15 @@ class LiveFile:
         """Forget the hunks that are not decided."""
         self.hunks = [hunk for hunk in self.hunks if hunk.state != "pending"]
         self.text = self.text_with(*ALL_STATES)
+
+    def take_back(self, earlier: "LiveFile") -> bool:
+        """Take the hunks back that were dropped since it was as `earlier`. False: it has changed too much for that."""
+        if self.base is not earlier.base or self.anchor is not earlier.anchor:
+            return False
+        current = {hunk.hunk_id: hunk for hunk in self.hunks}
+        self.hunks = numbered(current.get(hunk.hunk_id, hunk) for hunk in earlier.hunks)
+        self.text = self.text_with(*ALL_STATES)
+        return True
 
     def version_with(self, states: Collection[HunkState]) -> FileVersion:
         """The file with the hunks in one of these states."""
@@ -373,6 +402,18 @@ class LiveFile:
         )
 
 
+@dataclass(frozen=True)
+class TakenOver:
+    """What a draft took over from an earlier one."""
+
+    proposal_id: str
+    """The earlier one."""
+    file: LiveFile
+    """As it was there."""
+    path: Path
+    """Of the file here."""
+
+
 @dataclass
 class LiveProposal:
     """A proposal of one session while it lives."""
@@ -396,8 +437,22 @@ class LiveProposal:
     """Commands that ran on it."""
     besides: list[str] = field(default_factory=list[str])
     """Paths of what belongs to it besides text."""
+    taken_over: list["TakenOver"] = field(default_factory=list["TakenOver"])
+    """Of earlier drafts; not kept over a restart."""
     ran_on: object = None
     """Its `content` when the last of them ran."""
+
+    @property
+    def is_open_draft(self) -> bool:
+        return self.draft and any(file.is_open for file in self.files)
+
+    async def propose(self, file: LiveFile, edit: FileEdit, call_id: str) -> None:
+        """Let `call_id` change one of its files (`LiveFile.propose`)."""
+        arguments = (edit.text, call_id, self.hunk_numbers, self.proposal_id, edit.new_path, edit.explanation)
+        if len(file.base.text) + len(edit.text or "") < SMALL_TEXT:
+            file.propose(*arguments)
+        else:
+            await asyncio.to_thread(file.propose, *arguments)
 
     def hunks(self) -> Iterator[tuple[LiveFile, Hunk]]:
         for file in self.files:

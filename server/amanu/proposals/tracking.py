@@ -5,6 +5,7 @@ Heard of by `Overlay.watch`, looked at when it has been quiet for a moment.
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,14 +13,13 @@ from pathlib import Path
 
 from amanu.core.tool import ToolError
 from amanu.proposals.deferred_edits import DeferredEdits
-from amanu.proposals.model import UNDECIDED, LiveFile, LiveProposal
+from amanu.proposals.live_proposals import LiveProposals
+from amanu.proposals.model import SMALL_TEXT, UNDECIDED, LiveFile, LiveProposal
 from amanu.proposals.reanchor import Edit, line_edits, reanchor
 from amanu.workspace.text_file import FileText, split_lines
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import HunkState, Proposal
 
-SMALL_TEXT = 64 * 1024
-"""Characters that are compared in the event loop: under 5 ms."""
 QUIET = 0.3
 """Seconds without a change after which open hunks are moved to where the user's typing left their lines."""
 MAX_SETTLED = 10
@@ -39,21 +39,12 @@ class _Watched:
 
 
 class FileTracking:
-    """`lock` is that of the proposals, `find` gives one, `publish` tells a new version of it."""
-
-    def __init__(
-        self,
-        workspace: Workspace,
-        lock: asyncio.Lock,
-        find: Callable[[str], LiveProposal],
-        publish: Callable[[LiveProposal], object],
-    ) -> None:
+    def __init__(self, workspace: Workspace, live: LiveProposals) -> None:
         self._workspace = workspace
-        self._lock = lock
-        self._find = find
-        self._publish = publish
-        self._watched: dict[_Key, _Watched] = {}
-        """Proposals and their files, oldest first, with what ends watching them."""
+        self._live = live
+        live.listeners.append(self.watch)
+        self._watched: defaultdict[Path, dict[str, _Watched]] = defaultdict(dict)
+        """Path → proposals that have the file, oldest first. One proposal may have hundreds of files."""
         self._timers: dict[_Key, asyncio.TimerHandle] = {}
         self._follow_tasks: set[asyncio.Task[None]] = set()
 
@@ -68,19 +59,21 @@ class FileTracking:
                 self._unwatch(key)
                 continue
             disk = not states.isdisjoint((*UNDECIDED, "conflicted"))
-            if (watched := self._watched.get(key)) is not None and watched.disk != disk:
+            proposals = self._watched[key[1]]
+            if (watched := proposals.get(key[0])) is not None and watched.disk != disk:
                 watched.stop()
-                self._watched[key] = self._listen(key, disk)
+                proposals[key[0]] = self._listen(key, disk)
             elif watched is None:
-                self._watched[key] = self._listen(key, disk)
+                proposals[key[0]] = self._listen(key, disk)
                 buffer = self._workspace.overlay.buffer(key[1])
                 if buffer is not None and buffer.version != file.base_version:
                     self._schedule(key)
                 self._unwatch_oldest(key[1])
 
     def close(self) -> None:
-        for watched in self._watched.values():
-            watched.stop()
+        for proposals in self._watched.values():
+            for watched in proposals.values():
+                watched.stop()
         for due in self._timers.values():
             due.cancel()
         self._watched.clear()
@@ -88,7 +81,7 @@ class FileTracking:
 
     def follows(self, live: LiveProposal, file: LiveFile) -> bool:
         """Whether what became of that file is known up to the last quiet moment: what is new there the user did."""
-        return (live.proposal_id, file.base.path) in self._watched
+        return live.proposal_id in self._watched[file.base.path]
 
     async def catch_up(self, live: LiveProposal, files: Iterable[LiveFile]) -> dict[Path, FileText]:
         """Move the hunks of the files to their current texts, and publish the result. The caller has the lock. Returns
@@ -101,7 +94,7 @@ class FileTracking:
                 texts[file.base.path] = current
                 has_news = await self._move(live, file, current) or has_news
         if has_news:
-            self._publish(live)
+            self._live.publish(live)
         return texts
 
     async def catch_up_others(
@@ -140,7 +133,7 @@ class FileTracking:
         self, live: LiveProposal, files: Sequence[LiveFile], current: FileText, *, by_user: bool = True
     ) -> None:
         if any([await self._move(live, file, current, by_user=by_user) for file in files]):
-            self._publish(live)
+            self._live.publish(live)
 
     async def _move(self, live: LiveProposal, file: LiveFile, current: FileText, *, by_user: bool = True) -> bool:
         """Move the hunks of the file to its current text. Returns whether the proposal must be published again."""
@@ -170,23 +163,22 @@ class FileTracking:
             return None
 
     def _others(self, live: LiveProposal, path: Path) -> list[LiveProposal]:
-        return [self._find(key[0]) for key in tuple(self._watched) if key[1] == path and key[0] != live.proposal_id]
+        return [self._live.find(each) for each in tuple(self._watched[path]) if each != live.proposal_id]
 
     def _listen(self, key: _Key, disk: bool) -> "_Watched":
         return _Watched(self._workspace.overlay.watch(key[1], partial(self._schedule, key), disk=disk), disk)
 
     def _unwatch(self, key: _Key) -> None:
-        if (watched := self._watched.pop(key, None)) is not None:
+        if (watched := self._watched[key[1]].pop(key[0], None)) is not None:
             watched.stop()
         if (due := self._timers.pop(key, None)) is not None:
             due.cancel()
 
     def _unwatch_oldest(self, path: Path) -> None:
         """Settled proposals for that path but the newest are left."""
-        keys = [key for key in self._watched if key[1] == path]
-        for key in keys[:-MAX_SETTLED]:
-            if all(file.is_settled for file in self._find(key[0]).files_at(path)):
-                self._unwatch(key)
+        for proposal_id in tuple(self._watched[path])[:-MAX_SETTLED]:
+            if all(file.is_settled for file in self._live.find(proposal_id).files_at(path)):
+                self._unwatch((proposal_id, path))
 
     def _schedule(self, key: _Key) -> None:
         if (due := self._timers.pop(key, None)) is not None:
@@ -200,9 +192,9 @@ class FileTracking:
         task.add_done_callback(self._follow_tasks.discard)
 
     async def _follow(self, key: _Key) -> None:
-        async with self._lock:
-            if key in self._watched:
-                live = self._find(key[0])
+        async with self._live.lock:
+            if key[0] in self._watched[key[1]]:
+                live = self._live.find(key[0])
                 await self.catch_up(live, live.files_at(key[1]))
 
     async def _logging_errors(self, update: Awaitable[None]) -> None:

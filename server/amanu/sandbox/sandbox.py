@@ -23,10 +23,10 @@ from amanu.sandbox import bubblewrap, landlock, seatbelt, seccomp
 from amanu.sandbox.command_records import CommandRecord, CommandRecords, prior_state
 from amanu.sandbox.entry_shell import EntryShell, plain_entry_shell
 from amanu.sandbox.filesystem_view import FilesystemView, filesystem_view
-from amanu.sandbox.layers.apply import finish_left
 from amanu.sandbox.layers.command_layer import CommandLayer, command_layer
 from amanu.sandbox.layers.layer import Layer, LayerError, outermost_roots
 from amanu.sandbox.layers.layer import clean as clean_layers
+from amanu.sandbox.layers.redo import finish_left
 from amanu.sandbox.layers.trial import layer_fault
 from amanu.sandbox.loader_settings import loader_settings, without_loader_settings
 from amanu.sandbox.process_records import ProcessRecords
@@ -133,7 +133,9 @@ class Sandbox:
         return Layer.create(self._home.layers, roots)
 
     def describe(self, need: SandboxRequirements | None) -> CommandSandbox:
-        """What a command with these requirements would run in. Before `proved`, no sandbox is promised."""
+        """What a command with these requirements would run in; None: whatever commands run in, what they may write
+        being a matter of the mode. Before `proved`, no sandbox is promised."""
+        summary = None if need is not None else _FOR_ALL.format(tier=self.tier)
         need = need or SandboxRequirements()
         if self.tier == "none" or need.unsandboxed:
             why = "with your permission" if need.unsandboxed else "no sandbox works here"
@@ -145,7 +147,7 @@ class Sandbox:
             tier=self.tier,
             writes=need.writes,
             network=need.network,
-            summary=_sentence(self.tier, need),
+            summary=summary or _sentence(self.tier, need),
             brief=_brief(self.tier, need),
         )
 
@@ -443,6 +445,12 @@ def _settle_with_secrets(
 ) -> QuarantineResult:
     back = restore_secrets(secrets, [root for root in roots if root != Path("/")])
     return QuarantineResult(secrets=tuple(back)).joined(settle())
+
+
+_FOR_ALL = (
+    "Commands run in a sandbox ({tier}), without network access unless you grant it; in your home folder they see only "
+    "installed tools."
+)
 
 
 def _sentence(tier: Tier, need: SandboxRequirements) -> str:

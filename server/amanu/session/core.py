@@ -160,7 +160,7 @@ class SessionCore:
             self.jobs, self.proposals, self.policy = parent.jobs, parent.proposals, parent.policy
             self.layer = SessionLayer(self.workspace, self.proposals, services.sandbox)
             self.approvals, self.questions = parent.approvals, parent.questions
-        self.view = self.workspace.with_drafts(self.proposals)
+        self.view = self.workspace.with_drafts(self.proposals.drafts)
         """The workspace as the session's own tools see it."""
         self.plan = SessionPlan(
             journal, self.emit, self.conversation, self.approvals, self.workspace, self.todos, self.jobs

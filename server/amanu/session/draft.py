@@ -21,6 +21,17 @@ class SessionDraft:
         self._ending: asyncio.Task[None] | None = None
         core.proposal_listeners.append(self._on_proposal)
 
+    async def open(self) -> None:
+        """Say what a daemon that was stopped may not have brought into the workspace of an accepted draft."""
+        ended = [draft for draft in self._core.state.proposals if draft.besides and draft.state == "settled"]
+        if _is_accepted(ended):
+            names = self._names([Path(path) for draft in ended for path in draft.besides])
+            text = (
+                f"Amanu was stopped while it applied the draft. Check these, which may not have been applied: {names}."
+            )
+            self._core.notices.report_on_session("draftEnded", "warning", text)
+        await self._core.proposals.drafts.forget_besides([draft.proposal_id for draft in ended])
+
     async def close(self) -> None:
         """Returns when nothing is being brought into the workspace."""
         if self._ending is not None:
@@ -37,19 +48,30 @@ class SessionDraft:
             return
         decided = [drafts[proposal_id] for proposal_id in self._open_ids if proposal_id in drafts]
         self._open_ids.clear()
-        hunks = [hunk for draft in decided for file in draft.files for hunk in file.hunks]
-        # What a rule denied was never the user's to accept.
-        refused = any(hunk.state in _NOT_TAKEN or (hunk.state == "rejected" and hunk.reviewed) for hunk in hunks)
-        accepted = any(hunk.state == "applied" for hunk in hunks) and not refused
-        lost = self._core.layer.lost(path for draft in decided for path in draft.besides) if accepted else []
-        self._ending = asyncio.create_task(self._end(self._ending, lost, accepted=accepted))
+        lost = self._core.layer.lost(path for draft in decided for path in draft.besides)
+        self._ending = asyncio.create_task(self._end(self._ending, decided, lost))
 
-    async def _end(self, earlier: "asyncio.Task[None] | None", lost: Sequence[Path], *, accepted: bool) -> None:
+    async def _end(
+        self, earlier: "asyncio.Task[None] | None", decided: Sequence[Proposal], lost: Sequence[Path]
+    ) -> None:
+        accepted = _is_accepted(decided)
         if earlier is not None:
             await earlier
         notes = await self._core.layer.end_draft(self._core.approvals.denied, accepted=accepted)
-        if lost:
-            names = file_list([one_line(self._core.workspace.display_path(path)) for path in lost])
-            notes.append(f"Not applied, because it was lost when the session was closed or Amanu restarted: {names}.")
+        if lost and accepted:
+            lead = "Not applied, because it was lost when the session was closed or Amanu restarted"
+            notes.append(f"{lead}: {self._names(lost)}.")
         if notes and not self._core.access.closed:
             self._core.notices.report_on_session("draftEnded", "info", "\n".join(notes))
+        await self._core.proposals.drafts.forget_besides([draft.proposal_id for draft in decided])
+
+    def _names(self, paths: Sequence[Path]) -> str:
+        return file_list([one_line(self._core.workspace.display_path(path)) for path in paths])
+
+
+def _is_accepted(drafts: Sequence[Proposal]) -> bool:
+    """Whether all of them was accepted, at least something."""
+    hunks = [hunk for draft in drafts for file in draft.files for hunk in file.hunks]
+    # What a rule denied was never the user's to accept.
+    refused = any(hunk.state in _NOT_TAKEN or (hunk.state == "rejected" and hunk.reviewed) for hunk in hunks)
+    return any(hunk.state == "applied" for hunk in hunks) and not refused

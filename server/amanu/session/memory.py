@@ -17,7 +17,7 @@ from typing import Literal
 from amanu.context.memory_files import MAX_FILE, NAMES, MemoryFiles, first_lines
 from amanu.context.remembered_facts import MAX_FACT, Fact, facts, without_fact
 from amanu.core.tool import CallContext, ToolError
-from amanu.proposals.proposals import FileEdit
+from amanu.proposals.model import FileEdit
 from amanu.session.core import SessionCore
 from amanu.workspace.text_file import FileText, split_lines
 from amanu_protocol.errors import AmanuError

@@ -14,7 +14,7 @@ from amanu_protocol.items import Proposal
 class OwnWork(SharedWork):
     def __init__(self, core: SessionCore) -> None:
         services, note = core.services, core.proposals.note_checks
-        checks = ProposalChecks(core.workspace, services.checkers, note, core.environment, core.trusted)
+        checks = ProposalChecks(core.view, services.checkers, note, core.environment, core.trusted)
         wait_seconds = services.settings.checks.wait_seconds
         feedback = EditorFeedback(core.workspace, note, wait_seconds, checks.check_applied)
         super().__init__(checks, feedback, SessionTransport())

@@ -5,19 +5,27 @@ undone already.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from pydantic import ValidationError
+
 from amanu.proposals.model import STATES_AFTER, FileVersion, LiveFile
 from amanu.proposals.undo import mark_hunks
 from amanu.session.core import SessionCore
+from amanu.session.record_format import read_event
+from amanu.storage.journal import Record
+from amanu.text.display import one_line
+from amanu.tools.shell.report import file_list
 from amanu.workspace.diff import unified
 from amanu.workspace.text_file import FileText
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Hunk, HunkState, Proposal
+from amanu_protocol.events import ItemCompleted
+from amanu_protocol.items import Hunk, HunkState, Proposal, ToolCall
 
 SelectedHunks = Mapping[str, Collection[str]]
 """Hunks by proposal."""
@@ -43,6 +51,8 @@ class SessionEdits:
         self._emit = core.emit
         self._require_writable = core.access.require_writable
         self._is_plan = core.workspace.guard.is_plan
+        self._journal = core.journal
+        self._name = core.workspace.display_path
 
     def proposal(self, proposal_id: str) -> Proposal:
         proposal = next(
@@ -108,7 +118,22 @@ class SessionEdits:
         if params.scope.proposal_id is not None:
             self.proposal(params.scope.proposal_id)
         selection = self.select_hunks(params.scope, ("applied",))
-        return r.ProposalUndoResult(files=await self.take_back(selection, dry_run=params.dry_run))
+        files = await self.take_back(selection, dry_run=params.dry_run)
+        return r.ProposalUndoResult(files=files, note=await self._left_note(params.scope, selection))
+
+    async def _left_note(self, scope: r.EditScope, selection: SelectedHunks) -> str:
+        """`ProposalUndoResult.note`."""
+        if (scope.proposal_id, scope.path, scope.hunk_ids) != (None, None, None):
+            return ""  # the user names what is to be undone
+        names = await self._journal.read_through(lambda records: _not_undone(records, scope.turn_id))
+        for proposal in map(self.proposal, selection):
+            hunks = [hunk for file in proposal.files for hunk in file.hunks]
+            if all(
+                hunk.state in ("applied", "reverted") for hunk in hunks
+            ):  # with all of the draft came the rest of it
+                names += [one_line(self._name(Path(path))) for path in proposal.besides]
+        names = list(dict.fromkeys(names))
+        return f"Undo leaves these as they are: {file_list(names)}." if names else ""
 
     async def take_back(self, selection: SelectedHunks, *, dry_run: bool) -> list[r.UndoneFile]:
         """Undo these hunks, newest proposal first; one entry per file."""
@@ -124,7 +149,8 @@ class SessionEdits:
         return await asyncio.to_thread(lambda: [self._file_result(file_undo) for file_undo in files])
 
     async def reject_open(self, turn_ids: Collection[str], reason: str) -> None:
-        """Reject whatever these turns left undecided."""
+        """Reject whatever these turns left undecided. What they took over from an earlier draft stays open there."""
+        await self._proposals.drafts.give_back(turn_ids, reason)
         for turn_id in turn_ids:
             for proposal_id in self.select_hunks(r.EditScope(turn_id=turn_id), ("pending", "conflicted")):
                 await self._proposals.reject_all(proposal_id, reason)
@@ -263,6 +289,18 @@ class SessionEdits:
             return self._approvals.too_soon(call_id)
         item = self._state.item(call_id)
         return item is not None and item.kind == "toolCall" and item.state in ("validating", "awaitingApproval")
+
+
+def _not_undone(records: Iterable[Record], turn_id: str | None) -> list[str]:
+    """What the calls of that turn, or of all turns, changed for good."""
+    names: list[str] = []
+    for record in records:
+        if '"notUndone":["' in record.event and '"kind":"itemCompleted"' in record.event:
+            with contextlib.suppress(ValidationError):
+                event = read_event(record)
+                if isinstance(event, ItemCompleted) and isinstance(event.item, ToolCall):
+                    names += event.item.not_undone if turn_id in (None, event.item.turn_id) else []
+    return names
 
 
 _DECISION_SCOPE: dict[str, tuple[Collection[HunkState], bool]] = {

@@ -131,6 +131,8 @@ class Session:
             self.core.notices.report_ending(None, Ending("failed", self.core.journal.damage, kind="storageError"))
         self._closing_events = []
         await self._work.open(begins=begins)
+        if self._draft is not None:
+            await self._draft.open()
         await self.core.plan.restore()
         if begins:
             self.mcp.announce()

@@ -170,16 +170,16 @@ def _sandbox_lines(approval: Approval) -> Iterator[Line]:
 
 _ALWAYS_ASKED = ("built in: mustAsk enter_plan_mode", "built in: mustAsk exit_plan_mode")
 """Rules that are no news to the user, who is asked each time because that is what the tool is for."""
+DRAFT_WAITS = "a draft is applied only if you accept it"
+"""Why the user is asked about a draft, which is no news either."""
 
 
 def _rule_line(approval: Approval) -> Iterator[Line]:
-    if approval.rule.startswith(_ALWAYS_ASKED):
+    if approval.rule.startswith(_ALWAYS_ASKED) or rule_in_words(approval.rule) == DRAFT_WAITS:
         return
     if any(offer.scope != "once" for offer in approval.scopes):
         yield _line("plain", f"{OPENINGS['rule']}: {rule_in_words(approval.rule)}")
-    elif approval.rule == NO_RULE:
-        yield _line("plain", "Asked every time: answers to this are not saved")
-    else:
+    elif approval.rule != NO_RULE:  # where no rule could be saved, none is offered
         yield _line("plain", f"Asked every time: {rule_in_words(approval.rule)}")
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from amanu.core.tool import CallContext, NothingToDo, Outcome, Params, Preview, Subject
 from amanu.text.amounts import plural
 from amanu.text.display import one_line, visible
+from amanu.text.wording import DRAFT_WAITS
 from amanu.tools.environment import SessionTool, ToolEnvironment
 from amanu.tools.shell.report import file_list
 from amanu_protocol.items import Line, Proposal
 
-_WAITS = "a draft is applied only if you accept it"
 _OPEN = ("pending", "conflicted")
 
 
@@ -31,7 +31,7 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
         self._layer = environment.layer
 
     async def preview(self, params: ReviewDraftParams, call: CallContext) -> Preview:
-        proposal = await self._proposals.begin_review(params.proposal_id, call.call_id)
+        proposal = await self._proposals.drafts.begin_review(params.proposal_id, call.call_id)
         files = [file for file in proposal.files if any(hunk.state in _OPEN for hunk in file.hunks)]
         if not files:
             raise NothingToDo("The user has decided on all of the draft already.")
@@ -39,7 +39,7 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
         lines = [*_run_lines(proposal), *await asyncio.to_thread(self._other_lines, proposal)]
         paths = [path for file in files for path in (file.path, file.new_path) if path is not None]
         relative = [self._workspace.relative(self._workspace.resolve(path)) for path in paths]
-        subject, *also = [Subject("write_file", "write", path, must_ask=_WAITS) for path in relative]
+        subject, *also = [Subject("write_file", "write", path, must_ask=DRAFT_WAITS) for path in relative]
         return Preview(
             title=f"Apply the draft: {plural(len(files), 'file')}",
             subject=subject,
@@ -60,12 +60,18 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
         if call.accept_all:
             await self._proposals.accept_all(params.proposal_id)
         report = await self._proposals.review_report(params.proposal_id)
-        hunks = [hunk for file in self._proposals.get(params.proposal_id).files for hunk in file.hunks]
+        files = self._proposals.get(params.proposal_id).files
+        hunks = [hunk for file in files for hunk in file.hunks]
         applied = sum(hunk.state == "applied" for hunk in hunks)
         still_open = sum(hunk.state == "pending" for hunk in hunks)
         left = f"; {still_open} still to review" if still_open else ""
         said = f"{applied} of {plural(len(hunks), 'change')} applied{left}"
-        return Outcome(report or said, said, refused=all(hunk.state == "rejected" for hunk in hunks))
+        title = ""
+        if still_open and not applied:
+            title = f"Left the draft for later: {plural(len(files), 'file')}"
+        elif any(hunk.state in _OPEN for hunk in hunks):
+            title = f"Applied {applied} of {plural(len(hunks), 'change')} of the draft"
+        return Outcome(report or said, said, title=title, refused=all(hunk.state == "rejected" for hunk in hunks))
 
     async def reject(self, params: ReviewDraftParams, call: CallContext, reason: str) -> str | None:
         if not call.by_user:  # a rule or a mode that forbids it now: what is drafted is not lost for that

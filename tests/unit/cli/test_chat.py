@@ -534,6 +534,75 @@ async def test_what_a_review_left_open_can_still_be_decided(desk: Desk, tmp_path
     assert (desk.root / "a.txt").read_text() == louder["content"]
 
 
+@pytest.mark.parametrize(
+    ("typed", "shown", "content"),
+    [
+        ("now the other file", "› now the other file", None),  # the next prompt
+        ("a file more, please", "› a file more, please", None),  # begins like an answer
+        ("why?", "› why?", None),
+        ("ok", "Unknown answer 'ok'", None),  # a slip of the finger
+        ("/jobs", "No background commands", None),
+        ("later", "Left the draft for later", None),
+        ("f", "Left the draft for later", None),
+        ("r not so", "rejected by you: “not so”", None),
+        ("a", "1 hunk: 1 applied", "one\n"),
+    ],
+)
+async def test_what_is_typed_at_the_review_of_a_draft(
+    desk: Desk, tmp_path: Path, typed: str, shown: str, content: str | None
+) -> None:
+    """What is no answer is the next prompt, and leaves the draft as it is."""
+    steps: list[dict[str, Any]] = [{"calls": [EDIT]}, {"text": "Done."}, {"text": "Next."}]
+    desk.start(model_id=script(tmp_path, *steps), mode="draft")
+    await desk.sees("This folder is not trusted")
+    desk.types("y" + ENTER)
+    await desk.sees("trusted\n")
+    desk.types("go" + ENTER)
+    await desk.sees("? Apply the draft")
+    await asyncio.sleep(GUARD_SECONDS)
+    desk.types(typed + ENTER)
+    await desk.sees(shown)
+    if shown.startswith("›"):
+        await desk.sees("Next.")
+    assert (content is not None) == (desk.root / "a.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("mine", "count"),
+    [
+        ("mine", "Applied 1 of 2 hunks. Not applied:"),
+        (None, "Applied 0 of 2 hunks. Not applied:"),  # deleted
+    ],
+)
+async def test_what_cannot_be_accepted_says_why(desk: Desk, tmp_path: Path, mine: str | None, count: str) -> None:
+    (desk.root / "a.txt").write_text(FOUR)
+    louder = {"path": "a.txt", "content": FOUR.replace("two", "TWO").replace("eight", "EIGHT")}
+    desk.start(
+        model_id=script(tmp_path, {"calls": [{"tool": "write_file", "arguments": louder}]}, {"text": "Done."}),
+        mode="draft",
+    )
+    await desk.sees("This folder is not trusted")
+    desk.types("y" + ENTER)
+    await desk.sees("trusted\n")
+    desk.types("go" + ENTER)
+    await desk.sees("? Apply the draft")
+    await asyncio.sleep(GUARD_SECONDS)
+    desk.types("f" + ENTER)
+    await desk.sees("The draft is not applied")
+    if mine is None:
+        (desk.root / "a.txt").unlink()
+    else:
+        (desk.root / "a.txt").write_text(FOUR.replace("two", mine))
+    await asyncio.sleep(0.1)
+    desk.types("/accept" + ENTER)
+    await desk.sees("+EIGHT\n")
+    await asyncio.sleep(0.1)
+    desk.types("y" + ENTER)
+    await desk.sees(count)
+    await desk.sees("  a.txt, line 2: The file")
+    await desk.sees("/reject drops it")
+
+
 async def test_back_to_before_a_turn(desk: Desk, tmp_path: Path) -> None:
     await edited(desk, tmp_path)
     desk.types("/diff session" + ENTER)

@@ -32,6 +32,7 @@ class Scripted:
         self.asked: list[str] = []
         self.edited = edited
         self.defaults: list[str] = []
+        self.viewed: list[str] = []
 
     async def ask(
         self,
@@ -50,6 +51,9 @@ class Scripted:
 
     async def edit(self, text: str, suffix: str) -> str | None:
         return self.edited
+
+    async def view(self, text: str) -> None:
+        self.viewed.append(text)
 
 
 class Stage:
@@ -404,6 +408,9 @@ async def test_settled_while_the_person_reads(pair: tuple[DaemonClient, FakeDaem
     [
         (["a"], ALLOW),
         (["f"], {"decision": "finish", "scope": "once"}),
+        (["later"], {"decision": "finish", "scope": "once"}),
+        (["finish"], {"decision": "finish", "scope": "once"}),
+        (["yes", "a"], ALLOW),  # of three letters, and no word for it
         (["r", "not this way"], {"decision": "reject", "scope": "once", "reason": "not this way"}),
         (["h", "q", "a"], ALLOW),
         (["h", "y", "q", "f"], {"decision": "finish", "scope": "once"}),
@@ -416,6 +423,42 @@ async def test_a_proposal(pair: tuple[DaemonClient, FakeDaemon], answers: list[s
     assert stage.answers == [sent]
     assert "-two\n+zwei\n" in stage.out.getvalue(), "the diff is shown before the question"
     assert person.asked[0].startswith("[a] accept all · [h] hunk by hunk")
+
+
+LONG = "".join(f"line {number}\n" for number in range(60))
+
+
+@pytest.mark.parametrize(
+    ("asked", "new_text", "answers", "head", "first"),
+    [
+        (EDIT, LONG, ["v", "a"], "── a.txt (edit) +1 −1\n", "── a.txt (edit) +1 −1\n"),
+        (EDIT, LONG, ["h", "v", "y"], "── a.txt (edit) +1 −1\n", "@@ -"),
+        (EDIT, "zwei\n", ["a"], None, ""),
+        (approval(detail=LONG), "", ["v", "y"], "? Run make test\n", "line 0\n"),
+    ],
+    ids=["a diff", "a hunk", "a short diff", "a command"],
+)
+async def test_what_is_longer_than_the_screen_is_named_again_and_can_be_viewed(
+    pair: tuple[DaemonClient, FakeDaemon],
+    monkeypatch: pytest.MonkeyPatch,
+    asked: Approval,
+    new_text: str,
+    answers: list[str],
+    head: str | None,
+    first: str,
+) -> None:
+    monkeypatch.setenv("LINES", "26")
+    monkeypatch.setenv("COLUMNS", "90")
+    stage = Stage(*pair, asked, (hunk(1, new_text=new_text, new_lines=new_text.count("\n")),))
+    user = Scripted(*answers)
+    await stage.decide(user)
+    shown = stage.out.getvalue()
+    if head is None:
+        assert user.viewed == [] and "[v]" not in user.asked[0] and "off the screen" not in shown
+    else:
+        assert "[v] view all of it" in user.asked[answers.index("v")]
+        assert user.viewed[0].startswith(first) and "line 59\n" in user.viewed[0]
+        assert head in shown[shown.rindex("its beginning may be off the screen") :]
 
 
 ALSO = EDIT.model_copy(update={"tool_call_id": "d", "proposal_id": "q", "detail": "b.txt", "digest": "d-q"})

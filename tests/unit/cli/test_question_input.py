@@ -32,6 +32,9 @@ class Typist:
     async def edit(self, text: str, suffix: str) -> str | None:
         return None
 
+    async def view(self, text: str) -> None:
+        pass
+
 
 RUN, REFUSED, UNKNOWN = "run", "must wait until the question is answered. Nothing was sent.", "There is no command"
 

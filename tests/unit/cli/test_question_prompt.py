@@ -53,6 +53,9 @@ class User:
     async def edit(self, text: str, suffix: str) -> str | None:
         return None
 
+    async def view(self, text: str) -> None:
+        pass
+
 
 @pytest.fixture
 async def pair() -> AsyncIterator[tuple[DaemonClient, FakeDaemon]]:

@@ -58,6 +58,20 @@ def test_what_was_denied_for_lack_of_a_person_is_an_exit_code(
     assert inside.run(main, "do it", "--model", model, cwd=shop).returncode == code
 
 
+def test_a_draft_that_is_left_is_no_success(shop: Path, inside: InProcessCli) -> None:
+    model = script(shop.parent, {"calls": [WRITE]}, {"text": "Written."}, {"text": "Still there."})
+    done = inside.run(main, "do it", "--model", model, "--mode", "draft", "--output-format", "json", cwd=shop)
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["exitCode"], found["reason"], found["error"]) == (3, 3, "completed", None)
+    assert found["draft"]["files"] == [str(shop / "a.txt")]
+    said = f"The draft is not applied (1 file). In amanu chat --session {found['sessionId'][:8]}, /accept session"
+    assert found["draft"]["message"].startswith(said)
+    assert not (shop / "a.txt").exists()
+    text = inside.run(main, "again", "--model", model, "--continue", cwd=shop)
+    assert (text.returncode, text.stdout.strip()) == (3, "Still there.")
+    assert "The draft is not applied" in text.stderr
+
+
 @pytest.mark.parametrize(
     ("mode", "told"),
     [("plan", "Mode: plan. You are planning."), ("auto", "Mode: auto."), ("ask", "Nobody is watching:")],
@@ -79,7 +93,7 @@ def test_json(shop: Path, inside: InProcessCli) -> None:
     done = inside.run(main, "x", "--model", model, "--mode", "acceptEdits", "--output-format", "json", cwd=shop)
     found = json.loads(done.stdout)
     assert (found["reason"], found["result"], found["answers"]) == ("completed", "Two.", ["One.", "Two."])
-    assert (found["steps"], found["exitCode"], found["error"]) == (2, 0, None)
+    assert (found["steps"], found["exitCode"], found["error"], found["draft"]) == (2, 0, None, None)
     assert (found["usage"]["inputTokens"], found["usage"]["outputTokens"]) == (30, 10)
     (used,) = found["toolCalls"]
     assert (used["tool"], used["state"]) == ("write_file", "succeeded")

@@ -452,13 +452,13 @@ async def test_an_edit_goes_through_the_client(held: ToolHarness, typed: str | N
 async def test_a_file_that_is_saved_in_the_middle_is_edited_all_the_same(held: ToolHarness) -> None:
     """What the client said of it does not count then; it is asked again."""
     client = Client(held)
-    save_preimage = held.proposals._save_preimage  # pyright: ignore[reportPrivateUsage]
+    save_preimage = held.proposals._writer._save_preimage  # pyright: ignore[reportPrivateUsage]
 
     async def save(*args: Any) -> None:
         await save_preimage(*args)
         os.utime(held.root / "a.py", (1, 1))
 
-    held.proposals._save_preimage = save  # pyright: ignore[reportPrivateUsage]
+    held.proposals._writer._save_preimage = save  # pyright: ignore[reportPrivateUsage]
     assert await edit(held, "a.py", "disk", "edited") == ["applied"]
     assert ("apply", "a.py") in client.asked
 

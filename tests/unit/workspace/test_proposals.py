@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from amanu.core.tool import ToolError
 from amanu.proposals import apply as applying
 from amanu.proposals import model as living
-from amanu.proposals import proposals as proposing
 from amanu.proposals import undo as undoing
-from amanu.proposals.proposals import FileEdit, Proposals
+from amanu.proposals import writer as writing
+from amanu.proposals.model import FileEdit
+from amanu.proposals.proposals import Proposals
 from amanu.workspace.text_file import decode, split_lines
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, Proposal
@@ -45,7 +46,7 @@ def take(proposal: Proposal, *decisions: str | None, **more: str) -> list[HunkDe
 async def test_who_is_cancelled_while_it_proposes_leaves_nothing_that_nobody_was_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proposing, "SMALL_TEXT", 0)  # computed in a thread, like what is big
+    monkeypatch.setattr(living, "SMALL_TEXT", 0)  # computed in a thread, like what is big
     for steps in range(1, 6):
         harness = ToolHarness(tmp_path, {"f.txt": BASE})
         _, proposal = await propose(harness, BASE.replace("one", "ONE"))
@@ -140,13 +141,13 @@ async def test_a_text_that_came_between_looking_and_writing(tmp_path: Path, monk
     """Too late to move the hunks."""
     harness = ToolHarness(tmp_path, {"f.txt": BASE})
     call, proposal = await propose(harness)
-    real = proposing.apply
+    real = writing.apply
 
     async def late(*arguments: object) -> None:
         harness.put("f.txt", BASE.replace("three", "theirs"))
         await real(*arguments)  # pyright: ignore[reportArgumentType]
 
-    monkeypatch.setattr(proposing, "apply", late)
+    monkeypatch.setattr(writing, "apply", late)
     proposal = await harness.proposals.accept_all(proposal.proposal_id)
     assert states(proposal) == ["conflicted", "conflicted"] and proposal.state == "settled"
     assert harness.on_disk("f.txt") == BASE.replace("three", "theirs").encode()

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amanu.proposals import tracking as module
-from amanu.proposals.model import LINES_CHANGED, LiveFile, LiveProposal
-from amanu.proposals.proposals import FileEdit
+from amanu.proposals.model import LINES_CHANGED, FileEdit, LiveFile, LiveProposal
 from amanu.proposals.reanchor import reanchor
 from amanu.workspace.text_file import FileText, sha256, split_lines
 from amanu_protocol.errors import AmanuError

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from amanu.proposals.merge import merge
-from amanu.proposals.proposals import FileEdit
+from amanu.proposals.model import FileEdit
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Proposal
 from amanu_protocol.requests import HunkDecision

@@ -1,26 +1,17 @@
 """Bring files that were taken out of a layer into the workspace: each batch as a whole or not at all, also when the
-daemon is killed in the middle.
-
-What is to be done is noted in the layer's folder before it begins. Who finds the layer of a daemon that has ended
-finishes it (`finish_left`). Everything here blocks.
-
-    STATE/layers/ID/redo/*.json    what is on its way into the workspace
-"""
+daemon is killed in the middle (see `redo.py`), and on the disk when that is done. Everything here blocks."""
 
 import contextlib
 import filecmp
-import json
 import os
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_hex
-from typing import Any
 
-from amanu.sandbox.layers.layer import Layer, LayerError, LayerRoot, explained, left_layers
-from amanu.sandbox.layers.transfer import copy, place, transfer
-from amanu.sandbox.layers.untrusted_files import FOLDER, TEMPORARY, opened_folder, status
+from amanu.sandbox.layers.layer import LayerError, LayerRoot, explained
+from amanu.sandbox.layers.transfer import copy, place
+from amanu.sandbox.layers.untrusted_files import FOLDER, TEMPORARY, opened_folder, status, sync, sync_folder
 
 Identity = tuple[int, int]
 """Inode, and ctime in nanoseconds."""
@@ -110,9 +101,11 @@ class Batch:
         with _parent(move, make=move.stored is not None) as (folder, name):
             if len(self.moves) > 1 and move.below is not None:
                 copy(name, folder, self._former(move), folder)
+                sync(self._former(move), folder)
             if move.stored is not None and move.stored.lstat().st_dev != os.fstat(folder).st_dev:
                 with opened_folder(move.stored.parent) as source:
                     copy(move.stored.name, source, self._staged(move), folder)
+                sync(self._staged(move), folder)
 
     def _make(self, move: Move) -> None:
         staged = self._staged(move)
@@ -121,6 +114,8 @@ class Batch:
                 os.unlink(name, dir_fd=folder)
             elif status(staged, folder) is not None:
                 os.rename(staged, name, src_dir_fd=folder, dst_dir_fd=folder)
+                with contextlib.suppress(OSError):
+                    os.fsync(folder)  # what is stored tells whether the move was made
                 with contextlib.suppress(OSError):
                     move.stored.unlink()
             else:
@@ -138,11 +133,18 @@ class Batch:
                 os.rename(self._former(move), name, src_dir_fd=folder, dst_dir_fd=folder)
 
     def _clean(self) -> None:
+        """Remove what was ours for a while, and have all of it on the disk, before the note of it goes."""
         for move in self.moves:
             with contextlib.suppress(OSError, LayerError), _parent(move) as (folder, _):
                 for name in (self._former(move), self._staged(move)):
                     if status(name, folder) is not None:
                         os.unlink(name, dir_fd=folder)
+        for move in {move.path.parent: move for move in self.moves}.values():
+            with contextlib.suppress(OSError, LayerError), _parent(move) as (folder, _):
+                os.fsync(folder)  # some file systems cannot
+        if self.lock is not None:
+            with contextlib.suppress(OSError):
+                sync_folder(self.lock.parent)
 
     def _former(self, move: Move) -> str:
         """The name of a copy of what the workspace had, beside it."""
@@ -151,69 +153,6 @@ class Batch:
     def _staged(self, move: Move) -> str:
         """The name of a copy of what comes there, beside it: where it is stored on another file system."""
         return f".{self.token}-{self.moves.index(move)}{TEMPORARY}"
-
-
-@contextmanager
-def noted(
-    layer: Path, batches: Iterable[Batch] = (), ignored: Sequence[tuple[LayerRoot, str]] = (), begun: int | None = None
-) -> Generator[None]:
-    """A context in which to apply batches and to transfer ignored files: if the daemon is killed in it, the next one
-    does so. `layer`: the layer's folder. Raises `OSError`."""
-    entry = {
-        "batches": [_described(batch) for batch in batches],
-        "ignored": [[root.folder.name, name] for root, name in ignored],
-        "begun": begun,
-    }
-    folder = layer / "redo"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    path = folder / f"{token_hex(8)}.json"
-    try:
-        with path.with_suffix(".new").open("w", encoding="utf-8") as file:
-            json.dump(entry, file)
-            file.flush()
-            os.fsync(file.fileno())
-        path.with_suffix(".new").rename(path)
-    except OSError:
-        path.with_suffix(".new").unlink(missing_ok=True)
-        raise
-    try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)
-
-
-def finish_left(layers: Path) -> None:
-    """Finish what daemons that have ended were bringing into the workspace."""
-    with contextlib.suppress(OSError), left_layers(layers) as left:
-        for folder in left:
-            for path in sorted(folder.glob("redo/*.json")):
-                with contextlib.suppress(OSError, ValueError, KeyError, TypeError, IndexError, LayerError):
-                    _finish(Layer.open(folder), json.loads(path.read_bytes()))
-
-
-def _finish(layer: Layer, entry: dict[str, Any]) -> None:
-    roots = {root.folder.name: root for root in layer.roots}
-    for described in entry["batches"]:
-        moves = [
-            Move(roots[root], name, below and (below[0], below[1]), stored and Path(stored))
-            for root, name, below, stored in described["moves"]
-        ]
-        with contextlib.suppress(ApplyError):
-            Batch(described["token"], tuple(moves), described["lock"] and Path(described["lock"])).apply()
-    for root, name in entry["ignored"]:
-        with contextlib.suppress(OSError, LayerError):
-            transfer(roots[root], name, entry["begun"])
-
-
-def _described(batch: Batch) -> dict[str, Any]:
-    return {
-        "moves": [
-            [move.root.folder.name, move.name, move.below, None if move.stored is None else str(move.stored)]
-            for move in batch.moves
-        ],
-        "token": batch.token,
-        "lock": None if batch.lock is None else str(batch.lock),
-    }
 
 
 @contextmanager
@@ -268,6 +207,8 @@ def _parent(move: Move, *, make: bool = False) -> Generator[tuple[int, str]]:
         for parent in parents:
             if make and status(parent, folder) is None:
                 os.mkdir(parent, 0o755, dir_fd=folder)
+                with contextlib.suppress(OSError):
+                    os.fsync(folder)
             folder = os.open(parent, FOLDER, dir_fd=folder)
             stack.callback(os.close, folder)
         yield folder, name

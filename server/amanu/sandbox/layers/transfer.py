@@ -5,12 +5,14 @@ followed: where one leads to the path, that is an `OSError`."""
 import errno
 import os
 import stat
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import BinaryIO
 
 from amanu.core import protected_paths as protected
-from amanu.sandbox.layers.layer import LayerRoot
-from amanu.sandbox.layers.untrusted_files import FOLDER, TEMPORARY, opened_file, opened_folder, status
+from amanu.sandbox.layers.layer import Layer, LayerError, LayerRoot
+from amanu.sandbox.layers.untrusted_files import FILE, FOLDER, TEMPORARY, opened_file, opened_folder, status
 from amanu.sandbox.layers.upper import is_whiteout
 
 _PART = 1 << 20
@@ -33,6 +35,29 @@ def transfer(root: LayerRoot, path: str, begun: int | None) -> None:
             below = os.open(parent, FOLDER, dir_fd=below)
             stack.callback(os.close, below)
         _Transfer(begun, f".{root.folder.parent.name}{TEMPORARY}").move(path, name, above, below)
+
+
+def set_executable(layer: Layer, executable: Mapping[Path, bool]) -> None:
+    """Set or clear the executable bits of files in the workspace, by real path. One that is gone is passed over."""
+    for path, is_set in executable.items():
+        with suppress(OSError, LayerError), ExitStack() as stack:
+            root, name = layer.place(path)
+            folder = stack.enter_context(root.opened()).below
+            *parents, last = name.split("/")
+            for parent in parents:
+                folder = os.open(parent, FOLDER, dir_fd=folder)
+                stack.callback(os.close, folder)
+            file = os.open(last, FILE, dir_fd=folder)
+            stack.callback(os.close, file)
+            found = os.fstat(file)
+            if stat.S_ISREG(found.st_mode):
+                os.fchmod(file, with_executable(stat.S_IMODE(found.st_mode), is_set=is_set))
+                os.fsync(file)
+
+
+def with_executable(mode: int, *, is_set: bool) -> int:
+    """Permission bits: who may read may execute, or nobody may."""
+    return mode | (mode & 0o444) >> 2 if is_set else mode & ~0o111
 
 
 class _Transfer:

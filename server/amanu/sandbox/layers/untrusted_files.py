@@ -4,14 +4,16 @@ before its type is known, and no symbolic link is followed. Everything here bloc
 import os
 import stat
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from secrets import token_hex
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Opens a folder, and nothing else."""
 TEMPORARY = ".amanu-tmp"
 """How names end that are in the workspace for a moment."""
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""Opens a file, and waits for nobody where it is a pipe."""
 _PATH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -33,11 +35,24 @@ def opened_file(name: str, dir_fd: int) -> Generator[int]:
     if not stat.S_ISREG(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode):
         raise OSError(f"{name!r} is not a regular file")
     with _permitted(name, dir_fd, 0, 0o400):
-        handle = os.open(name, _FILE, dir_fd=dir_fd)
+        handle = os.open(name, FILE, dir_fd=dir_fd)
         try:
             yield handle
         finally:
             os.close(handle)
+
+
+def sync(name: str, dir_fd: int) -> None:
+    """Have the content of a regular file of ours on the disk; anything else has none. Raises `OSError`."""
+    if stat.S_ISREG(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode):
+        with opened_file(name, dir_fd) as file:
+            os.fsync(file)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder of ours on the disk, as far as its file system can. Raises `OSError`."""
+    with opened_folder(folder) as handle, suppress(OSError):
+        os.fsync(handle)
 
 
 def status(name: str, dir_fd: int | None) -> os.stat_result | None:

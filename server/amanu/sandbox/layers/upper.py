@@ -72,7 +72,7 @@ def visible(folders: Folders, path: str) -> os.stat_result | None:
 def write(folders: Folders, path: str, data: bytes, mode: int) -> None:
     """Make a file, in place of whatever is there. Missing folders are made, those of the workspace with their modes.
     Raises `NotADirectoryError` where something else is in place of a folder."""
-    with _made(folders, path) as (above, below, name):
+    with made(folders, path) as (above, below, name):
         remove(name, above)
         handle = os.open(name, _NEW, 0o600, dir_fd=above)
         with os.fdopen(handle, "wb") as file:
@@ -85,7 +85,7 @@ def write(folders: Folders, path: str, data: bytes, mode: int) -> None:
 
 def put(folders: Folders, path: str, stored: Path) -> None:
     """Move a file or link there, in place of whatever is there, as `write` makes one."""
-    with _made(folders, path) as (above, _, name):
+    with made(folders, path) as (above, _, name):
         remove(name, above)
         os.rename(stored, name, dst_dir_fd=above)
 
@@ -94,7 +94,7 @@ def delete(folders: Folders, path: str) -> None:
     """Make that path be gone."""
     if visible(folders, path) is None:
         return
-    with _made(folders, path) as (above, below, name):
+    with made(folders, path) as (above, below, name):
         remove(name, above)
         if status(name, below) is not None:
             make_whiteout(name, above)
@@ -143,7 +143,7 @@ def _opened(stack: ExitStack, parents: Folders, name: str) -> Folders:
 
 
 @contextmanager
-def _made(folders: Folders, path: str) -> Generator[tuple[int, int | None, str]]:
+def made(folders: Folders, path: str) -> Generator[tuple[int, int | None, str]]:
     """The upper and the lower folder that contain the path, the upper one made if it is missing, and the last part."""
     with ExitStack() as stack:
         *parents, name = _parts(path)

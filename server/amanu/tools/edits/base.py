@@ -12,16 +12,16 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from amanu.core.tool import CallContext, CallDraft, Outcome, Params, Preview, Subject, ToolError
-from amanu.proposals.model import LiveFile
-from amanu.proposals.proposals import FileEdit
+from amanu.proposals.model import FileEdit, LiveFile
 from amanu.text.display import one_line, visible
 from amanu.text.redaction import MASK, mask_added
+from amanu.tools.draft_share import share_notes
 from amanu.tools.edits.draft import EditDraft
 from amanu.tools.edits.match import MatchedText
 from amanu.tools.environment import SessionTool, ToolEnvironment
 from amanu.workspace.file_names import fold_name, ignores_case, is_symlink, spelling_on_disk
 from amanu.workspace.text_file import BinaryFile, FileText
-from amanu_protocol.items import Effect, Proposal, ProposedFile
+from amanu_protocol.items import Effect, Line, Proposal, ProposedFile
 
 
 class EditParams(Params):
@@ -144,15 +144,17 @@ class EditTool(SessionTool[P]):
         # Under another name it would be read where no rule about this one applies.
         also += [self._read_subject(edit.base.path) for edit in edits if edit.new_path is not None]
         touched = frozenset(map(str, paths))
+        share = share_notes(proposal, call.call_id)
         return Preview(
             title=self._title(edits),
             subject=subject,
             extra_subjects=tuple(also),
-            detail=visible("\n\n".join(filter(None, [f"{why}{stat}", forgiven, diff]))),
+            detail=visible("\n\n".join(filter(None, [f"{why}{stat}", *share, forgiven, diff]))),
             reads=touched,
             writes=touched,
             proposal_id=proposal.proposal_id,
             note=forgiven,
+            notes=tuple(Line(tone="warning", text=text) for text in share),
         )
 
     async def preview_again(self, params: P, call: CallContext) -> Preview | None:
@@ -178,7 +180,7 @@ class EditTool(SessionTool[P]):
         elif not report:
             report = "Nothing is left to change: the edits of this step cancel each other out."
         paths = [Path(file.new_path or file.path) for file in proposal.files]
-        news = await self._findings_report(paths, call) if "applied" in states else ""
+        news = await self._findings_report(paths, call) if "applied" in states or proposal.draft else ""
         return Outcome(
             "\n\n".join(filter(None, [report, call.preview and call.preview.note, news])),
             self._summary(proposal, call),
@@ -286,7 +288,7 @@ class EditTool(SessionTool[P]):
         told as one change."""
         name, old_name = self._workspace.display_path(path), self._workspace.display_path(pending.base.path)
         removes = file_change.action == "delete" or file_change.new_path is not None
-        drafted = self._proposals.is_drafted(path)  # what a draft makes, it can take back
+        drafted = self._proposals.drafts.has(path)  # what a draft makes, it can take back
         if pending.change == "create" and removes and not drafted:
             verb = "delete" if file_change.action == "delete" else "move"
             raise ToolError(f"{name} does not exist yet: this step creates it. To {verb} it, call in the next step.")
@@ -359,7 +361,7 @@ class EditTool(SessionTool[P]):
             raise ToolError(f"{name} is a folder. Give the whole new path, for example {whole}.")
         pending = self._proposals.pending(call, destination)
         if destination in changes.results or (pending is not None and pending.base.path != path):
-            if self._proposals.is_drafted(destination):
+            if self._proposals.drafts.has(destination):
                 raise ToolError(f"The draft changes {name}, and a move does not overwrite it. Move to another path.")
             raise ToolError(f"{name} is changed in this same step. To move a file there, call again in the next step.")
         on_disk = await asyncio.to_thread(spelling_on_disk, guard, destination)

@@ -13,7 +13,7 @@ from pydantic_core import CoreSchema
 
 from amanu.context.remembered_facts import one_fact, project_file, with_fact
 from amanu.core.tool import CallContext, Preview, ToolError
-from amanu.proposals.proposals import FileEdit
+from amanu.proposals.model import FileEdit
 from amanu.text.display import one_line
 from amanu.tools.edits.base import EditParams, EditTool, FileChange
 from amanu.workspace.text_file import FileText

@@ -25,9 +25,8 @@ _READY_SECONDS, _BRIEF_SECONDS = 30.0, 2.0
 """How long to wait for a background command if the call does not say: for it to be ready; and, where nothing says when
 that is, for it to fail at once."""
 _DRAFTED_JOB = (
-    "The command runs on a private copy of the workspace, with the drafted text as it was when the command started, "
-    "but without drafted binary files and what earlier commands built. It does not see later changes, and what it "
-    "writes is not kept."
+    "The command runs on a private copy of the workspace, with the draft as it was when the command started. It does "
+    "not see later changes, and what it writes is not kept."
 )
 
 
@@ -65,7 +64,7 @@ class BackgroundRuns:
             seconds = params.wait_s or (_READY_SECONDS if waits else _BRIEF_SECONDS)
             reached = await job.wait(seconds, until=params.until, port=params.port)
             first = _not_ready(params, seconds) if waits and reached == "timeout" else ""
-            first = first if layer is None else " ".join(filter(None, [first, _DRAFTED_JOB]))
+            first = first if layer is None else " ".join(filter(None, [first, _DRAFTED_JOB, layer.left_note]))
             return await report(job, jobs, self._limits.shell_model, first=first, in_call=True)
         except asyncio.CancelledError:
             await run_to_completion(job.stop("with its call"))

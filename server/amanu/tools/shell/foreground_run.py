@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from amanu.tools.shell.blocked import Attempt, find_blocked
 from amanu.tools.shell.command_params import RunShellCommandParams
 from amanu.tools.shell.command_process import CommandLauncher, CommandPlan, CommandProcess
 from amanu.tools.shell.command_result import CommandResults, CommandStreams
+from amanu.tools.shell.git_looks import latest_commits
 from amanu.tools.shell.output import LiveOutput
 from amanu.tools.shell.report import CommandEnd
 
@@ -42,6 +44,10 @@ class ForegroundRuns:
             await self._follow(process, streams, call, total, end)
         outcome = await self._results.outcome(streams, end, unsaved, plan)
         return replace(outcome, blocked=await self._find_blocked(streams, end, plan, call))
+
+    async def latest_commits(self, plan: CommandPlan, layer: Path) -> Mapping[str, Sequence[str]]:
+        """Those of the repository in which it ran, as they are in the layer."""
+        return await latest_commits(self._launcher, plan.folder, layer)
 
     async def _find_blocked(
         self, streams: CommandStreams, end: CommandEnd, plan: CommandPlan, call: CallContext

@@ -6,6 +6,7 @@ run programs (settings, hooks, the steps of a rebase), or lead elsewhere (links,
 
 import os
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +27,8 @@ _DELETED = re.compile(r"refs/.+|logs/refs/.+|MERGE_\w+|SQUASH_MSG|AUTO_MERGE|CHE
 _ORDER = ("objects", "index", "packed-refs", "refs")
 """What is named comes home before what names it."""
 _LOCK = "index.lock"
+_MADE = re.compile(r"([0-9a-f]+) (?:commit|cherry-pick|revert)\b")
+_NAMES = ("refs/", "HEAD ")
 _SHORT = 10
 """Digits shown of a commit."""
 _SMALL = 1 << 20
@@ -40,8 +43,22 @@ class GitChanges:
     """For the user, what git noted of it: "3f2a41c commit: Strip prices", "refs/heads/main is now 3f2a41c"."""
     refused: str = ""
     """A file that does not come home from a layer; "" for none."""
+    commits: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    """Hash → files of the last commits."""
     only_git: bool = False
     """Nothing but git ran."""
+
+    @property
+    def acts(self) -> list[str]:
+        """Its commits, merges and switches; the names that moved where git noted nothing else."""
+        return [message for message in self.messages if not message.startswith(_NAMES)] or self.messages
+
+    @property
+    def committed(self) -> list[str]:
+        """The files of its commits."""
+        made = [match[1] for act in self.acts if (match := _MADE.match(act))]
+        files = [name for commit, names in self.commits.items() if commit.startswith(tuple(made)) for name in names]
+        return list(dict.fromkeys(files))
 
     @property
     def needs_decision(self) -> bool:

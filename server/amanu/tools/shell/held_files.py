@@ -81,6 +81,8 @@ class Applied:
     failed: list[HeldFile] = field(default_factory=list[HeldFile])
     """Not applied: the disk refused, because of `fault`."""
     fault: str = ""
+    git: bool = False
+    """Whether changes to repositories were applied with them."""
 
     def notes(self, names: Callable[[Sequence[Path]], str], how: str = "") -> list[str]:
         """That for the model and the user. `names`: words paths."""

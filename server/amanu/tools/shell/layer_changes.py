@@ -8,7 +8,7 @@ from pathlib import Path
 
 from amanu.core import protected_paths as protected
 from amanu.core.tool import ToolError
-from amanu.proposals.proposals import FileEdit
+from amanu.proposals.model import FileEdit
 from amanu.sandbox.layers.changes import Change, Changes, read_changes
 from amanu.sandbox.layers.layer import Layer, LayerRoot
 from amanu.tools.shell.git_changes import GitChanges, read_git

@@ -1,24 +1,25 @@
 """What a command changed in its layer, as the user decides on it, and how it comes into the workspace."""
 
 import asyncio
-import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from amanu.core.tool import CallContext, Outcome, Preview, Subject
-from amanu.sandbox.layers.apply import noted
-from amanu.sandbox.layers.layer import explained
+from amanu.sandbox.layers.layer import Layer, LayerError, explained
+from amanu.sandbox.layers.redo import noted
+from amanu.sandbox.layers.transfer import set_executable
 from amanu.text.amounts import plural
 from amanu.text.display import one_line, visible
+from amanu.tools.draft_share import share_notes
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.shell.file_identity import fingerprint
 from amanu.tools.shell.git_changes import apply_git, git_batches
 from amanu.tools.shell.held_files import Applied, HeldFile, apply_held
 from amanu.tools.shell.layer_changes import LayerChanges
+from amanu.tools.shell.layer_draft import make_folders, remove_folders
 from amanu.tools.shell.report import file_list
-from amanu.tools.shell.session_layer import make_folders
 from amanu_protocol.items import Line
 
 _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it all
@@ -51,7 +52,9 @@ class LayerReview:
         ]
         paths = [*(edit.base.path for edit in changes.edits), *(file.path for file in changes.held)]
         ended = f"It ended: {one_line(outcome.line)}"
-        lines = [f"git: {one_line(message)}" for message in changes.git.messages]
+        lines = [] if proposal is None else share_notes(proposal, call.call_id)
+        lines += [f"git: {one_line(act)}" for act in changes.git.acts]
+        lines += [f"Files in the commit: {file_list(committed)}"] if (committed := changes.git.committed) else []
         lines += [f"{self._name(file.path)}: {file.what}" for file in changes.held]
         built = await asyncio.to_thread(_missing, changes.ignored)
         lines += (
@@ -92,6 +95,7 @@ class LayerReview:
             await self._proposals.accept_all(proposal.proposal_id, call.call_id, by_user=call.by_user)
             await self._proposals.wait_for_shared_hunks(call.call_id)
         notes: list[str] = []
+        not_undone: list[str] = []
         states: set[str] = set()
         if proposal is not None and proposal.draft and not call.accept_all:
             notes.append(await self._proposals.settled_report(call.call_id))
@@ -104,14 +108,17 @@ class LayerReview:
             notes.append(await self._proposals.settled_report(call.call_id))
             states |= self._proposals.states_of_call(call.call_id)  # a draft has those of other calls, too
         if states <= {"applied"}:
-            notes += await self._take_over(changes, call)
+            applied, faults = await self._take_over(changes, call)
+            notes += faults
+            not_undone = await asyncio.to_thread(self._not_undone, changes, applied)
         elif changes.held or changes.git.needs_decision:
             names = [*map(self._name, (file.path for file in changes.held))]
             names += ["the git repository"] if changes.git.needs_decision else []
             why = "could be applied" if "conflicted" in states else "were accepted"
             notes.append(f"Not applied, because not all text changes {why}: {file_list(names)}.")
         await asyncio.to_thread(changes.folder.remove)
-        return with_notes(replace(outcome, changes=None, refused=states == {"rejected"}), notes)
+        ended = replace(outcome, changes=None, refused=states == {"rejected"}, not_undone=not_undone)
+        return with_notes(ended, notes)
 
     async def reject(self, changes: LayerChanges, call: CallContext, reason: str) -> str:
         """They are not wanted. Returns that for the model."""
@@ -144,10 +151,11 @@ class LayerReview:
         and what git ignores, where policy lets files be written. The outcome tells the model what became of that."""
         notes: list[str] = []
         if not changes.needs_decision:
-            await asyncio.to_thread(self._layer.set_executable, changes.executable)
-            notes += await asyncio.to_thread(_apply_git, changes)
+            notes += (await asyncio.to_thread(_apply, changes))[1]
             await asyncio.to_thread(changes.folder.remove)
         await asyncio.to_thread(make_folders, changes.folders)
+        if not changes.needs_decision:
+            await asyncio.to_thread(remove_folders, changes.emptied)
         if changes.ignored:
             subjects = [Subject("write_file", "write", self._workspace.relative(path)) for path in changes.ignored]
             allowed = {subject.text for subject in call.allowed(subjects)}
@@ -163,15 +171,27 @@ class LayerReview:
             notes.append(_conflicts_note(self._names(changes.conflicts)))
         return with_notes(outcome, notes)
 
-    async def _take_over(self, changes: LayerChanges, call: CallContext) -> list[str]:
-        """What was decided on with the text: the files that no proposal shows, modes, git's, and what git ignores."""
-        await asyncio.to_thread(self._layer.set_executable, changes.executable)
+    async def _take_over(self, changes: LayerChanges, call: CallContext) -> tuple[Applied, list[str]]:
+        """What was decided on with the text: the files that no proposal shows, modes, git's, and what git ignores. With
+        what there is to say of it."""
         applied, git = await asyncio.to_thread(_apply, changes)
-        await asyncio.to_thread(_remove_folders, changes.emptied)
+        await asyncio.to_thread(remove_folders, changes.emptied)
         notes = applied.notes(self._names)
         notes += git
         notes += await self._layer.bring_home(changes.ignored, call, None)
-        return notes
+        return applied, notes
+
+    def _not_undone(self, changes: LayerChanges, applied: Applied) -> list[str]:
+        """What undoing the text leaves as it is: files and folders by name, commits as git noted them. Blocking."""
+        gone = [folder for folder in changes.emptied if not folder.exists()]
+        texts = [edit.base.path for edit in changes.edits]
+        # With a file of text its folder comes back, too.
+        gone = [folder for folder in gone if not any(folder in path.parents for path in texts)]
+        topmost = [folder for folder in gone if not any(parent in gone for parent in folder.parents)]
+        held = [file.path for file in applied.files if not any(folder in file.path.parents for folder in topmost)]
+        names = [self._name(path) for path in held] + [f"the folder {self._name(path)}" for path in topmost]
+        acts = [act.partition(" ") for act in changes.git.acts] if applied.git else []
+        return names + [f"{one_line(text)} ({commit})" for commit, _, text in acts]
 
     def _edit_subject(self, path: Path, *, deletes: bool) -> Subject:
         return Subject("delete_file" if deletes else "write_file", "write", self._workspace.relative(path))
@@ -209,28 +229,23 @@ def with_notes(outcome: Outcome, notes: Sequence[str]) -> Outcome:
 
 
 def _apply(changes: LayerChanges) -> tuple[Applied, list[str]]:
-    """Bring what no proposal shows into the workspace. With why changes to repositories were not applied."""
+    """Bring what no proposal shows into the workspace. With why other changes than files were not applied."""
     files = [(file, changes.folder.batch([file])) for file in changes.held]
     git = git_batches(changes.git, changes.folder)
     try:
-        with noted(changes.folder.layer, [*(batch for _, batch in files), *git]):
-            return apply_held(files), [apply_git(batch) for batch in git]
-    except OSError as error:
+        with noted(changes.folder.layer, [*(batch for _, batch in files), *git], executable=changes.executable):
+            if changes.executable:
+                set_executable(Layer.open(changes.folder.layer), changes.executable)
+            applied, faults = apply_held(files), [*filter(None, map(apply_git, git))]
+            applied.git = bool(git) and not faults
+            return applied, faults
+    except (OSError, LayerError) as error:
         why = explained(error)
-        applied = Applied(failed=[file for file, _ in files], fault=why)
-        return applied, [f"No changes to the repository were applied. {why}"] if git else []
-
-
-def _apply_git(changes: LayerChanges) -> list[str]:
-    return _apply(replace(changes, held=()))[1]
+        others = ["the repository"] if git else []
+        others += ["executable bits"] if changes.executable else []
+        faults = [f"No changes to {' and '.join(others)} were applied. {why}"] if others else []
+        return Applied(failed=[file for file, _ in files], fault=why), faults
 
 
 def _missing(paths: Sequence[Path]) -> list[Path]:
     return [path for path in paths if not os.path.lexists(path)]
-
-
-def _remove_folders(folders: Sequence[Path]) -> None:
-    """Those that are empty now."""
-    for folder in folders:
-        with contextlib.suppress(OSError):
-            folder.rmdir()

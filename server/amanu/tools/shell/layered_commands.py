@@ -46,7 +46,9 @@ class LayeredCommands:
             outcome = await self._runs.run(params, replace(plan, need=need), call)
             if outcome.is_error and await asyncio.to_thread(layered.lacks_room):
                 outcome = with_notes(outcome, [_NO_ROOM.format(folder=layered.folder)])
+            commits = await self._runs.latest_commits(plan, layered.folder) if keeps_history else None
             changes = await layered.read()
+            changes.git.commits = commits or {}
             changes.git.only_git = await self._runs_only_git(params, call)
             reason = _unreviewable(changes, keeps_history=keeps_history)
             if outcome.blocked is not None or reason:
@@ -54,12 +56,12 @@ class LayeredCommands:
         if drafted and outcome.blocked is None and not reason:
             outcome = await self._review.settle_draft(outcome, changes)
             if not changes.edits:  # it ran on what the draft is now
-                await self._proposals.note_run(_draft_run(params, outcome))
+                await self._proposals.drafts.note_run(_draft_run(params, outcome))
                 await self._layer.note_drafted()
             return replace(outcome, changes=changes) if changes.needs_decision else outcome
         if outcome.blocked is None and not reason:
             outcome = await self._review.settle(outcome, changes, call)
-            if keeps_history and self._proposals.has_draft:
+            if keeps_history and self._proposals.drafts.is_open:
                 outcome = with_notes(outcome, [_WITHOUT_DRAFT])
             return replace(outcome, changes=changes) if changes.needs_decision else outcome
         await asyncio.to_thread(changes.folder.remove)

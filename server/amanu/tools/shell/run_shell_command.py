@@ -7,6 +7,7 @@ sandbox, in the very folder that was checked, and reports what became of it (`re
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
@@ -21,12 +22,15 @@ from amanu.tools.shell.command_analysis import CommandAnalysis, CommandAnalyzer
 from amanu.tools.shell.command_params import TOOL, RunShellCommandParams, is_worth_trying
 from amanu.tools.shell.command_process import CommandLauncher, CommandPlan
 from amanu.tools.shell.command_question import background_lines, blocked_line, request_line, short_line
+from amanu.tools.shell.deletions import Count, dry_clean, removed_by_rm, would_remove
 from amanu.tools.shell.foreground_run import ForegroundRuns
+from amanu.tools.shell.git_looks import git_prints
 from amanu.tools.shell.job import check_pattern
 from amanu.tools.shell.layer_changes import LayerChanges
 from amanu.tools.shell.layer_review import LayerReview
 from amanu.tools.shell.layered_commands import LayeredCommands
 from amanu.tools.shell.report import file_list
+from amanu_protocol.items import Line
 
 _LONGEST = 64 * 1024  # characters of a command; nobody can judge a longer one
 
@@ -48,10 +52,10 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         self._drafting = environment.drafting
         self._layer = environment.layer
         self._review = LayerReview(environment)
-        launcher = CommandLauncher(environment)
-        self._analyzer = CommandAnalyzer(environment, launcher)
-        self._foreground = ForegroundRuns(environment, launcher)
-        self._background = BackgroundRuns(environment, launcher)
+        self._launcher = CommandLauncher(environment)
+        self._analyzer = CommandAnalyzer(environment, self._launcher)
+        self._foreground = ForegroundRuns(environment, self._launcher)
+        self._background = BackgroundRuns(environment, self._launcher)
         self._layered = LayeredCommands(environment, self._analyzer, self._foreground, self._review)
 
     def title_of(self, arguments: Mapping[str, Any]) -> str:
@@ -117,6 +121,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             in_layer=in_layer,
             sees_edits=in_layer and not analysis.keeps_history,
             draft=draft,
+            notes=await self._deletion_notes(analysis.reading, folder) if not draft else (),
             blocked="" if call.blocked is None else blocked_line(call.blocked),
         )
 
@@ -154,9 +159,9 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         if params.background and drafted:
             return await self._background.start(params, plan, call, self._layer.apart())
         if params.background:
-            if plan.need.unsandboxed or plan.need.writes == "workspace":
+            if works_there := need.unsandboxed or need.writes == "workspace":
                 await self._bring_built(call)
-            return await self._background.start(params, plan, call)
+            return _in_place(await self._background.start(params, plan, call), params, works_there)
         in_layer = call.preview is not None and call.preview.in_layer
         if in_layer and need.discarded:
             return await self._layered.run_and_discard(params, plan, call)
@@ -164,9 +169,22 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             return await self._layered.run(params, plan, call)
         if in_layer and need.writes == "nothing" and await self._layer.shows_more(call):
             return await self._layered.look(params, plan, call)
-        if need.unsandboxed or need.writes == "workspace":
+        if works_there := need.unsandboxed or need.writes == "workspace":
             await self._bring_built(call)
-        return await self._foreground.run(params, plan, call)
+        return _in_place(await self._foreground.run(params, plan, call), params, works_there)
+
+    async def _deletion_notes(self, reading: Reading, folder: Path) -> tuple[Line, ...]:
+        """How much it deletes, where that is easily known."""
+        if reading.unclear is not None:
+            return ()
+        guard = self._workspace.guard
+        paths = await asyncio.to_thread(removed_by_rm, reading.commands, folder, guard.inside)
+        if (clean := dry_clean(reading.commands)) is not None and not self._read_only():
+            paths = [*paths, *would_remove(await git_prints(self._launcher, clean, folder), folder)]
+        count = Count()
+        await asyncio.to_thread(lambda: [count.add(path) for path in paths if not count.is_over])
+        said = count.sentence()
+        return (Line(tone="warning", text=said),) if said else ()
 
     async def _preview_changes(
         self, params: RunShellCommandParams, outcome: Outcome, changes: LayerChanges, call: CallContext
@@ -189,3 +207,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
     async def _bring_built(self, call: CallContext) -> None:
         """A command that was allowed to work on the workspace finds what earlier ones built; the question named it."""
         await self._layer.bring_home(await asyncio.to_thread(lambda: self._layer.built), call, None)
+
+
+def _in_place(outcome: Outcome, params: RunShellCommandParams, works_there: bool) -> Outcome:
+    """The outcome of a command that ran in the workspace itself, if it did: nobody knows what it changed there."""
+    return replace(outcome, not_undone=[f"what `{short_line(params.command)}` changed"]) if works_there else outcome

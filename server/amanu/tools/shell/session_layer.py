@@ -8,34 +8,43 @@ later commands find.
 import asyncio
 import contextlib
 import os
-import stat
-import time
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from secrets import token_hex
 
 from amanu.core.tool import CallContext, Subject, SubjectFilter, ToolError
-from amanu.proposals.proposals import FileEdit, Proposals
-from amanu.sandbox.layers.apply import noted
+from amanu.proposals.proposals import Proposals
+from amanu.sandbox.layers.copying import copy_paths
 from amanu.sandbox.layers.layer import Layer, LayerError, explained
-from amanu.sandbox.layers.transfer import transfer
+from amanu.sandbox.layers.redo import noted
+from amanu.sandbox.layers.transfer import transfer, with_executable
 from amanu.sandbox.sandbox import Sandbox
 from amanu.system.tasks import run_to_completion
 from amanu.text.display import one_line
 from amanu.tools.shell.discarded_layer import DiscardedLayer
-from amanu.tools.shell.held_files import Applied, HeldFile, HeldFolder, apply_held
-from amanu.tools.shell.layer_changes import FoundChanges, LayerChanges, read_layer
+from amanu.tools.shell.held_files import HeldFile
+from amanu.tools.shell.layer_draft import (
+    LayerDraft,
+    apply_drafted,
+    drop,
+    drop_folders,
+    lay_in_emptied,
+    make_folders,
+    moved_to,
+    put_back,
+    remove_folders,
+    save,
+    take_out,
+)
+from amanu.tools.shell.layered_run import LayeredRun, View
 from amanu.tools.shell.report import file_list
 from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
 
-_EXECUTABLE = 0o111
 _PLAIN = 0o644
-_TICK = 0.002
-_ROOM = 1 << 20
-"""Bytes that are free when a command that failed did so for want of room."""
+_COPIED = 1 << 30
+"""Bytes that are copied for a command in a layer of its own: a `node_modules` of 300 MB takes a second or two."""
 _FAILED = "The command's private copy of the workspace failed"
 
 
@@ -50,23 +59,27 @@ class SessionLayer:
         self._discarded: list[Layer] = []
         self._ignored: dict[Path, None] = {}
         """What git ignores and the layer has."""
+        self._draft = LayerDraft()
         self._noted: set[Path] = set()
-        """What is on record of `_drafted` and `_executable`."""
-        self._drafted: dict[Path, HeldFile] = {}
-        """What the layer has of the draft that no proposal shows."""
-        self._executable: dict[Path, bool] = {}
-        """Of drafted files and others: whether the draft has them executable."""
-        self._folders: list[Path] = []
-        """Empty folders of the draft."""
+        """What is on record of its paths."""
+        self._origin: SessionLayer | None = None
+        """The session's own, of a layer that begins as a copy of that."""
+        self._left: list[Path] = []
+        """What was too big to be copied from there."""
         self._lock = asyncio.Lock()
         self.unknown = ""
         """Why it could not be found out just now whether layers work; "" where it was."""
 
     def apart(self) -> "SessionLayer":
-        """A layer of its own, with nothing in it yet but the executable bits of the draft."""
+        """A layer of its own. Its first command finds there what one of this layer finds at that time."""
         layer = SessionLayer(self._workspace, self._proposals, self._sandbox)
-        layer._executable = dict(self._executable)
+        layer._origin = self
         return layer
+
+    @property
+    def left_note(self) -> str:
+        """What a copy of another layer is without, for the model; "" for nothing."""
+        return f"It is without what is too big to be copied: {self._names(self._left)}." if self._left else ""
 
     async def works(self) -> bool:
         """Whether commands can run in a layer here. Found out by trying, once; where that fails for want of room,
@@ -81,7 +94,7 @@ class SessionLayer:
     async def shows_more(self, call: CallContext) -> bool:
         """Whether a command of that call finds something else in the layer than in the workspace."""
         return bool(
-            self._ignored or self._drafted or self._proposals.pending_paths(call) or await self._workspace.unsaved()
+            self._ignored or self._draft.files or self._proposals.pending_paths(call) or await self._workspace.unsaved()
         )
 
     @property
@@ -99,9 +112,9 @@ class SessionLayer:
             try:
                 layer = await self._ready()
                 laid_in = {} if as_saved else await self._lay_in(layer, call)
-                aside = await asyncio.to_thread(_take_out, layer, self._drafted) if as_saved else {}
+                aside = await asyncio.to_thread(take_out, layer, self._draft.files) if as_saved else {}
                 run = LayeredRun(
-                    layer, self._proposals, View(laid_in, {} if as_saved else self._drafted, as_saved), call
+                    layer, self._proposals, View(laid_in, {} if as_saved else self._draft.files, as_saved), call
                 )
                 run.drafts = draft
                 try:
@@ -121,13 +134,25 @@ class SessionLayer:
         layer: Layer | None = None
         try:
             layer = await asyncio.to_thread(self._create)
-            laid_in = {} if as_saved else await self._lay_in(layer, call)
-            yield await asyncio.to_thread(DiscardedLayer, layer, laid_in)
+            there: list[Path] = []
+            if not as_saved:
+                await self.copy_to(layer)
+                there = [*await self._lay_in(layer, call), *self._draft.paths, *self._draft.folders, *self._ignored]
+            yield await asyncio.to_thread(DiscardedLayer, layer, there)
         except (LayerError, OSError) as error:
             raise ToolError(f"{_FAILED}: {explained(error)}") from None
         finally:
             if layer is not None:
                 await run_to_completion(asyncio.to_thread(_remove, layer))
+
+    async def copy_to(self, layer: Layer) -> list[Path]:
+        """Copy what commands find in this layer, and is neither text that is drafted nor unsaved, to another one.
+        Returns what is too big for that. Raises `LayerError`, `OSError`."""
+        async with self._lock:
+            paths = [*self._draft.files, *self._draft.folders, *self._ignored]
+            if self._layer is None or not paths:
+                return []
+            return await asyncio.to_thread(copy_paths, self._layer, layer, paths, _COPIED)
 
     async def bring_home(self, paths: Sequence[Path], call: CallContext, begun: int | None) -> list[str]:
         """Bring ignored files and folders into the workspace (see `transfer`), but for those that a rule denies.
@@ -144,56 +169,64 @@ class SessionLayer:
     @property
     def drafted(self) -> list[HeldFile]:
         """What the layer has of the draft that no proposal shows."""
-        return list(self._drafted.values())
+        return list(self._draft.files.values())
 
     async def note_drafted(self) -> None:
         """Have on record what the layer has of the draft: it is gone with this daemon."""
-        now = {*self._drafted, *self._executable}
-        await self._proposals.note_besides(now, self._noted - now)
+        now = self._draft.paths
+        await self._proposals.drafts.note_besides(now, self._noted - now)
         self._noted = now
 
     def lost(self, paths: Iterable[str]) -> list[Path]:
         """Those of the paths on record that the layer does not have any more."""
-        return [path for path in map(Path, paths) if path not in self._drafted and path not in self._executable]
+        there = self._draft.paths
+        return [path for path in map(Path, paths) if path not in there]
 
     async def end_draft(self, denied: SubjectFilter, *, accepted: bool) -> list[str]:
         """The draft is decided: bring what no proposal showed of it into the workspace, and what is ignored and new
         there, but for what a rule denies; or forget it. Returns what became of that, in sentences for the user and the
         model."""
         async with self._lock:
-            drafted, self._drafted = self._drafted, {}
-            executable, self._executable = self._executable, {}
-            folders, self._folders = self._folders, []
-            if accepted:
-                await asyncio.to_thread(self.set_executable, executable)
-                await asyncio.to_thread(make_folders, self._not_denied(folders, denied))
-            if self._layer is not None:
-                await asyncio.to_thread(_drop_folders, self._layer, folders)
-            if self._layer is None and drafted:
-                self._drafted = drafted
-                await self._ready()
-                drafted, self._drafted = self._drafted, {}
-            if self._layer is None or not (drafted or accepted):
-                return []
-            if not accepted:
-                await asyncio.to_thread(_drop, self._layer, list(drafted))
-                return [f"Not applied, because not all of the draft was accepted: {self._names(drafted)}."]
-            allowed = self._not_denied(drafted, denied)
-            if left := [path for path in drafted if path not in allowed]:
-                await asyncio.to_thread(_drop, self._layer, left)
-                drafted = {path: drafted[path] for path in allowed}
-            applied = await asyncio.to_thread(_apply_drafted, self._layer, drafted)
-            faults = [f"Not applied, because a rule denies it: {self._names(left)}."] if left else []
-            built = self._not_denied(self.built, denied)
-            faults += await asyncio.to_thread(_bring_home, self._layer, built, None)
-        return applied.notes(self._names, " with the draft") + faults
+            draft, self._draft = self._draft, LayerDraft()
+            try:
+                return await self._end_draft(draft, denied, accepted=accepted)
+            except (LayerError, OSError) as error:
+                await self._discard()
+                lost = draft.paths
+                return [f"Not applied: {self._names(sorted(lost))}. {explained(error)}"] if lost else []
 
-    def set_executable(self, executable: Mapping[Path, bool]) -> None:
-        """Set or clear the executable bits of files in the workspace. Blocking."""
-        for path, is_set in executable.items():
-            with contextlib.suppress(OSError, ToolError), self._workspace.guard.file(path) as handle:
-                mode = stat.S_IMODE(os.fstat(handle).st_mode)
-                os.fchmod(handle, mode | (mode & 0o444) >> 2 if is_set else mode & ~_EXECUTABLE)
+    async def _end_draft(self, draft: LayerDraft, denied: SubjectFilter, *, accepted: bool) -> list[str]:
+        if accepted:
+            await asyncio.to_thread(make_folders, self._not_denied(draft.folders, denied))
+        if self._layer is not None:
+            await asyncio.to_thread(drop_folders, self._layer, draft.folders)
+        elif draft.files or (accepted and draft.executable):  # they wait for a layer to be put in
+            self._draft.files = draft.files
+            await self._ready()
+            draft.files, self._draft.files = self._draft.files, {}
+        if accepted:
+            notes = await self._take_over(draft, denied)
+            await asyncio.to_thread(remove_folders, self._not_denied(draft.emptied, denied))
+            return notes
+        if not draft.files:
+            return []
+        assert self._layer is not None
+        await asyncio.to_thread(drop, self._layer, list(draft.files))
+        return [f"Not applied, because not all of the draft was accepted: {self._names(draft.files)}."]
+
+    async def _take_over(self, draft: LayerDraft, denied: SubjectFilter) -> list[str]:
+        """Bring the files of an accepted draft, and what git ignores and is new in the workspace, into it."""
+        if self._layer is None:
+            return []
+        notes: list[str] = []
+        allowed = {path: draft.files[path] for path in self._not_denied(draft.files, denied)}
+        if left := [path for path in draft.files if path not in allowed]:
+            await asyncio.to_thread(drop, self._layer, left)
+            notes.append(f"Not applied, because a rule denies it: {self._names(left)}.")
+        applied = await asyncio.to_thread(apply_drafted, self._layer, allowed, draft.executable)
+        built = self._not_denied(self.built, denied)
+        faults = await asyncio.to_thread(_bring_home, self._layer, built, None)
+        return [*applied.notes(self._names, " with the draft"), *notes, *faults]
 
     def _names(self, paths: Iterable[Path]) -> str:
         return file_list([one_line(self._workspace.display_path(path)) for path in paths])
@@ -218,33 +251,33 @@ class SessionLayer:
                 await asyncio.to_thread(self._layer.clear)
         self._layer = None
         self._ignored.clear()
-        self._drafted.clear()
-        self._executable.clear()
-        self._folders.clear()
+        self._draft = LayerDraft()
 
     async def _keep(self, run: "LayeredRun", aside: Mapping[Path, HeldFile]) -> None:
         """Remember what is ignored and what is drafted. A layer that holds more than could be read is of no further
         use; what was drafted in it before goes into the next one."""
-        before = {**self._drafted, **aside}
+        before = {**self._draft.files, **aside}
         if run.changes is not None:
             self._ignored |= dict.fromkeys(run.changes.ignored)
             known = {file.path: file for file in run.changes.drafted}
             # It replaces what the workspace had when it was first drafted.
-            first = {path: replace(file, below=self._drafted.get(path, file).below) for path, file in known.items()}
-            self._drafted = {**aside, **first}
+            first = {path: replace(file, below=before.get(path, file).below) for path, file in known.items()}
+            self._draft.files = {**aside, **first}
             if run.drafts:
-                self._executable = dict(run.changes.executable)
-                self._folders = list(run.changes.folders)
+                self._draft.executable = dict(run.changes.executable)
+                self._draft.folders = list(run.changes.folders)
+                if not run.as_saved:
+                    self._draft.emptied = list(run.changes.emptied)
         if run.is_clean and self._layer is not None:
-            await asyncio.to_thread(_put_back, self._layer, aside.values())
+            await asyncio.to_thread(put_back, self._layer, aside.values())
         elif self._layer is None or not before:
             await self._discard()
         else:
             inside = {path: file for path, file in before.items() if path not in aside}
-            saved = {**aside, **await asyncio.to_thread(_save, self._layer, inside)}
-            executable = self._executable
+            saved = {**aside, **await asyncio.to_thread(save, self._layer, inside)}
+            executable = self._draft.executable
             await self._discard()
-            self._drafted, self._executable = saved, executable
+            self._draft.files, self._draft.executable = saved, executable
 
     def _roots(self) -> list[Path]:
         return [self._workspace.guard.real(root) for root in self._workspace.roots]
@@ -252,7 +285,11 @@ class SessionLayer:
     async def _ready(self) -> Layer:
         if self._layer is None:
             self._layer = await asyncio.to_thread(self._create)
-            self._drafted = await asyncio.to_thread(_moved_to, self._layer, self._drafted)
+            self._draft.files = await asyncio.to_thread(moved_to, self._layer, self._draft.files)
+            if self._origin is not None:
+                self._left = await self._origin.copy_to(self._layer)
+                self._draft.executable = dict(self._origin._draft.executable)
+                self._draft.emptied = list(self._origin._draft.emptied)
         return self._layer
 
     def _create(self) -> Layer:
@@ -268,222 +305,14 @@ class SessionLayer:
         for path in self._proposals.pending_paths(call):
             proposed = await self._proposals.text_for_command(call, path)
             laid_in[path] = proposed if proposed.exists else None
-        for path, is_set in self._executable.items():
+        for path, is_set in self._draft.executable.items():
             file = laid_in.get(path) or await self._proposals.read_if_text(path)
             if file is not None:
-                mode = file.mode or _PLAIN
-                laid_in[path] = replace(file, mode=mode | (mode & 0o444) >> 2 if is_set else mode & ~_EXECUTABLE)
+                laid_in[path] = replace(file, mode=with_executable(file.mode or _PLAIN, is_set=is_set))
         real = {self._workspace.guard.real(path): file for path, file in laid_in.items()}
-        return await asyncio.to_thread(_lay_in, layer, real)
-
-
-@dataclass(frozen=True)
-class View:
-    """What a command finds in the layer."""
-
-    laid_in: dict[Path, FileText | None]
-    """None: it was deleted."""
-    drafted: Mapping[Path, HeldFile]
-    """What else is drafted; it is in the layer already."""
-    as_saved: bool
-    """Neither what is unsaved nor what is not decided."""
-
-
-class LayeredRun:
-    """One command in the layer."""
-
-    def __init__(self, layer: Layer, proposals: Proposals, view: View, call: CallContext) -> None:
-        self.folder = layer.folder
-        self.changes: LayerChanges | None = None
-        """What `read` returned."""
-        self.is_clean = True
-        """Whether nothing is left in the layer but what is ignored."""
-        self._layer = layer
-        self._proposals = proposals
-        self.drafts = False
-        """What no proposal shows of its changes stays in the layer, as part of the draft."""
-        self._view = view
-        self._laid_in = view.laid_in
-        self._drafted = {
-            path: None if file.stored is None else _content(file.root.upper / file.name)
-            for path, file in view.drafted.items()
-        }
-        self._call = call
-        self._begun = _tick()
-
-    def lacks_room(self) -> bool:
-        """Whether the disk with the layer is as good as full. Blocking."""
-        disk = os.statvfs(self.folder)
-        return disk.f_bavail * disk.f_frsize < _ROOM
-
-    def forget(self) -> None:
-        """Nobody reads what it changes; the layer is of no further use."""
-        self.changes = LayerChanges(HeldFolder(self._layer.folder / "held" / token_hex(8)))
-        self.is_clean = False
-
-    async def read(self) -> LayerChanges:
-        """What the command changed, once it has ended. All of it is taken out of the layer, but for what is ignored.
-        Raises `LayerError`, `OSError`."""
-        held = HeldFolder(self._layer.folder / "held" / token_hex(8))
-        found = FoundChanges(held, self._begun)
-        try:
-            await asyncio.to_thread(read_layer, self._layer, self._laid_in, found)
-            changes = await self._compared(found)
-            shown = bool(changes.edits) or self._proposals.has_draft
-            kept = found.folders if self.drafts else ()
-            await asyncio.to_thread(_drop, self._layer, [path for path in found.paths if path not in kept])
-            drafts = self.drafts and shown and not self._call.denied(map(self._write, changes.held))
-            drafted = [file for file in changes.held if drafts or self._is_drafted(file)]
-            await asyncio.to_thread(_put_back, self._layer, drafted)
-            held = [file for file in changes.held if file not in drafted]
-            self.changes = replace(changes, held=held, drafted=drafted)
-        except BaseException:
-            self.is_clean = False
-            raise
-        self.is_clean = found.is_complete
-        return self.changes
-
-    async def take_back(self) -> None:
-        """What it changed does not count: take what no proposal shows out of the layer again, but for what replaced a
-        file that was drafted before."""
-        assert self.changes is not None
-        kept = [file for file in self.changes.drafted if file.path in self._drafted]
-        taken_back = [file.path for file in self.changes.drafted if file not in kept]
-        self.changes, self.drafts = replace(self.changes, drafted=kept), False
-        await asyncio.to_thread(_drop, self._layer, taken_back)
-        await asyncio.to_thread(_drop_folders, self._layer, self.changes.folders)
-
-    async def _base(self, path: Path) -> FileText:
-        """What the command's version of the file is compared with."""
-        if self._view.as_saved:
-            return await self._proposals.text_without_edits(path)
-        return await self._proposals.text_for_command(self._call, path)
-
-    def _write(self, file: HeldFile) -> Subject:
-        tool = "delete_file" if file.stored is None else "write_file"
-        return Subject(tool, "write", self._proposals.relative(file.path))
-
-    def _is_drafted(self, file: HeldFile) -> bool:
-        """Whether it is as an earlier command has drafted it."""
-        return file.path in self._drafted and self._drafted[file.path] == _content(file.stored)
-
-    async def _compared(self, found: FoundChanges) -> LayerChanges:
-        """With what the user sees now of the files of text."""
-        edits: list[FileEdit] = []
-        moved, held = [*found.conflicts], [*found.held]
-        executable: dict[Path, bool] = {}
-        refused = found.refused
-        for path, new in found.texts.items():
-            if self._view.as_saved and self._proposals.is_drafted(path):
-                refused = refused or f"it changed {self._proposals.relative(path)}, of which a draft is open"
-                continue
-            try:
-                base = await self._base(path)
-            except ToolError:  # what it was is no text
-                held.append(new.held())
-                continue
-            laid = self._laid_in.get(path)
-            if path in self._laid_in and base.text != ("" if laid is None else laid.text):
-                moved.append(path)
-                continue
-            if new.text is not None and base.exists and new.encoding != base.encoding:
-                held.append(new.held())
-                continue
-            if new.text is not None and bool(new.mode & _EXECUTABLE) != bool((base.mode or 0) & _EXECUTABLE):
-                executable[path] = bool(new.mode & _EXECUTABLE)
-            if new.text != (base.text if base.exists or base.from_buffer else None):
-                edits.append(FileEdit(base, new.text))
-        return LayerChanges(
-            found.folder,
-            edits,
-            held,
-            executable,
-            found.folders,
-            found.emptied,
-            found.ignored,
-            moved,
-            found.git,
-            refused,
-            self._begun,
-        )
-
-
-def _tick() -> int:
-    """The time in nanoseconds as file systems note it: what changes from now on is noted as later than what was changed
-    before."""
-    clock = getattr(time, "CLOCK_REALTIME_COARSE", 5)  # Linux's number of it
-    begun = time.clock_gettime_ns(clock)
-    while (now := time.clock_gettime_ns(clock)) == begun:
-        time.sleep(_TICK)
-    return now
-
-
-def _content(path: Path | None) -> tuple[int, int, int] | None:
-    """Something that differs when a file of the layer comes to be another; None for a deletion."""
-    if path is None:
-        return None
-    status = path.lstat()
-    return status.st_ino, status.st_mtime_ns, status.st_size
-
-
-def _take_out(layer: Layer, drafted: Mapping[Path, HeldFile]) -> dict[Path, HeldFile]:
-    """Take what is drafted out of the layer for a while."""
-    folder = HeldFolder(layer.folder / "held" / token_hex(8))
-    aside: dict[Path, HeldFile] = {}
-    with layer.locked():
-        for path, file in drafted.items():
-            stored = None if file.stored is None else folder.take(file.root, file.name)
-            aside[path] = replace(file, stored=stored)
-    _drop(layer, [path for path, file in drafted.items() if file.stored is None])
-    return aside
-
-
-def make_folders(folders: Sequence[Path]) -> None:
-    """Make them in the workspace. Blocking."""
-    for folder in folders:
-        above = next((parent for parent in folder.parents if parent.exists()), folder)
-        if os.path.realpath(above) == str(above):
-            with contextlib.suppress(OSError):
-                folder.mkdir(parents=True, exist_ok=True)
-
-
-def _save(layer: Layer, drafted: Mapping[Path, HeldFile]) -> dict[Path, HeldFile]:
-    """Take what is drafted out of a layer that is given up: what is still there of it."""
-    saved: dict[Path, HeldFile] = {}
-    for path, file in drafted.items():
-        with contextlib.suppress(OSError, LayerError):
-            saved |= _take_out(layer, {path: file})
-    return saved
-
-
-def _moved_to(layer: Layer, drafted: Mapping[Path, HeldFile]) -> dict[Path, HeldFile]:
-    """Put what is drafted into a new layer."""
-    moved: dict[Path, HeldFile] = {}
-    for path, file in drafted.items():
-        root, name = layer.place(path)
-        moved[path] = replace(file, root=root, name=name)
-    _put_back(layer, moved.values())
-    return moved
-
-
-def _put_back(layer: Layer, files: Iterable[HeldFile]) -> None:
-    """Put them into the layer, where the next command finds them."""
-    for file in files:
-        if file.stored is None:
-            layer.delete(file.path)
-        else:
-            layer.put(file.path, file.stored)
-
-
-def _apply_drafted(layer: Layer, drafted: Mapping[Path, HeldFile]) -> Applied:
-    """Bring them into the workspace."""
-    names = HeldFolder(layer.folder / "held" / token_hex(8))
-    try:
-        files = [(file, names.batch([file])) for file in _take_out(layer, drafted).values()]
-        with noted(layer.folder, [batch for _, batch in files]):
-            return apply_held(files)
-    except (OSError, LayerError) as error:
-        return Applied(failed=list(drafted.values()), fault=explained(error))
+        laid = await asyncio.to_thread(_lay_in, layer, real)
+        await asyncio.to_thread(lay_in_emptied, layer, self._draft.emptied)
+        return laid
 
 
 def _lay_in(layer: Layer, files: dict[Path, FileText | None]) -> dict[Path, FileText | None]:
@@ -506,24 +335,6 @@ def _remove(layer: Layer) -> None:
     """What cannot be removed, the next daemon removes."""
     with contextlib.suppress(LayerError, OSError):
         layer.remove()
-
-
-def _drop(layer: Layer, paths: Sequence[Path]) -> None:
-    """Forget what the layer has there: files before the folders they are in, which go when nothing of them is left."""
-    for path in sorted(dict.fromkeys(paths), key=lambda path: -len(path.parts)):
-        root, name = layer.place(path)
-        upper = root.upper / name
-        if upper.is_dir() and not upper.is_symlink():
-            with contextlib.suppress(OSError):
-                upper.rmdir()
-        else:
-            layer.drop(path)
-
-
-def _drop_folders(layer: Layer, folders: Sequence[Path]) -> None:
-    """Forget folders with nothing in them, and those above that were made for them."""
-    above = [parent for folder in folders for parent in folder.parents if not os.path.lexists(parent)]
-    _drop(layer, [*folders, *above])
 
 
 def _bring_home(layer: Layer, paths: Sequence[Path], begun: int | None) -> list[str]:

@@ -87,6 +87,8 @@ class Decisions:
         for file in result.files:
             for hunk in file.skipped:
                 self._editor.say(f"Amanu: {Path(file.path).name}: not undone: {hunk.reason}", ERROR)
+        if result.note:
+            self._editor.say(f"Amanu: {result.note}")
 
     def _or_all_shown(self, arguments: HunksArguments, *, opened: bool) -> HunksArguments:
         """Without arguments it is about all that our diagnostics show."""

@@ -1,0 +1,44 @@
+"""What is too long for the screen: its beginning is named again below it, where the question stands."""
+
+import io
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+
+from amanu.cli.console import Console, PlainConsole
+from amanu.cli.diff import show_file_header
+from amanu_protocol.items import ProposedFile
+
+VIEW = "[v] view all of it"
+_QUESTION_ROWS = 6
+"""Of the screen, for what is said and asked below it."""
+_FILES = 8
+"""Named again."""
+
+
+def printed(show: Callable[[Console], object]) -> str:
+    """What that would print."""
+    out = io.StringIO()
+    show(PlainConsole(out))
+    return out.getvalue()
+
+
+def is_long(text: str) -> bool:
+    """Whether its beginning has left the screen when a question stands below it."""
+    columns, lines = shutil.get_terminal_size()
+    rows = sum(max(1, -(-len(line) // columns)) for line in text.splitlines())
+    return rows > lines - _QUESTION_ROWS
+
+
+def show_extent(text: str, console: Console) -> None:
+    console.line(
+        ("yellow", f"  The text above has {len(text.splitlines()):,} lines; its beginning may be off the screen.")
+    )
+
+
+def show_files_again(files: Iterable[ProposedFile], roots: Sequence[str], console: Console) -> None:
+    """Which files it is about, and how much of them."""
+    files = list(files)
+    for file in files[:_FILES]:
+        show_file_header(console, file, roots)
+    if len(files) > _FILES:
+        console.line(("dim", f"  … and {len(files) - _FILES} more files"))

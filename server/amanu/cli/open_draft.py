@@ -1,0 +1,33 @@
+"""What is left of a session's draft that the user has not decided on, and how they do."""
+
+from amanu.cli.diff import relative
+from amanu.cli.text import one_line
+from amanu.text.amounts import plural
+from amanu_protocol.items import Proposal
+from amanu_protocol.state import SessionState
+
+
+def open_drafts(state: SessionState) -> list[Proposal]:
+    return [proposal for proposal in state.proposals if proposal.draft and proposal.state == "pending"]
+
+
+def open_files(state: SessionState) -> list[str]:
+    """Absolute paths of the files of which something drafted is not applied, in order."""
+    return list(dict.fromkeys(file.path for proposal in open_drafts(state) for file in proposal.files))
+
+
+def describe_open_draft(state: SessionState, *, in_chat: bool) -> str:
+    """That something drafted is not applied, and what to do about it; "" for nothing. `in_chat`: the user can type it
+    right there."""
+    files = open_files(state)
+    if not files:
+        return ""
+    place = "" if in_chat else f"In amanu chat --session {one_line(state.session_id[:8])}, "
+    said = f"The draft is not applied ({plural(len(files), 'file')}). "
+    return f"{said}{place}/accept session applies it, /reject session drops it.{'' if in_chat else _lost(state)}"
+
+
+def _lost(state: SessionState) -> str:
+    """What a draft has besides text is gone with the process that made it."""
+    names = [relative(path, state.roots) for proposal in open_drafts(state) for path in proposal.besides]
+    return f" Lost with the end of this run: {', '.join(names)}." if names else ""

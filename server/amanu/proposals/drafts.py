@@ -1,0 +1,185 @@
+"""The proposals that are drafts: the session's tools and commands see what is open of them, of whichever turn."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from amanu.core.tool import CallContext, ToolError
+from amanu.proposals.live_proposals import LiveProposals
+from amanu.proposals.model import FILE_CHANGED, STATES_BEFORE, FileEdit, LiveFile, LiveProposal, TakenOver, missing_file
+from amanu.proposals.tracking import FileTracking
+from amanu.workspace.text_file import FileText
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.items import DraftRun, Proposal
+
+_MAX_RUNS = 5
+"""Commands kept with a draft, each with its last run."""
+
+
+class Drafts:
+    def __init__(self, workspace: Workspace, live: LiveProposals, tracking: FileTracking) -> None:
+        self._workspace = workspace
+        self._live = live
+        self._tracking = tracking
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something drafted is not decided yet."""
+        return any(live.is_open_draft for live in self._live)
+
+    def has(self, path: Path) -> bool:
+        """Whether something drafted of that file is not decided yet."""
+        return self._find(path) is not None
+
+    async def draft(self, path: Path) -> FileText | None:
+        """See `workspace.Drafts`."""
+        await self.follow(path)
+        found = self._find(path)
+        return None if found is None else found[1].drafted_file(path)
+
+    async def drafts(self) -> list[FileText]:
+        """See `workspace.Drafts`."""
+        paths = [path for live in self._live if live.draft for file in live.files for path in file.open_paths]
+        return [file for path in dict.fromkeys(paths) if (file := await self.draft(path)) is not None]
+
+    async def note_besides(self, paths: Collection[Path], gone: Collection[Path]) -> None:
+        """What belongs to the draft besides text now, and what did before and does not any more."""
+        async with self._live.lock:
+            found = next((live for live in reversed(self._live) if live.is_open_draft), None)
+            if found is None:
+                return
+            besides = sorted({*found.besides, *map(str, paths)} - {*map(str, gone)})
+            if found.besides != besides:
+                found.besides = besides
+                self._live.tell(found)
+
+    async def forget_besides(self, proposal_ids: Collection[str]) -> None:
+        """What belonged to those drafts besides text is decided on, too."""
+        async with self._live.lock:
+            for live in map(self._live.find, proposal_ids):
+                if live.besides:
+                    live.besides = []
+                    self._live.tell(live)
+
+    async def note_run(self, run: DraftRun) -> None:
+        """A command ran on the draft as it is now."""
+        async with self._live.lock:
+            for live in self._live:
+                if live.is_open_draft:
+                    live.add_run(run, _MAX_RUNS)
+                    self._live.tell(live)
+
+    async def begin_review(self, proposal_id: str, call_id: str) -> Proposal:
+        """That call asks the user about the whole draft; clients show it there."""
+        async with self._live.lock:
+            live = self._live.find(proposal_id)
+            if call_id not in live.tool_call_ids:
+                live.tool_call_ids.append(call_id)
+                return self._live.publish(live)
+            return live.wire()
+
+    async def follow(self, path: Path) -> None:
+        """Move what is drafted of that file along with what the user did there."""
+        if self._find(path) is not None:
+            async with self._live.lock:
+                if (found := self._find(path)) is not None:
+                    await self._move_along(*found)
+
+    async def follow_earlier(self, live: LiveProposal, edits: Sequence[FileEdit]) -> Mapping[Path, FileText]:
+        """Move what earlier drafts have of those files along with what the user did there: `live` takes it over from
+        them (`carried_over`). Returns the files as they are now. The caller has the lock. Raises `ToolError`."""
+        texts: dict[Path, FileText] = {}
+        for edit in edits:
+            found = self._find(edit.base.path)
+            if found is not None and found[0] is not live:
+                texts |= await self._move_along(*found)
+                if not found[1].is_open:
+                    raise changed_meanwhile(self._workspace, edit.base.path)
+        return texts
+
+    async def give_back(self, turn_ids: Collection[str], reason: str) -> None:
+        """The drafts of those turns are to be rejected: give what they took over back to the earlier ones, and reject
+        what they made of it. Not of files that something was decided of meanwhile."""
+        async with self._live.lock:
+            for live in reversed([live for live in self._live if live.draft and live.turn_id in turn_ids]):
+                for taken in reversed(live.taken_over):
+                    file = next((file for file in live.files if file.has_path(taken.path)), None)
+                    if file is not None and file.is_undecided and await self._give_back(taken):
+                        for hunk in file.hunks:
+                            file.update_hunk(hunk.hunk_id, state="rejected", reason=reason, reviewed=True)
+                live.taken_over.clear()
+                self._live.publish(live)
+
+    async def _give_back(self, taken: TakenOver) -> bool:
+        earlier = self._live.find(taken.proposal_id)
+        current = next((file for file in earlier.files if file.has_path(taken.file.base.path)), None)
+        if current is None:
+            earlier.files.append(taken.file)
+        elif not current.take_back(taken.file):
+            return False
+        await self._tracking.catch_up(earlier, [current or taken.file])
+        self._live.publish(earlier)
+        return True
+
+    async def carried_over(self, live: LiveProposal, path: Path, texts: Mapping[Path, FileText]) -> LiveFile | None:
+        """What an earlier draft has open of that file, taken over into `live`; None when there is nothing. That the
+        rest of it is decided does not matter: it starts from the file as it is, which is in `texts` as it was when the
+        draft was moved along. What the user types after that moves it once more."""
+        found = self._find(path) if live.draft else None
+        if found is None:
+            return None
+        earlier, source = found
+        base_path = source.base.path
+        base = texts.get(base_path) or await self._workspace.read_if_exists(base_path) or missing_file(base_path)
+        text = None if source.delete else source.proposed_file(base_path).text
+        calls = sorted(frozenset[str]().union(*source.owners.values())) or earlier.tool_call_ids
+        file = LiveFile(base, base.text)
+        explanation = " ".join(dict.fromkeys(filter(None, source.explanations.values())))
+        await live.propose(file, FileEdit(base, text, source.new_path, explanation), calls[-1])
+        live.taken_over.append(TakenOver(earlier.proposal_id, replace(source), path))
+        source.drop_open()
+        if not earlier.is_open_draft:
+            live.besides = sorted({*live.besides, *earlier.besides})
+        if not source.hunks:
+            earlier.files.remove(source)
+        live.tool_call_ids += [call for call in calls[-1:] if call not in live.tool_call_ids]
+        self._live.publish(earlier)
+        return file
+
+    def _find(self, path: Path) -> tuple[LiveProposal, LiveFile] | None:
+        """The draft that has something open of the file at that path, or of the one it moves there or away."""
+        for live in reversed(self._live):
+            for file in live.files if live.draft else ():
+                if file.is_open and file.has_path(path):
+                    return live, file
+        return None
+
+    async def _move_along(self, live: LiveProposal, file: LiveFile) -> Mapping[Path, FileText]:
+        """Move what is drafted of that file along with what the user did there. Returns its text, by path. The caller
+        has the lock."""
+        texts = await self._tracking.catch_up(live, [file])
+        if file.is_open and _is_another(file, texts.get(file.base.path)):
+            for hunk in file.hunks:
+                if hunk.state == "pending":
+                    file.update_hunk(hunk.hunk_id, state="conflicted", reason=FILE_CHANGED)
+            self._live.publish(live)
+        return texts
+
+
+def changed_meanwhile(workspace: Workspace, path: Path) -> ToolError:
+    return ToolError(f"{workspace.display_path(path)} changed at the same moment. Read it and try again.")
+
+
+def takes_draft(live: LiveProposal, call: CallContext, paths: Sequence[Path]) -> bool:
+    """Whether edits of those files can join that draft: it is of the same turn, and nothing it has of them is
+    decided."""
+    theirs = [file for file in live.files if any(map(file.has_path, paths))]
+    return live.draft and live.turn_id == call.turn_id and all(file.is_undecided for file in theirs)
+
+
+def _is_another(file: LiveFile, current: FileText | None) -> bool:
+    """Whether the file that is to be made, moved or removed as a whole is not as it was when that was proposed, or the
+    one that is edited is gone: then nothing of it can move along."""
+    if file.change == "edit":
+        return current is None
+    return (None if current is None else current.text) != file.version_with(STATES_BEFORE).text

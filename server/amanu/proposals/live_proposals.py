@@ -1,0 +1,92 @@
+"""The proposals of one session, and who hears of them."""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import Path
+
+from amanu.proposals.model import LiveProposal
+from amanu.workspace.shown_files import ShownFiles
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Proposal
+
+
+class LiveProposals:
+    """Each of `listeners` hears of each new version of a proposal, in order. Whoever changes one has the `lock`."""
+
+    def __init__(self, shown_files: ShownFiles) -> None:
+        self.shown_files: dict[str | None, ShownFiles] = {None: shown_files}
+        """What each sub-agent has been shown, and (None) the session's own agent: an edit is known to the one that
+        made it."""
+        self.lock = asyncio.Lock()
+        self.listeners: list[Callable[[Proposal], object]] = []
+        self.stored: dict[str, Proposal] = {}
+        """Of a session that was opened again; they become live proposals when somebody asks for them."""
+        self._live: dict[str, LiveProposal] = {}
+        """Oldest first."""
+        self._published = asyncio.Event()
+        """When some proposal is next published. Each is for once."""
+
+    def __iter__(self) -> Iterator[LiveProposal]:
+        """Oldest first."""
+        return iter(self._live.values())
+
+    def __reversed__(self) -> Iterator[LiveProposal]:
+        return reversed(self._live.values())
+
+    def add(self, live: LiveProposal) -> None:
+        """It is one of them now, if it was not before."""
+        self._live[live.proposal_id] = live
+
+    def restore(self, proposals: Iterable[Proposal]) -> None:
+        """Take over those of a session that is opened again."""
+        self.stored = {proposal.proposal_id: proposal for proposal in proposals}
+
+    def find(self, proposal_id: str) -> LiveProposal:
+        """Raises `AmanuError` (proposalNotFound)."""
+        live = self._live.get(proposal_id)
+        if live is None and proposal_id in self.stored:
+            live = self._live[proposal_id] = LiveProposal.load(self.stored.pop(proposal_id))
+        if live is None:
+            raise AmanuError("proposalNotFound", f"There is no proposal {proposal_id} in this session.")
+        return live
+
+    def of_call(self, call_id: str) -> LiveProposal | None:
+        """The last one that call had a part in."""
+        return next((live for live in reversed(self) if call_id in live.tool_call_ids), None)
+
+    def shown_to(self, live: LiveProposal) -> ShownFiles:
+        """What its agent has been shown; of one that is gone: nobody's."""
+        return self.shown_files.get(live.agent_id) or ShownFiles()
+
+    def removed_texts(self, path: Path, except_ids: Collection[str]) -> list[str]:
+        """What applied hunks took out of the file at that path; not those named."""
+        stored_hunks = (
+            file.hunks for proposal in self.stored.values() for file in proposal.files if Path(file.path) == path
+        )
+        live_hunks = (file.hunks for live in self for file in live.files_at(path))
+        return [
+            hunk.old_text
+            for hunks in (*stored_hunks, *live_hunks)
+            for hunk in hunks
+            if hunk.state == "applied" and hunk.old_text and hunk.hunk_id not in except_ids
+        ]
+
+    def publish(self, live: LiveProposal) -> Proposal:
+        """Tell a new version of it."""
+        self._published.set()
+        self._published = asyncio.Event()
+        live.version += 1
+        live.update_runs()
+        return self.tell(live)
+
+    def tell(self, live: LiveProposal) -> Proposal:
+        """Tell what is said of it besides, under the same version: whoever is deciding just now decides on what they
+        saw."""
+        proposal = live.wire()
+        for listener in self.listeners:
+            listener(proposal)
+        return proposal
+
+    async def wait_for_next(self) -> None:
+        """Until some proposal is published."""
+        await self._published.wait()

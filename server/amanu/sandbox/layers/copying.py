@@ -1,0 +1,76 @@
+"""Copy what commands have made in one layer into another one. Everything here blocks, and raises `LayerError` and
+`OSError`."""
+
+import os
+import stat
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+
+from amanu.sandbox.layers.layer import Layer
+from amanu.sandbox.layers.transfer import copy
+from amanu.sandbox.layers.untrusted_files import opened_folder, remove, status
+from amanu.sandbox.layers.upper import is_opaque, is_whiteout, made, make_opaque, make_whiteout
+
+_BLOCK = 512
+"""Bytes of a block, as `lstat` counts them."""
+
+
+def copy_paths(source: Layer, target: Layer, paths: Iterable[Path], room: int) -> list[Path]:
+    """Copy what `source` has at those paths, files and whole folders, to where `target` shows it to its commands. To be
+    called while no command runs in either. `room`: bytes on disk that all of it may take. Returns the paths that it was
+    too small for."""
+    left: list[Path] = []
+    with source.locked(), target.locked():
+        for path in paths:
+            size = _copy_path(source, target, path, room)
+            room -= size
+            if room < 0:
+                room += size
+                left.append(path)
+    return left
+
+
+def _copy_path(source: Layer, target: Layer, path: Path, room: int) -> int:
+    """Returns the bytes it takes; where that is more than `room`, nothing is left of it."""
+    (origin, name), (root, _) = source.place(path), target.place(path)
+    *parents, last = name.split("/")
+    with ExitStack() as stack:
+        above = stack.enter_context(opened_folder(origin.upper))
+        for parent in parents:
+            above = stack.enter_context(opened_folder(parent, above))
+        folders = stack.enter_context(root.opened())
+        into, _, _ = stack.enter_context(made(folders, name))
+        copying = _Copying(room)
+        copying.copy(last, above, into)
+        if copying.size > room:
+            remove(last, into)
+        return copying.size
+
+
+class _Copying:
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self.size = 0
+
+    def copy(self, name: str, source: int, target: int) -> None:
+        """Until there is no more room."""
+        found = status(name, source)
+        if found is None:
+            return
+        self.size += found.st_blocks * _BLOCK
+        if self.size > self._room:
+            return
+        if stat.S_ISDIR(found.st_mode):
+            os.mkdir(name, 0o700, dir_fd=target)
+            with opened_folder(name, source) as inner, opened_folder(name, target) as into:
+                if is_opaque(inner):
+                    make_opaque(into)
+                for entry in os.listdir(inner):  # noqa: PTH208
+                    self.copy(entry, inner, into)
+                os.fchmod(into, stat.S_IMODE(found.st_mode))
+                os.utime(into, ns=(found.st_atime_ns, found.st_mtime_ns))
+        elif is_whiteout(found):
+            make_whiteout(name, target)
+        elif stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
+            copy(name, source, name, target)

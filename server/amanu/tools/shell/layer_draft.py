@@ -1,0 +1,126 @@
+"""What a session's layer has of its draft that no proposal shows."""
+
+import contextlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from secrets import token_hex
+
+from amanu.sandbox.layers.layer import Layer, LayerError, explained
+from amanu.sandbox.layers.redo import noted
+from amanu.sandbox.layers.transfer import set_executable
+from amanu.tools.shell.held_files import Applied, HeldFile, HeldFolder, apply_held
+
+
+@dataclass
+class LayerDraft:
+    """By path."""
+
+    files: dict[Path, HeldFile] = field(default_factory=dict[Path, HeldFile])
+    """Binary files, links and the like. They are in the layer from one command to the next."""
+    executable: dict[Path, bool] = field(default_factory=dict[Path, bool])
+    """Of files of text and others: whether the draft has them executable."""
+    folders: list[Path] = field(default_factory=list[Path])
+    """New folders with nothing in them. They are in the layer, too."""
+    emptied: list[Path] = field(default_factory=list[Path])
+    """Folders that are deleted with all they had, the innermost first."""
+
+    @property
+    def paths(self) -> set[Path]:
+        """Of what can be lost with the layer."""
+        return {*self.files, *self.executable}
+
+
+def take_out(layer: Layer, files: Mapping[Path, HeldFile]) -> dict[Path, HeldFile]:
+    """Take drafted files out of the layer for a while."""
+    folder = HeldFolder(layer.folder / "held" / token_hex(8))
+    aside: dict[Path, HeldFile] = {}
+    with layer.locked():
+        for path, file in files.items():
+            stored = None if file.stored is None else folder.take(file.root, file.name)
+            aside[path] = replace(file, stored=stored)
+    drop(layer, [path for path, file in files.items() if file.stored is None])
+    return aside
+
+
+def save(layer: Layer, files: Mapping[Path, HeldFile]) -> dict[Path, HeldFile]:
+    """Take drafted files out of a layer that is given up: what is still there of them."""
+    saved: dict[Path, HeldFile] = {}
+    for path, file in files.items():
+        with contextlib.suppress(OSError, LayerError):
+            saved |= take_out(layer, {path: file})
+    return saved
+
+
+def moved_to(layer: Layer, files: Mapping[Path, HeldFile]) -> dict[Path, HeldFile]:
+    """Put drafted files into a new layer."""
+    moved: dict[Path, HeldFile] = {}
+    for path, file in files.items():
+        root, name = layer.place(path)
+        moved[path] = replace(file, root=root, name=name)
+    put_back(layer, moved.values())
+    return moved
+
+
+def put_back(layer: Layer, files: Iterable[HeldFile]) -> None:
+    """Put them into the layer, where the next command finds them."""
+    for file in files:
+        if file.stored is None:
+            layer.delete(file.path)
+        else:
+            layer.put(file.path, file.stored)
+
+
+def apply_drafted(layer: Layer, files: Mapping[Path, HeldFile], executable: Mapping[Path, bool]) -> Applied:
+    """Bring them into the workspace, and set or clear executable bits there."""
+    names = HeldFolder(layer.folder / "held" / token_hex(8))
+    try:
+        batches = [(file, names.batch([file])) for file in take_out(layer, files).values()]
+        with noted(layer.folder, [batch for _, batch in batches], executable=executable):
+            set_executable(layer, executable)
+            return apply_held(batches)
+    except (OSError, LayerError) as error:
+        return Applied(failed=list(files.values()), fault=explained(error))
+
+
+def drop(layer: Layer, paths: Sequence[Path]) -> None:
+    """Forget what the layer has there: files before the folders they are in, which go when nothing of them is left."""
+    for path in sorted(dict.fromkeys(paths), key=lambda path: -len(path.parts)):
+        root, name = layer.place(path)
+        upper = root.upper / name
+        if upper.is_dir() and not upper.is_symlink():
+            with contextlib.suppress(OSError):
+                upper.rmdir()
+        else:
+            layer.drop(path)
+
+
+def drop_folders(layer: Layer, folders: Sequence[Path]) -> None:
+    """Forget folders with nothing in them, and those above that were made for them."""
+    above = [parent for folder in folders for parent in folder.parents if not os.path.lexists(parent)]
+    drop(layer, [*folders, *above])
+
+
+def lay_in_emptied(layer: Layer, folders: Sequence[Path]) -> None:
+    """Delete those folders, the innermost first, of which the layer shows nothing any more."""
+    for folder in folders:
+        with contextlib.suppress(OSError):  # it is gone in the workspace, too
+            if not any(layer.visible(folder / name) for name in os.listdir(folder)):  # noqa: PTH208 (names only)
+                layer.delete(folder)
+
+
+def make_folders(folders: Sequence[Path]) -> None:
+    """Make them in the workspace. Blocking."""
+    for folder in folders:
+        above = next((parent for parent in folder.parents if parent.exists()), folder)
+        if os.path.realpath(above) == str(above):
+            with contextlib.suppress(OSError):
+                folder.mkdir(parents=True, exist_ok=True)
+
+
+def remove_folders(folders: Sequence[Path]) -> None:
+    """Remove those from the workspace that are empty now. Blocking."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
