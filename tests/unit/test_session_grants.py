@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -81,11 +81,22 @@ async def test_it_is_asked_about_once(
             assert git(tmp_path / "remote", "log", "--format=%s", "main") == "first\n"
 
 
-@pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "untrusted"])
-@pytest.mark.parametrize("mode", ["ask", "auto"])
-@pytest.mark.parametrize("key", ["file", "agent"])
+PUSHES: Sequence[tuple[str, Mode, bool, dict[str, Any]]] = [
+    # where the key is, mode, whether the folder is trusted, the call
+    ("file", "ask", True, shell("git push -q origin main")),
+    ("file", "ask", False, shell("git push -q origin main")),
+    ("file", "auto", True, shell("git push -q origin main")),
+    ("agent", "ask", True, shell("git push -q origin main")),
+    ("agent", "auto", False, shell("git push -q origin main")),
+    ("agent", "ask", True, shell("git push -q origin main", network=True)),
+    ("agent", "ask", True, shell("git push origin main 2>&1 | tail -5")),
+    ("agent", "acceptEdits", True, shell("git push origin main || echo failed")),
+]
+
+
+@pytest.mark.parametrize(("key", "mode", "trusted", "push"), PUSHES)
 async def test_a_push_over_ssh_is_asked_about_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, mode: Mode, trusted: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, mode: Mode, trusted: bool, push: dict[str, Any]
 ) -> None:
     """To a real server, with a key that the user's `GIT_SSH_COMMAND` names or an agent holds. The second push brings a
     second commit."""
@@ -98,7 +109,6 @@ async def test_a_push_over_ssh_is_asked_about_once(
         else:
             login += f" -i {server.key}"
         monkeypatch.setenv("GIT_SSH_COMMAND", login)
-        push = shell("git push -q origin main")
         steps = [step("", push), DONE, step("", push), DONE]
         d = await stack.enter_async_context(scripted_session(tmp_path, *steps, mode=mode))
         repository(d.root)

@@ -24,11 +24,17 @@ def served() -> Iterator[int]:
 
 
 def check(
-    output: str, expected: Need | None, *, trial: bool = True, failed: bool = True, tier: Tier = "bubblewrap"
+    output: str,
+    expected: Need | None,
+    *,
+    trial: bool = True,
+    failed: bool = True,
+    tier: Tier = "bubblewrap",
+    connects: bool = False,
 ) -> None:
     sandbox = CommandSandbox(tier=tier, writes="nothing" if trial else "workspace", network=False, summary="")
     found = find_blocked(
-        Attempt(output, failed, sandbox, trial, COMMAND, False, [".env", "/srv/shop/deploy/id_rsa"], ROOTS)
+        Attempt(output, failed, sandbox, trial, COMMAND, connects, [".env", "/srv/shop/deploy/id_rsa"], ROOTS)
     )
     assert (None if found is None else {*found.needs}) == (None if expected is None else {expected})
     assert found is None or found.evidence in output
@@ -80,6 +86,20 @@ def test_what_a_failed_trial_lacks(output: str, expected: Need | None) -> None:
 )
 def test_a_trial_that_succeeded_lacks_only_what_it_did_not_warn_of(output: str, expected: Need | None) -> None:
     check(output, expected, failed=False)
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("fatal: Could not read from remote repository.", "unsandboxed"),
+        ("curl: (6) Could not resolve host: example.org", "network"),
+        ("npm warn audit ENOTFOUND", None),
+        ("cat: .env: Permission denied", None),
+        ("Everything up-to-date", None),
+    ],
+)
+def test_what_connects_may_fail_behind_a_pipe(output: str, expected: Need | None) -> None:
+    check(output, expected, failed=False, connects=True)
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ HIDING = re.compile(
     re.IGNORECASE,
 )
 """How programs report a file with secrets: it exists, and cannot be opened."""
-_WARNING = re.compile(r"warning", re.IGNORECASE)
+_WARNING = re.compile(r"warning|\bwarn\b", re.IGNORECASE)
 _PATH = re.compile(r"(?<![\w.])/[^\s:'\"‘’“”,;]+")
 _SPEAKER = re.compile(r"^\s*/\S+: ")
 """The program that prints a line, where it names itself by its path."""
@@ -69,7 +69,7 @@ class Attempt:
     command: str
     """The command line."""
     connects: bool
-    """It probably needs network access."""
+    """It probably needs network access, or more."""
     unseen: Sequence[str]
     """Files with secrets that it could not read, as it may have named them."""
     roots: Sequence[Path]
@@ -85,20 +85,22 @@ def find_blocked(attempt: Attempt) -> Blocked | None:
     sandbox = attempt.sandbox
     if sandbox.tier == "none":
         return None
+    lines = attempt.lines
     if not attempt.failed:  # a command may go on after what it could not write; a warning says that it does
-        return _unwritten(attempt, (line for line in attempt.lines if not _WARNING.search(line)))
-    secret_line = secrets_line(attempt.lines, attempt.unseen)
-    if secret_line is not None:
+        lines = [line for line in lines if not _WARNING.search(line)]
+        if not attempt.connects:  # of what does, `git push | tail` ends well however the push did
+            return _unwritten(attempt, lines)
+    elif (secret_line := secrets_line(lines, attempt.unseen)) is not None:
         return _blocked("secrets", secret_line)
-    for line in attempt.lines if _CLIENTS.search(attempt.command) else ():
+    for line in lines if _CLIENTS.search(attempt.command) else ():
         if SERVICE.search(line):
             return _blocked("unsandboxed", line)
-    for line in attempt.lines if not sandbox.network else ():
+    for line in lines if not sandbox.network else ():
         if NETWORK.search(line) or (
             REFUSED.search(line) and (_is_served(line) or (attempt.connects and not _is_own_server(line)))
         ):
             return _blocked("network", line)
-    return _unwritten(attempt, attempt.lines)
+    return _unwritten(attempt, lines)
 
 
 def secrets_line(lines: Iterable[str], unseen: Sequence[str]) -> str | None:

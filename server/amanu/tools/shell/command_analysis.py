@@ -28,6 +28,8 @@ class CommandAnalysis:
     reading: Reading
     need: SandboxRequirements
     digest: str
+    logs_in: bool
+    """It probably needs the user's keys, or the socket of a service (`shell/logins.py`)."""
 
     @property
     def keeps_history(self) -> bool:
@@ -54,6 +56,7 @@ class CommandAnalyzer:
         """Blocking: it looks at the files that the command would run. The parser of command lines is imported with the
         first one, for it is a tenth of all our code."""
         from amanu.shell.analyze import read
+        from amanu.shell.logins import logs_in
         from amanu.shell.self_edits import rewritten
 
         real = self._workspace.guard.real(folder)
@@ -85,7 +88,9 @@ class CommandAnalyzer:
                 judged,
             ]
         )
-        return CommandAnalysis(reading, need, digest)
+        # A try has told already what it lacks.
+        is_login = call.blocked is None and logs_in(reading.commands, real)
+        return CommandAnalysis(reading, need, digest, is_login)
 
     def subjects(self, params: RunShellCommandParams, reading: Reading) -> list[Subject]:
         """Each command of the line, each file it is known to read, and the line itself where not all of it is
@@ -102,13 +107,14 @@ class CommandAnalyzer:
                 subjects.append(Subject(TOOL, "read", self._workspace.relative(inside)))
         return subjects
 
-    def wants(self, params: RunShellCommandParams, reading: Reading) -> tuple[Grant, ...]:
+    def wants(self, params: RunShellCommandParams, analysis: CommandAnalysis) -> tuple[Grant, ...]:
         """Those of `allowable` that the command probably needs."""
         if not self.allowable:
             return ()
-        if params.outside:
+        if params.outside or analysis.logs_in:
             return ("unsandboxed",)
-        return ("network",) if params.network or any(command.network for command in reading.commands) else ()
+        is_online = params.network or any(command.network for command in analysis.reading.commands)
+        return ("network",) if is_online else ()
 
     @property
     def allowable(self) -> tuple[Grant, ...]:

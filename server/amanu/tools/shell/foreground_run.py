@@ -63,7 +63,7 @@ class ForegroundRuns:
             self._sandbox.describe(plan.need),
             trial=plan.need.trial,
             command=plan.command,
-            connects=call.preview is not None and "network" in call.preview.likely_grants,
+            connects=call.preview is not None and bool(call.preview.likely_grants),
             unseen=[str(path) for path in end.unseen],
             roots=[*roots, Path("/tmp"), Path("/dev"), Path("/proc")],
         )

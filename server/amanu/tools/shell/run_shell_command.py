@@ -92,7 +92,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         analysis = await asyncio.to_thread(self._analyzer.analyze, params, folder, call)
         self._analyzer.check_mode(params, analysis.reading)
         subject, *also = self._analyzer.subjects(params, analysis.reading)
-        wants = self._analyzer.wants(params, analysis.reading)
+        wants = self._analyzer.wants(params, analysis)
         offered = replace(analysis.need, network="network" in wants, unsandboxed="unsandboxed" in wants)
         running = "Run in the background:" if params.background else "Run"
         layered = await self._layer.works()
