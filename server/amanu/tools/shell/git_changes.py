@@ -83,7 +83,7 @@ def read_git(root: LayerRoot, change: Change, begun: int, git: GitChanges, held:
         git.refused = git.refused or name
         return
     stored = None if change.kind == "deleted" else held.take(root, change.path)
-    git.files.append(HeldFile(root, change.path, change.kind, identity(change), stored))
+    git.files.append(HeldFile(root, change.path, identity(change), stored, change.kind))
     git.messages += _messages(name, stored, 0 if below is None else below.st_size)
 
 

@@ -14,27 +14,11 @@ from amanu.sandbox.layers.untrusted_files import opened_folder
 
 
 @dataclass(frozen=True)
-class HeldFile:
-    """A changed path."""
+class HeldFile(Move):
+    """A changed path, which is kept where it is `stored`."""
 
-    root: LayerRoot
-    name: str
-    """Its path in the root."""
     what: str
     """For the user: "binary file, 4,096 bytes", "link to ../x", "deleted"."""
-    below: Identity | None
-    """What the workspace had there; None for nothing."""
-    stored: Path | None
-    """Where it is kept; None: it is deleted."""
-
-    @property
-    def path(self) -> Path:
-        return self.root.path / self.name
-
-    @property
-    def move(self) -> Move:
-        """What brings it into the workspace."""
-        return Move(self.root, self.name, self.below, self.stored)
 
 
 class HeldFolder:
@@ -51,7 +35,7 @@ class HeldFolder:
 
     def batch(self, files: Sequence[HeldFile], lock: Path | None = None) -> Batch:
         """Those files, to be brought into the workspace together."""
-        return Batch(f"{self.folder.name}-{self._next()}", tuple(file.move for file in files), lock)
+        return Batch(f"{self.folder.name}-{self._next()}", tuple(files), lock)
 
     def take(self, root: LayerRoot, name: str) -> Path:
         """Move a path out of the layer. Returns where it is. Raises `OSError`. Blocking."""

@@ -12,7 +12,7 @@ from amanu.proposals.model import FileEdit
 from amanu.sandbox.layers.changes import Change, Changes, read_changes
 from amanu.sandbox.layers.layer import Layer, LayerRoot
 from amanu.tools.shell.git_changes import GitChanges, read_git
-from amanu.tools.shell.held_files import HeldFile, HeldFolder, Identity, identity
+from amanu.tools.shell.held_files import HeldFile, HeldFolder, identity
 from amanu.workspace.ignore import IgnoredPaths
 from amanu.workspace.text_file import FileText, decode
 
@@ -60,19 +60,11 @@ class LayerChanges:
 class NewText:
     """A file of text, as it is now."""
 
-    root: LayerRoot
-    name: str
+    file: HeldFile
     text: str | None
     """None: deleted."""
-    encoding: str
-    mode: int
-    what: str
-    below: Identity | None
-    stored: Path | None
-
-    def held(self) -> HeldFile:
-        """The same as a file that no proposal shows."""
-        return HeldFile(self.root, self.name, self.what, self.below, self.stored)
+    encoding: str = ""
+    mode: int = 0
 
 
 @dataclass
@@ -106,7 +98,8 @@ def read_layer(layer: Layer, laid_in: dict[Path, FileText | None], found: FoundC
     for path, file in laid_in.items():
         root, name = layer.place(path)
         if file is not None and path not in seen and not os.path.lexists(path) and found.is_complete:
-            found.texts[path] = NewText(root, name, None, "", 0, "deleted", None, None)  # it was there for the command
+            # It was there for the command.
+            found.texts[path] = NewText(HeldFile(root, name, None, None, "deleted"), None)
     found.paths += laid_in
 
 
@@ -165,7 +158,7 @@ class _RootReading:
         elif change.kind == "symlink":
             stored = found.folder.take(self._root, change.path)
             what = f"link to {stored.readlink()}"
-            found.held.append(HeldFile(self._root, change.path, what, identity(change), stored))
+            found.held.append(HeldFile(self._root, change.path, identity(change), stored, what))
         elif change.kind == "file":
             self._read_file(path, change)
 
@@ -175,7 +168,7 @@ class _RootReading:
         size = stored.lstat().st_size
         what = f"{'new ' if change.below is None else ''}file that is not shown, {size:,} bytes"
         below = identity(change)
-        held = HeldFile(self._root, change.path, what, below, stored)
+        held = HeldFile(self._root, change.path, below, stored, what)
         if change.below is not None and not stat.S_ISREG(change.below.st_mode):
             found.held.append(held)
             return
@@ -190,7 +183,7 @@ class _RootReading:
         if found.bytes > MAX_BYTES:
             found.refused = f"it changed more than {MAX_BYTES >> 20} MB of text"
             return
-        found.texts[path] = NewText(self._root, change.path, text, encoding, change.mode, what, below, stored)
+        found.texts[path] = NewText(held, text, encoding, change.mode)
 
     def _read_deletion(self, name: str) -> None:
         """A folder is deleted with all that was in it, each file by itself."""
@@ -210,10 +203,10 @@ class _RootReading:
                 found.conflicts.append(path)
             elif stat.S_ISREG(status.st_mode):
                 below = (status.st_ino, status.st_ctime_ns)
-                found.texts[path] = NewText(self._root, inner, None, "", 0, "deleted", below, None)
+                found.texts[path] = NewText(HeldFile(self._root, inner, below, None, "deleted"), None)
             else:
                 below = (status.st_ino, status.st_ctime_ns)
-                found.held.append(HeldFile(self._root, inner, "deleted", below, None))
+                found.held.append(HeldFile(self._root, inner, below, None, "deleted"))
 
 
 def _is_guarded(path: str) -> bool:

@@ -128,14 +128,14 @@ class LayeredRun:
             try:
                 base = await self._base(path)
             except ToolError:  # what it was is no text
-                held.append(new.held())
+                held.append(new.file)
                 continue
             laid = self._laid_in.get(path)
             if path in self._laid_in and base.text != ("" if laid is None else laid.text):
                 moved.append(path)
                 continue
             if new.text is not None and base.exists and new.encoding != base.encoding:
-                held.append(new.held())
+                held.append(new.file)
                 continue
             if new.text is not None and bool(new.mode & EXECUTABLE) != bool((base.mode or 0) & EXECUTABLE):
                 executable[path] = bool(new.mode & EXECUTABLE)
