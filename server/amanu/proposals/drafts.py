@@ -53,14 +53,6 @@ class Drafts:
                 found.besides = besides
                 self._live.tell(found)
 
-    async def forget_besides(self, proposal_ids: Collection[str]) -> None:
-        """What belonged to those drafts besides text is decided on, too."""
-        async with self._live.lock:
-            for live in map(self._live.find, proposal_ids):
-                if live.besides:
-                    live.besides = []
-                    self._live.tell(live)
-
     async def note_run(self, run: DraftRun) -> None:
         """A command ran on the draft as it is now."""
         async with self._live.lock:

@@ -10,6 +10,7 @@ from amanu.text.display import one_line
 from amanu.tools.shell.report import file_list
 from amanu_protocol.items import Proposal
 
+_ENDED = "draftEnded"
 _NOT_TAKEN = ("conflicted", "reverted")
 
 
@@ -21,16 +22,22 @@ class SessionDraft:
         self._ending: asyncio.Task[None] | None = None
         core.proposal_listeners.append(self._on_proposal)
 
-    async def open(self) -> None:
-        """Say what a daemon that was stopped may not have brought into the workspace of an accepted draft."""
-        ended = [draft for draft in self._core.state.proposals if draft.besides and draft.state == "settled"]
+    def open(self) -> None:
+        """Say what a daemon that was stopped may not have brought into the workspace of an accepted draft: nothing has
+        been said of its end."""
+        items = self._core.state.items
+        at = {item.item_id: nth for nth, item in enumerate(items)}
+        last_end = max(
+            (nth for nth, item in enumerate(items) if item.kind == "notice" and item.code == _ENDED), default=-1
+        )
+        settled = [draft for draft in self._core.state.proposals if draft.besides and draft.state == "settled"]
+        ended = [draft for draft in settled if any(at.get(call, -1) > last_end for call in draft.tool_call_ids)]
         if _is_accepted(ended):
             names = self._names([Path(path) for draft in ended for path in draft.besides])
             text = (
                 f"Amanu was stopped while it applied the draft. Check these, which may not have been applied: {names}."
             )
-            self._core.notices.report_on_session("draftEnded", "warning", text)
-        await self._core.proposals.drafts.forget_besides([draft.proposal_id for draft in ended])
+            self._core.notices.report_on_session(_ENDED, "warning", text)
 
     async def close(self) -> None:
         """Returns when nothing is being brought into the workspace."""
@@ -61,9 +68,8 @@ class SessionDraft:
         if lost and accepted:
             lead = "Not applied, because it was lost when the session was closed or Amanu restarted"
             notes.append(f"{lead}: {self._names(lost)}.")
-        if notes and not self._core.access.closed:
-            self._core.notices.report_on_session("draftEnded", "info", "\n".join(notes))
-        await self._core.proposals.drafts.forget_besides([draft.proposal_id for draft in decided])
+        if notes:
+            self._core.notices.report_on_session(_ENDED, "info", "\n".join(notes))
 
     def _names(self, paths: Sequence[Path]) -> str:
         return file_list([one_line(self._core.workspace.display_path(path)) for path in paths])

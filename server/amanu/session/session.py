@@ -132,7 +132,7 @@ class Session:
         self._closing_events = []
         await self._work.open(begins=begins)
         if self._draft is not None:
-            await self._draft.open()
+            self._draft.open()
         await self.core.plan.restore()
         if begins:
             self.mcp.announce()

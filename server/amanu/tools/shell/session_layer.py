@@ -224,6 +224,13 @@ class SessionLayer:
             await asyncio.to_thread(drop, self._layer, left)
             notes.append(f"Not applied, because a rule denies it: {self._names(left)}.")
         applied = await asyncio.to_thread(apply_drafted, self._layer, allowed, draft.executable)
+        if draft.executable:
+            names = self._names(draft.executable)
+            notes.append(
+                f"Executable bits not changed: {names}. {applied.fault}"
+                if applied.fault
+                else f"Executable bits changed with the draft: {names}."
+            )
         built = self._not_denied(self.built, denied)
         faults = await asyncio.to_thread(_bring_home, self._layer, built, None)
         return [*applied.notes(self._names, " with the draft"), *notes, *faults]
