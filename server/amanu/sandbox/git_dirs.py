@@ -144,15 +144,28 @@ def _module_folders(git: Path) -> Iterator[Path]:
     return (above / ".git" / "modules" for above in git.parent.parents)
 
 
+def remote_addresses(folder: Path) -> list[str]:
+    """The addresses of the remotes of the repository that the folder is in. Blocking."""
+    for above in (folder, *folder.parents):
+        if (above / ".git").is_dir():
+            return _addresses(above / ".git" / "config")
+    return []
+
+
+def _addresses(config: Path) -> list[str]:
+    return re.findall(r"^\s*(?:push)?url\s*=\s*\"?([^\"\n]+?)\"?\s*$", _text(config), re.I | re.M)
+
+
 def _remotes(config: Path) -> list[str]:
     """The remotes in git settings that are paths on this machine."""
-    urls = re.findall(r"^\s*url\s*=\s*\"?(?:file://)?([^\"\n]+?)\"?\s*$", _text(config), re.I | re.M)
-    return [url for url in urls if ":" not in url]
+    paths = (address.removeprefix("file://") for address in _addresses(config))
+    return [path for path in paths if ":" not in path]
 
 
 def _text(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # what is there may be a pipe
+        with os.fdopen(handle, "rb") as file:
             return file.read(_SETTINGS).decode("utf-8", "surrogateescape")
     except OSError:
         return ""

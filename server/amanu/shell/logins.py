@@ -2,8 +2,7 @@
 not do."""
 
 import re
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
 from amanu.core.command import Command
 from amanu.shell.call import names
@@ -14,33 +13,20 @@ _SSH_REMOTE = re.compile(r"ssh://|(?!file:)[\w.@+-]+:(?!//)")
 """As git understands an address, where nothing else can stand: the name of a host from the user's settings, too."""
 _HTTP = re.compile(r"https?://(?![^/@]+:[^/@]+@)")
 """Without a password in it."""
-_REMOTE = re.compile(r"^\s*(?:push)?url\s*=\s*\"?(.+?)\"?\s*$", re.IGNORECASE | re.MULTILINE)
 
 
-def logs_in(commands: Iterable[Command], folder: Path) -> bool:
-    """Whether one of the commands probably does, when run in that folder. Blocking: it looks up git's remotes."""
-    return any(_logs_in(command, folder) for command in commands)
+def logs_in(commands: Iterable[Command], remotes: Sequence[str]) -> bool:
+    """Whether one of the commands probably does. `remotes`: the addresses of the repository's."""
+    return any(_logs_in(command, remotes) for command in commands)
 
 
-def _logs_in(command: Command, folder: Path) -> bool:
+def _logs_in(command: Command, remotes: Sequence[str]) -> bool:
     program, *words = [word or "" for word in command.words[command.assigned :]] or [""]
     if program in _PROGRAMS:  # by its bare name: the workspace may have another of that name
         return True
     if not (command.git and command.network):
         return False
     named = [word for word in words if "://" in word or _SSH.match(word)]
-    remotes = named or _remotes(folder)
-    if any(map((_SSH if named else _SSH_REMOTE).match, remotes)):
+    if any(map((_SSH if named else _SSH_REMOTE).match, named or remotes)):
         return True
-    return "push" in words and any(map(_HTTP.match, remotes))
-
-
-def _remotes(folder: Path) -> list[str]:
-    """The addresses in the settings of the repository around the folder."""
-    for above in (folder, *folder.parents):
-        if (above / ".git").is_dir():
-            try:
-                return _REMOTE.findall((above / ".git" / "config").read_text(encoding="utf-8", errors="replace"))
-            except OSError:
-                return []
-    return []
+    return "push" in words and any(map(_HTTP.match, named or remotes))

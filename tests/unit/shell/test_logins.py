@@ -1,11 +1,13 @@
 """Which commands need the user's keys, or the socket of a service."""
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from amanu.core.command import CommandContext
+from amanu.sandbox.git_dirs import remote_addresses
 from amanu.shell.analyze import read
 from amanu.shell.logins import logs_in
 
@@ -50,4 +52,10 @@ def test_a_command_logs_in(tmp_path: Path, line: str, remote: str, expected: boo
         trusted=True,
         sandboxed=True,
     )
-    assert logs_in(read(line, context).commands, tmp_path / "sub") == expected
+    assert logs_in(read(line, context).commands, remote_addresses(tmp_path / "sub")) == expected
+
+
+def test_settings_that_are_no_file_have_no_remotes(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    os.mkfifo(tmp_path / ".git" / "config")
+    assert remote_addresses(tmp_path) == []

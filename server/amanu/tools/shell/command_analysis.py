@@ -10,6 +10,7 @@ from amanu.core.command import Ask, Command, CommandContext, Reading
 from amanu.core.protected_paths import npmrc_holds_token
 from amanu.core.requirements import SandboxRequirements
 from amanu.core.tool import CallContext, Subject, ToolError
+from amanu.sandbox.git_dirs import remote_addresses
 from amanu.sandbox.process_records import MARK
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.shell.command_params import TOOL, RunShellCommandParams
@@ -89,7 +90,8 @@ class CommandAnalyzer:
             ]
         )
         # A try has told already what it lacks.
-        is_login = call.blocked is None and logs_in(reading.commands, real)
+        is_online = any(command.git and command.network for command in reading.commands)
+        is_login = call.blocked is None and logs_in(reading.commands, remote_addresses(real) if is_online else ())
         return CommandAnalysis(reading, need, digest, is_login)
 
     def subjects(self, params: RunShellCommandParams, reading: Reading) -> list[Subject]:
