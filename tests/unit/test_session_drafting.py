@@ -934,7 +934,7 @@ async def test_what_a_restart_has_lost_of_a_draft_is_said_at_its_review(tmp_path
         await decide_all(d, "accept")
         await settled(d)
         notices = [item.text for item in d.session.state.items if item.kind == "notice"]
-        assert any("Not applied, because it was lost" in text and "pic.bin" in text for text in notices)
+        assert any("these were lost with the session's private copy" in text and "pic.bin" in text for text in notices)
 
 
 @pytest.mark.parametrize(
@@ -1033,3 +1033,140 @@ async def test_an_agent_drafts_into_the_draft_of_its_session(
         )
         assert not {"gone.bin", "sub/a.txt"} & set(after) and after["new"] == "/" and after["out/x"] == "built\n"
         assert os.access(d.root / "tool.sh", os.X_OK) and os.access(d.root / "run.sh", os.X_OK)
+
+
+async def test_what_is_drafted_besides_text_outlives_a_turn_that_takes_the_text_over(tmp_path: Path) -> None:
+    steps = [
+        step("", edit("line 2\n", "line two\n"), shell("printf 'a\\0b' > pic.bin")),
+        DONE,
+        step("", edit("line two\n", "line 2!\n"), shell("wc -c pic.bin")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        await turn(d, "p2")
+        assert results(d)[-1].startswith("3 pic.bin")
+        await decide_all(d, "accept")
+        await settled(d)
+        assert tree(d.root) == {"notes.txt": TWELVE.replace("line 2\n", "line 2!\n"), "pic.bin": "a\0b"}
+
+
+WAITS = "echo waiting; until grep -q yes go; do sleep 0.05; done"
+
+
+@pytest.mark.parametrize("first", ["accept", "reject"])
+@pytest.mark.parametrize("then", ["accept", "reject"])
+async def test_what_a_command_drafts_after_a_decision_is_another_draft(
+    tmp_path: Path, first: Literal["accept", "reject"], then: Literal["accept", "reject"]
+) -> None:
+    late = f"{WAITS}; printf 'late\\0' > late.bin; chmod +x tool.sh; mkdir out; echo x > out/x; echo text > late.txt"
+    steps = [
+        step("", edit("line 2\n", "line two\n"), shell("printf 'a\\0b' > pic.bin")),
+        step("", shell(late)),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        (d.root / "tool.sh").write_text("echo\n")
+        (d.root / ".gitignore").write_text("out/\ngo\n")
+        (d.root / "go").write_text("not yet")
+        await d.prompt("go")
+        await d.until(lambda state: any("waiting" in i.output for i in state.items if isinstance(i, ToolCall)))
+        await decide_all(d, first)
+        (d.root / "go").write_text("yes")
+        await finish(d)
+        await settled(d)
+        after = tree(d.root)
+        assert ("pic.bin" in after) == ("line two" in after["notes.txt"]) == (first == "accept")
+        assert not {"late.bin", "late.txt", "out/x"} & set(after) and not os.access(d.root / "tool.sh", os.X_OK)
+        await decide_all(d, then)
+        await settled(d)
+        after, applied = tree(d.root), then == "accept"
+        assert ("late.bin" in after) == ("late.txt" in after) == os.access(d.root / "tool.sh", os.X_OK) == applied
+
+
+async def test_what_a_cancelled_command_has_changed_is_not_drafted(tmp_path: Path) -> None:
+    late = "printf 'half\\0' > half.bin; rm gone.bin; chmod +x tool.sh; mkdir new; echo waiting; sleep 60"
+    steps = [step("", edit("line 2\n", "line two\n")), step("", shell(late)), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        (d.root / "tool.sh").write_text("echo\n")
+        (d.root / "gone.bin").write_bytes(b"b\0")
+        before = tree(d.root)
+        await d.prompt("go")
+        await d.until(lambda state: any("waiting" in i.output for i in state.items if isinstance(i, ToolCall)))
+        await d.session.prompts.cancel("turn-p1")
+        await d.over("p1", "cancelled")
+        await decide_all(d, "accept")
+        await settled(d)
+        assert tree(d.root) == before | {"notes.txt": TWELVE.replace("line 2\n", "line two\n")}
+        assert not os.access(d.root / "tool.sh", os.X_OK) and not (d.root / "new").exists()
+
+
+@pytest.mark.parametrize("mode", ["ask", "acceptEdits", "auto", "draft"])
+async def test_an_executable_bit_that_a_rule_denies_is_not_changed(tmp_path: Path, mode: Mode) -> None:
+    steps = [step("", edit("line 2\n", "line two\n")), step("", shell("chmod +x tool.sh other.sh; true")), DONE]
+    async with scripted_session(tmp_path, *steps, mode=mode) as d:
+        deny(d, "write_file(tool.sh)")
+        for name in ("tool.sh", "other.sh"):
+            (d.root / name).write_text("echo\n")
+        await d.prompt("go")
+        if (await d.until(lambda state: state.approvals or state.last_turn)).approvals:
+            await d.answer("allow")
+        await d.over("p1")
+        await settled(d)
+        assert [os.access(d.root / name, os.X_OK) for name in ("tool.sh", "other.sh")] == [False, True]
+        assert "because a rule denies it: tool.sh" in d.told()
+
+
+@pytest.mark.parametrize("who", ["job", "agent", "plan"])
+async def test_a_copy_is_made_without_what_is_gone(tmp_path: Path, who: str) -> None:
+    """What was built and is deleted again; and of a draft whose layer was given up."""
+    line = shell(
+        "cat pic.bin | tr '\\0' ' '; echo ready", background=who == "job", until="ready" if who == "job" else None
+    )
+    too_much = shell("for n in $(seq 250); do echo > $n.txt; done")
+    steps = [
+        step("", edit("line 2\n", "line two\n"), shell("mkdir -p pkg/out; echo > pkg/out/x; printf 'a\\0b' > pic.bin")),
+        step("", shell("rm -r pkg"), too_much),
+        DONE,
+        step("", ask_agent("looker") if who == "agent" else line),
+        DONE,
+    ]
+    async with session_with_agents(
+        tmp_path, {"looker": [step("", line), step("", complete())]}, *steps, mode="draft"
+    ) as d:
+        (d.root / ".gitignore").write_text("out/\n")
+        await d.prompt("go")
+        while (state := await d.until(lambda s: s.approvals or _is_over(s, "p1"))).approvals:
+            await d.answer("finish" if state.approvals[0].title.startswith("Apply") else "reject")
+        if who == "plan":
+            await d.session.set_mode("plan")
+        await turn(d, "p2")
+        shown = nested(d)[0].output if who == "agent" else results(d)[-1]
+        assert "a b" in shown and "failed" not in shown
+
+
+async def test_a_failed_command_does_not_take_the_draft_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = [
+        step("", edit("line 2\n", "line two\n"), shell("printf 'a\\0b' > pic.bin; chmod +x tool.sh; mkdir new")),
+        step("", shell("echo first")),
+        step("", shell("ls")),
+        DONE,
+    ]
+    lay_in, fails = session_layer._lay_in, [False, True]  # pyright: ignore[reportPrivateUsage]
+
+    def failing(*arguments: Any) -> Any:
+        if fails and fails.pop(0):
+            raise OSError(28, "No space left on device")
+        return lay_in(*arguments)
+
+    monkeypatch.setattr(session_layer, "_lay_in", failing)
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        (d.root / "tool.sh").write_text("echo\n")
+        await turn(d)
+        assert "The disk is full" in results(d)[2] and results(d)[3].startswith("new\nnotes.txt\npic.bin\n")
+        await decide_all(d, "accept")
+        await settled(d)
+        assert (tree(d.root)["pic.bin"], tree(d.root)["new"]) == ("a\0b", "/")
+        assert os.access(d.root / "tool.sh", os.X_OK)

@@ -53,12 +53,12 @@ class Drafts:
                 found.besides = besides
                 self._live.tell(found)
 
-    async def forget_besides(self, proposal_ids: Collection[str]) -> None:
-        """What belonged to those drafts besides text is decided on, too."""
+    async def forget_besides(self, proposal_ids: Collection[str], paths: Collection[str]) -> None:
+        """What belonged to those drafts besides text, at these paths, is decided on, too."""
         async with self._live.lock:
             for live in map(self._live.find, proposal_ids):
-                if live.besides:
-                    live.besides = []
+                if not set(live.besides).isdisjoint(paths):
+                    live.besides = [path for path in live.besides if path not in paths]
                     self._live.tell(live)
 
     async def note_run(self, run: DraftRun) -> None:
@@ -124,7 +124,7 @@ class Drafts:
     async def carried_over(self, live: LiveProposal, path: Path, texts: Mapping[Path, FileText]) -> LiveFile | None:
         """What an earlier draft has open of that file, taken over into `live`; None when there is nothing. That the
         rest of it is decided does not matter: it starts from the file as it is, which is in `texts` as it was when the
-        draft was moved along. What the user types after that moves it once more."""
+        draft was moved along. What the user types after that moves it once more. Neither is published yet."""
         found = self._find(path) if live.draft else None
         if found is None:
             return None
@@ -143,7 +143,6 @@ class Drafts:
         if not source.hunks:
             earlier.files.remove(source)
         live.tool_call_ids += [call for call in calls[-1:] if call not in live.tool_call_ids]
-        self._live.publish(earlier)
         return file
 
     def _find(self, path: Path) -> tuple[LiveProposal, LiveFile] | None:

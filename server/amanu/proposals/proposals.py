@@ -360,13 +360,18 @@ class Proposals:
     async def _add_edits(
         self, live: LiveProposal, edits: Sequence[FileEdit], call_id: str, texts: Mapping[Path, FileText]
     ) -> Proposal:
+        known = len(live.taken_over)
+        self._live.add(live)
         for edit in edits:
             await self._add_edit(live, edit, call_id, texts)
             await asyncio.sleep(0)  # there may be hundreds
         if call_id not in live.tool_call_ids:
             live.tool_call_ids.append(call_id)
-        self._live.add(live)
-        return self._live.publish(live)
+        proposal = self._live.publish(live)
+        # Only now: at no moment is a draft that is taken over decided.
+        for earlier in dict.fromkeys(taken.proposal_id for taken in live.taken_over[known:]):
+            self._live.publish(self._live.find(earlier))
+        return proposal
 
     async def _add_edit(self, live: LiveProposal, edit: FileEdit, call_id: str, texts: Mapping[Path, FileText]) -> None:
         path = edit.base.path

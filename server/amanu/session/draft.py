@@ -2,11 +2,12 @@
 is forgotten."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from amanu.session.core import SessionCore
 from amanu.text.display import one_line
+from amanu.tools.shell.layer_draft import LayerDraft
 from amanu.tools.shell.report import file_list
 from amanu_protocol.items import Proposal
 
@@ -18,19 +19,25 @@ class SessionDraft:
         self._core = core
         self._open_ids: set[str] = set()
         """The proposals that the draft has been in since it was last decided."""
+        self._done: set[str] = set()
+        """Hunks that were decided with an earlier draft: a turn has one proposal."""
         self._ending: asyncio.Task[None] | None = None
         core.proposal_listeners.append(self._on_proposal)
 
     async def open(self) -> None:
         """Say what a daemon that was stopped may not have brought into the workspace of an accepted draft."""
-        ended = [draft for draft in self._core.state.proposals if draft.besides and draft.state == "settled"]
+        drafts = [draft for draft in self._core.state.proposals if draft.draft]
+        if any(draft.state == "pending" for draft in drafts):
+            return
+        ended = [draft for draft in drafts if draft.besides]
         if _is_accepted(ended):
             names = self._names([Path(path) for draft in ended for path in draft.besides])
             text = (
                 f"Amanu was stopped while it applied the draft. Check these, which may not have been applied: {names}."
             )
             self._core.notices.report_on_session("draftEnded", "warning", text)
-        await self._core.proposals.drafts.forget_besides([draft.proposal_id for draft in ended])
+        besides = {path for draft in ended for path in draft.besides}
+        await self._core.proposals.drafts.forget_besides([draft.proposal_id for draft in ended], besides)
 
     async def close(self) -> None:
         """Returns when nothing is being brought into the workspace."""
@@ -48,30 +55,41 @@ class SessionDraft:
             return
         decided = [drafts[proposal_id] for proposal_id in self._open_ids if proposal_id in drafts]
         self._open_ids.clear()
+        accepted = _is_accepted(decided, self._done)
+        self._done |= {hunk.hunk_id for draft in decided for file in draft.files for hunk in file.hunks}
         lost = self._core.layer.lost(path for draft in decided for path in draft.besides)
-        self._ending = asyncio.create_task(self._end(self._ending, decided, lost))
+        besides = self._core.layer.decide_draft()  # what is drafted from now on is another one
+        self._ending = asyncio.create_task(
+            self._end(self._ending, decided, besides, lost if accepted else [], accepted=accepted)
+        )
 
     async def _end(
-        self, earlier: "asyncio.Task[None] | None", decided: Sequence[Proposal], lost: Sequence[Path]
+        self,
+        earlier: "asyncio.Task[None] | None",
+        decided: Sequence[Proposal],
+        besides: LayerDraft,
+        lost: Sequence[Path],
+        *,
+        accepted: bool,
     ) -> None:
-        accepted = _is_accepted(decided)
         if earlier is not None:
             await earlier
-        notes = await self._core.layer.end_draft(self._core.approvals.denied, accepted=accepted)
-        if lost and accepted:
-            lead = "Not applied, because it was lost when the session was closed or Amanu restarted"
-            notes.append(f"{lead}: {self._names(lost)}.")
+        notes = await self._core.layer.end_draft(besides, self._core.approvals.denied, accepted=accepted)
+        if lost:
+            notes.append(f"Not applied, because these were lost with the session's private copy: {self._names(lost)}.")
         if notes and not self._core.access.closed:
             self._core.notices.report_on_session("draftEnded", "info", "\n".join(notes))
-        await self._core.proposals.drafts.forget_besides([draft.proposal_id for draft in decided])
+        paths = {*map(str, besides.paths), *map(str, lost)}
+        await self._core.proposals.drafts.forget_besides([draft.proposal_id for draft in decided], paths)
 
     def _names(self, paths: Sequence[Path]) -> str:
         return file_list([one_line(self._core.workspace.display_path(path)) for path in paths])
 
 
-def _is_accepted(drafts: Sequence[Proposal]) -> bool:
-    """Whether all of them was accepted, at least something."""
-    hunks = [hunk for draft in drafts for file in draft.files for hunk in file.hunks]
+def _is_accepted(drafts: Sequence[Proposal], done: Collection[str] = ()) -> bool:
+    """Whether all of them was accepted, at least something. Hunks that are `done` do not count."""
+    every = (hunk for draft in drafts for file in draft.files for hunk in file.hunks)
+    hunks = [hunk for hunk in every if hunk.hunk_id not in done]
     # What a rule denied was never the user's to accept.
     refused = any(hunk.state in _NOT_TAKEN or (hunk.state == "rejected" and hunk.reviewed) for hunk in hunks)
     return any(hunk.state == "applied" for hunk in hunks) and not refused

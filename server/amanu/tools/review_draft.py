@@ -82,12 +82,14 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
     def _other_lines(self, proposal: Proposal) -> list[Line]:
         """What comes with it, if all of it is accepted, and what cannot any more. Blocking."""
         drafted = [f"{self._name(file.path)}{'' if file.stored else ' (deleted)'}" for file in self._layer.drafted]
+        bits = self._layer.drafted_bits.items()
+        drafted += [f"{self._name(path)} ({'' if is_set else 'not '}executable)" for path, is_set in bits]
         groups = {
             "Also applied if you accept the whole draft": drafted,
             "Ignored by git, and moved into the workspace if you accept the whole draft": [
                 *map(self._name, self._layer.built)
             ],
-            "Lost when the session was closed or Amanu restarted, so the draft is without them": [
+            "Lost with the session's private copy, so the draft is without them": [
                 *map(self._name, self._layer.lost(proposal.besides))
             ],
         }

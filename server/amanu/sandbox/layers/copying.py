@@ -32,12 +32,14 @@ def copy_paths(source: Layer, target: Layer, paths: Iterable[Path], room: int) -
 
 
 def _copy_path(source: Layer, target: Layer, path: Path, room: int) -> int:
-    """Returns the bytes it takes; where that is more than `room`, nothing is left of it."""
+    """Returns the bytes it takes; where that is more than `room`, nothing is left of it. Nothing is there: 0."""
     (origin, name), (root, _) = source.place(path), target.place(path)
     *parents, last = name.split("/")
     with ExitStack() as stack:
         above = stack.enter_context(opened_folder(origin.upper))
         for parent in parents:
+            if (found := status(parent, above)) is None or not stat.S_ISDIR(found.st_mode):
+                return 0
             above = stack.enter_context(opened_folder(parent, above))
         folders = stack.enter_context(root.opened())
         into, _, _ = stack.enter_context(made(folders, name))

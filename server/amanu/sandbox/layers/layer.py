@@ -160,6 +160,11 @@ class Layer:
         with self._changing(path) as (folders, name):
             upper_folder.put(folders, name, stored)
 
+    def make_folder(self, path: Path) -> None:
+        """Make a folder, and those above it that are missing. Raises `LayerError` as `write` does."""
+        with self._changing(path / "-") as (folders, name), upper_folder.made(folders, name):
+            pass
+
     def delete(self, path: Path) -> None:
         """Lay a deletion in: the next command sees nothing there. Raises `LayerError` as `write` does."""
         with self._changing(path) as (folders, name):

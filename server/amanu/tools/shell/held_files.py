@@ -10,6 +10,7 @@ from pathlib import Path
 from amanu.sandbox.layers.apply import ApplyError, Batch, Identity, Move, WorkspaceChanged
 from amanu.sandbox.layers.changes import Change
 from amanu.sandbox.layers.layer import LayerRoot
+from amanu.sandbox.layers.transfer import copy
 from amanu.sandbox.layers.untrusted_files import opened_folder
 
 
@@ -44,6 +45,15 @@ class HeldFolder:
         *parents, last = name.split("/")
         with _opened(root, parents) as folder:
             os.rename(last, stored, src_dir_fd=folder)
+        return stored
+
+    def copy(self, root: LayerRoot, name: str) -> Path:
+        """The same, but the layer keeps it."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        stored = self.folder / str(self._next())
+        *parents, last = name.split("/")
+        with _opened(root, parents) as source, opened_folder(self.folder) as folder:
+            copy(last, source, stored.name, folder)
         return stored
 
     def _next(self) -> int:

@@ -32,6 +32,8 @@ class LayerChanges:
     held: Sequence[HeldFile] = ()
     executable: dict[Path, bool] = field(default_factory=dict[Path, bool])
     """Files whose executable bits it changed → whether they are set."""
+    denied: Sequence[Path] = ()
+    """The same, but a rule denies it: they are not changed."""
     folders: Sequence[Path] = ()
     """New folders with nothing in them."""
     emptied: Sequence[Path] = ()
@@ -130,7 +132,7 @@ class _RootReading:
             ignored = IgnoredPaths(below)
 
             def prune(path: str, is_folder: bool) -> bool:
-                if path.startswith(".git/") or _is_guarded(path) or not ignored.hides(path, is_folder):
+                if path.startswith(".git/") or is_guarded(path) or not ignored.hides(path, is_folder):
                     return False
                 return is_folder or not os.path.lexists(self._root.path / path)  # git may track a file it would ignore
 
@@ -209,7 +211,7 @@ class _RootReading:
                 found.held.append(HeldFile(self._root, inner, below, None, "deleted"))
 
 
-def _is_guarded(path: str) -> bool:
+def is_guarded(path: str) -> bool:
     """Whether it, or a folder above it, is protected or holds secrets."""
     parts = path.split("/")
     return protected.is_secret(path) or any(

@@ -11,6 +11,7 @@ from amanu.sandbox.layers.layer import Layer, LayerError, explained
 from amanu.sandbox.layers.redo import noted
 from amanu.sandbox.layers.transfer import set_executable
 from amanu.tools.shell.held_files import Applied, HeldFile, HeldFolder, apply_held
+from amanu.tools.shell.layer_changes import LayerChanges
 
 
 @dataclass
@@ -25,6 +26,8 @@ class LayerDraft:
     """New folders with nothing in them. They are in the layer, too."""
     emptied: list[Path] = field(default_factory=list[Path])
     """Folders that are deleted with all they had, the innermost first."""
+    ignored: list[Path] = field(default_factory=list[Path])
+    """What git ignores and comes with it, once it is decided."""
 
     @property
     def paths(self) -> set[Path]:
@@ -36,6 +39,18 @@ class LayerDraft:
         files = {path: _placed(file, layer) for path, file in self.files.items() if path not in left}
         return LayerDraft(files, dict(self.executable), list(self.folders), list(self.emptied))
 
+    def note(self, changes: LayerChanges, before: "LayerDraft", *, as_saved: bool) -> None:
+        """A command has drafted these besides files. When it started, the draft was as `before`: what was decided on
+        meanwhile is no part of it any more."""
+        if self.executable is before.executable:
+            left = {path: before.executable[path] for path in changes.conflicts if path in before.executable}
+            self.executable, self.folders = left | changes.executable, list(changes.folders)
+            self.emptied = self.emptied if as_saved else list(changes.emptied)
+        else:
+            self.executable = _new_bits(before, changes.executable)
+            self.folders = [path for path in changes.folders if path not in before.folders]
+            self.emptied = [path for path in changes.emptied if path not in before.emptied]
+
     def take(self, changes: "DraftChanges", layer: Layer) -> None:
         """A command changed a fork of it. `layer` is this one's, and has what it made already."""
         before, after = changes.before, changes.after
@@ -44,8 +59,9 @@ class LayerDraft:
         for path in changes.fresh:
             below = self.files.get(path, after.files[path]).below
             self.files[path] = replace(_placed(after.files[path], layer), below=below)
-        kept = {path: is_set for path, is_set in self.executable.items() if path not in before.executable}
-        self.executable = kept | after.executable
+        cleared = [path for path in before.executable if path not in after.executable]
+        kept = {path: is_set for path, is_set in self.executable.items() if path not in cleared}
+        self.executable = kept | _new_bits(before, after.executable)
         self.folders = _merged(self.folders, before.folders, after.folders)
         self.emptied = _merged(self.emptied, before.emptied, after.emptied)
 
@@ -71,7 +87,34 @@ def _placed(file: HeldFile, layer: Layer) -> HeldFile:
 
 
 def _merged(paths: Iterable[Path], before: Sequence[Path], after: Sequence[Path]) -> list[Path]:
-    return [*dict.fromkeys([*(path for path in paths if path not in before), *after])]
+    """Those paths, with what came to `before` and without what went from it."""
+    left = [path for path in paths if path not in before or path in after]
+    return [*dict.fromkeys([*left, *(path for path in after if path not in before)])]
+
+
+def _new_bits(before: LayerDraft, executable: Mapping[Path, bool]) -> dict[Path, bool]:
+    return {path: is_set for path, is_set in executable.items() if before.executable.get(path) != is_set}
+
+
+def hand_over(source: Layer, layer: Layer, changes: DraftChanges) -> None:
+    """Do in one layer what a command did in another one that began as its copy: all of it, or nothing when that
+    fails. No command runs in either."""
+    folder = HeldFolder(layer.folder / "held" / token_hex(8))
+    try:
+        files = [_copied(changes.after.files[path], source, layer, folder) for path in changes.fresh]
+        drop(layer, changes.gone)
+        put_back(layer, files)
+        for made in changes.after.folders:
+            layer.make_folder(made)
+    finally:
+        folder.remove()
+
+
+def _copied(file: HeldFile, source: Layer, layer: Layer, folder: HeldFolder) -> HeldFile:
+    """The file for another layer, copied into `folder`."""
+    root, name = source.place(file.path)
+    stored = None if file.stored is None else folder.copy(root, name)
+    return replace(_placed(file, layer), stored=stored)
 
 
 def take_out(layer: Layer, files: Mapping[Path, HeldFile]) -> dict[Path, HeldFile]:
@@ -96,7 +139,7 @@ def save(layer: Layer, files: Mapping[Path, HeldFile]) -> dict[Path, HeldFile]:
 
 
 def moved_to(layer: Layer, files: Mapping[Path, HeldFile]) -> dict[Path, HeldFile]:
-    """Put drafted files into a new layer."""
+    """Put drafted files into a new layer. Raises `LayerError`, `OSError`."""
     moved = {path: _placed(file, layer) for path, file in files.items()}
     put_back(layer, moved.values())
     return moved

@@ -140,8 +140,7 @@ class LayerReview:
         if changes.fresh:
             names = self._names(changes.fresh)
             notes.append(f"Drafted, and applied only if the user accepts the whole draft: {names}.")
-        if changes.conflicts:
-            notes.append(_conflicts_note(self._names(changes.conflicts)))
+        notes += self._left_notes(changes)
         if not changes.needs_decision:
             await asyncio.to_thread(changes.folder.remove)
         return with_notes(outcome, notes)
@@ -167,9 +166,15 @@ class LayerReview:
                     "Ignored by git, and kept in this session's private copy, where later commands see it: "
                     f"{self._names(left)}."
                 )
-        if changes.conflicts:
-            notes.append(_conflicts_note(self._names(changes.conflicts)))
+        notes += self._left_notes(changes)
         return with_notes(outcome, notes)
+
+    def _left_notes(self, changes: LayerChanges) -> list[str]:
+        """What of a command's changes is not applied, whoever decides."""
+        notes = [_conflicts_note(self._names(changes.conflicts))] if changes.conflicts else []
+        if changes.denied:
+            notes.append(f"Executable bits not changed, because a rule denies it: {self._names(changes.denied)}.")
+        return notes
 
     async def _take_over(self, changes: LayerChanges, call: CallContext) -> tuple[Applied, list[str]]:
         """What was decided on with the text: the files that no proposal shows, modes, git's, and what git ignores. With

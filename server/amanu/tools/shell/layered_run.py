@@ -13,7 +13,7 @@ from amanu.proposals.model import FileEdit
 from amanu.proposals.proposals import Proposals
 from amanu.sandbox.layers.layer import Layer
 from amanu.tools.shell.held_files import HeldFile, HeldFolder
-from amanu.tools.shell.layer_changes import FoundChanges, LayerChanges, read_layer
+from amanu.tools.shell.layer_changes import FoundChanges, LayerChanges, is_guarded, read_layer
 from amanu.tools.shell.layer_draft import drop, drop_folders, put_back
 from amanu.workspace.text_file import FileText
 
@@ -44,7 +44,7 @@ class LayeredRun:
         """What `read` returned."""
         self.is_clean = True
         """Whether nothing is left in the layer but what is ignored."""
-        self._layer = layer
+        self.layer = layer
         self._proposals = proposals
         self.drafts = False
         """What no proposal shows of its changes stays in the layer, as part of the draft."""
@@ -65,24 +65,24 @@ class LayeredRun:
 
     def forget(self) -> None:
         """Nobody reads what it changes; the layer is of no further use."""
-        self.changes = LayerChanges(HeldFolder(self._layer.folder / "held" / token_hex(8)))
+        self.changes = LayerChanges(HeldFolder(self.layer.folder / "held" / token_hex(8)))
         self.is_clean = False
 
     async def read(self) -> LayerChanges:
         """What the command changed, once it has ended. All of it is taken out of the layer, but for what is ignored.
         Raises `LayerError`, `OSError`."""
-        held = HeldFolder(self._layer.folder / "held" / token_hex(8))
+        held = HeldFolder(self.layer.folder / "held" / token_hex(8))
         found = FoundChanges(held, self._begun)
         try:
-            await asyncio.to_thread(read_layer, self._layer, self._laid_in, found)
+            await asyncio.to_thread(read_layer, self.layer, self._laid_in, found)
             changes = await self._compared(found)
             shown = bool(changes.edits) or self._proposals.drafts.is_open
             kept = found.folders if self.drafts else ()
-            await asyncio.to_thread(drop, self._layer, [path for path in found.paths if path not in kept])
+            await asyncio.to_thread(drop, self.layer, [path for path in found.paths if path not in kept])
             drafts = self.drafts and shown and not self._call.denied(map(self._write, changes.held))
             drafted = [file for file in changes.held if drafts or self._is_drafted(file)]
             fresh = [file.path for file in drafted if not self._is_drafted(file)]
-            await asyncio.to_thread(put_back, self._layer, drafted)
+            await asyncio.to_thread(put_back, self.layer, drafted)
             held = [file for file in changes.held if file not in drafted]
             self.changes = replace(changes, held=held, drafted=drafted, fresh=fresh)
         except BaseException:
@@ -98,8 +98,8 @@ class LayeredRun:
         kept = [file for file in self.changes.drafted if file.path in self._drafted]
         taken_back = [file.path for file in self.changes.drafted if file not in kept]
         self.changes, self.drafts = replace(self.changes, drafted=kept), False
-        await asyncio.to_thread(drop, self._layer, taken_back)
-        await asyncio.to_thread(drop_folders, self._layer, self.changes.folders)
+        await asyncio.to_thread(drop, self.layer, taken_back)
+        await asyncio.to_thread(drop_folders, self.layer, self.changes.folders)
 
     async def _base(self, path: Path) -> FileText:
         """What the command's version of the file is compared with."""
@@ -139,13 +139,19 @@ class LayeredRun:
                 continue
             if new.text is not None and bool(new.mode & EXECUTABLE) != bool((base.mode or 0) & EXECUTABLE):
                 executable[path] = bool(new.mode & EXECUTABLE)
+                if is_guarded(new.file.name):
+                    refused = refused or f"it changed whether {new.file.name} is executable"
             if new.text != (base.text if base.exists or base.from_buffer else None):
                 edits.append(FileEdit(base, new.text))
+        writes = {path: Subject("write_file", "write", self._proposals.relative(path)) for path in executable}
+        forbidden = {subject.text for subject in self._call.denied(writes.values())}
+        denied = [path for path, subject in writes.items() if subject.text in forbidden]
         return LayerChanges(
             found.folder,
             edits,
             held,
-            executable,
+            {path: is_set for path, is_set in executable.items() if path not in denied},
+            denied,
             found.folders,
             found.emptied,
             found.ignored,

@@ -30,6 +30,7 @@ from amanu.tools.shell.layer_draft import (
     apply_drafted,
     drop,
     drop_folders,
+    hand_over,
     lay_in_emptied,
     make_folders,
     moved_to,
@@ -61,8 +62,12 @@ class SessionLayer:
         self._ignored: dict[Path, None] = {}
         """What git ignores and the layer has."""
         self._draft = LayerDraft()
+        self._ending: list[LayerDraft] = []
+        """Drafts that are decided, and wait for the end of a command."""
         self._noted: set[Path] = set()
-        """What is on record of its paths."""
+        """What is on record of the draft's paths."""
+        self._lost: set[Path] = set()
+        """What could not be kept of that."""
         self._origin: SessionLayer | None = None
         """Of a layer that begins as a copy of another one: that."""
         self._left: list[Path] = []
@@ -106,7 +111,7 @@ class SessionLayer:
     @property
     def built(self) -> list[Path]:
         """Ignored files and folders that commands have made, and that the workspace does not have. Blocking."""
-        return [path for path in self._ignored if not os.path.lexists(path)]
+        return _missing(self._ignored)
 
     @asynccontextmanager
     async def command(
@@ -115,22 +120,21 @@ class SessionLayer:
         """A context to run one command in; others wait. `as_saved`: it finds what is saved and accepted, and nothing
         that is not. `draft`: what no proposal shows of its changes stays in the layer. Raises `ToolError`."""
         async with self._lock:
+            aside: dict[Path, HeldFile] = {}
             try:
                 layer = await self._ready()
                 laid_in = {} if as_saved else await self._lay_in(layer, call)
                 aside = await asyncio.to_thread(take_out, layer, self._draft.files) if as_saved else {}
-                run = LayeredRun(
-                    layer, self._proposals, View(laid_in, {} if as_saved else self._draft.files, as_saved), call
-                )
+                view = View(laid_in, {} if as_saved else self._draft.files, as_saved)
+                run = LayeredRun(layer, self._proposals, view, call)
                 run.drafts = draft
+                before = replace(self._draft)
                 try:
                     yield run
                 finally:
-                    if run.changes is None:  # it only read, or was cancelled: nothing of it stays but what is ignored
-                        await asyncio.shield(run.read())
-                    await self._keep(run, aside)
+                    await run_to_completion(self._end(run, before, aside))
             except (LayerError, OSError) as error:
-                await self._discard()
+                await run_to_completion(self._give_up(aside))
                 raise ToolError(f"{_FAILED}: {explained(error)}") from None
 
     @asynccontextmanager
@@ -142,7 +146,8 @@ class SessionLayer:
             layer = await asyncio.to_thread(self._create)
             there: list[Path] = []
             if not as_saved:
-                await self._copy_to(layer)
+                async with self._lock:
+                    await self._copy_to(layer)
                 there = [*await self._lay_in(layer, call), *self._draft.paths, *self._draft.folders, *self._ignored]
             yield await asyncio.to_thread(DiscardedLayer, layer, there)
         except (LayerError, OSError) as error:
@@ -153,20 +158,19 @@ class SessionLayer:
 
     async def _copy_to(self, layer: Layer) -> list[Path]:
         """Copy what commands find in this layer, and is neither text that is drafted nor unsaved, to another one.
-        Returns what is too big for that. Raises `LayerError`, `OSError`."""
-        async with self._lock:
-            paths = [*self._draft.files, *self._draft.folders, *self._ignored]
-            if self._layer is None or not paths:
-                return []
-            return await asyncio.to_thread(copy_paths, self._layer, layer, paths, _COPIED)
+        Returns what is too big for that. The caller has the lock. Raises `LayerError`, `OSError`."""
+        if self._layer is None and not (self._draft.files or self._origin):
+            return []
+        own = await self._ready()
+        paths = [*self._draft.files, *self._draft.folders, *self._ignored]
+        return await run_to_completion(asyncio.to_thread(copy_paths, own, layer, paths, _COPIED)) if paths else []
 
     async def _take(self, changes: DraftChanges, source: Layer) -> None:
-        """Take over what a command changed in a copy of this layer. Raises `LayerError`, `OSError`."""
-        made = [path for path in changes.after.folders if path not in changes.before.folders]
+        """Take over what a command changed in a copy of this layer: all of it, or nothing. Raises `LayerError`,
+        `OSError`."""
         async with self._lock:
             layer = await self._ready()
-            await asyncio.to_thread(drop, layer, changes.gone)
-            await asyncio.to_thread(copy_paths, source, layer, [*changes.fresh, *made], _COPIED)
+            await asyncio.to_thread(hand_over, source, layer, changes)
             self._draft.take(changes, layer)
 
     async def bring_home(self, paths: Sequence[Path], call: CallContext, begun: int | None) -> list[str]:
@@ -186,63 +190,77 @@ class SessionLayer:
         """What the layer has of the draft that no proposal shows."""
         return list(self._draft.files.values())
 
+    @property
+    def drafted_bits(self) -> Mapping[Path, bool]:
+        """Files that the draft makes executable, or not."""
+        return self._draft.executable
+
     async def note_drafted(self) -> None:
         """Have on record what the layer has of the draft: it is gone with this daemon."""
         now = self._draft.paths
-        await self._proposals.drafts.note_besides(now, self._noted - now)
-        self._noted = now
+        await self._proposals.drafts.note_besides(now, self._noted - now - self._lost)
+        self._noted = now | (self._noted & self._lost)
 
     def lost(self, paths: Iterable[str]) -> list[Path]:
         """Those of the paths on record that the layer does not have any more."""
         there = self._draft.paths
         return [path for path in map(Path, paths) if path not in there]
 
-    async def end_draft(self, denied: SubjectFilter, *, accepted: bool) -> list[str]:
-        """The draft is decided: bring what no proposal showed of it into the workspace, and what is ignored and new
-        there, but for what a rule denies; or forget it. Returns what became of that, in sentences for the user and the
-        model."""
+    def decide_draft(self) -> LayerDraft:
+        """The draft as it is now, for `end_draft`: it is decided, and what is drafted from now on is another one. What
+        git ignores belongs to it only if no command is changing that just now."""
+        decided, self._draft = self._draft, LayerDraft()
+        decided.ignored = [] if self._lock.locked() else list(self._ignored)
+        self._noted, self._lost = set(), set()
+        self._ending.append(decided)
+        return decided
+
+    async def end_draft(self, decided: LayerDraft, denied: SubjectFilter, *, accepted: bool) -> list[str]:
+        """Bring what no proposal showed of a decided draft into the workspace, and what is ignored and new there, but
+        for what a rule denies; or forget it. Returns what became of that, in sentences for the user and the model."""
         async with self._lock:
-            draft, self._draft = self._draft, LayerDraft()
             try:
-                return await self._end_draft(draft, denied, accepted=accepted)
+                return await self._end_draft(decided, denied, accepted=accepted)
             except (LayerError, OSError) as error:
-                await self._discard()
-                lost = draft.paths
+                lost = decided.paths
                 return [f"Not applied: {self._names(sorted(lost))}. {explained(error)}"] if lost else []
+            finally:
+                self._ending.remove(decided)
 
     async def _end_draft(self, draft: LayerDraft, denied: SubjectFilter, *, accepted: bool) -> list[str]:
+        notes: list[str] = []
+        if again := [path for path in draft.files if path in self._draft.files]:
+            draft.files = {path: file for path, file in draft.files.items() if path not in again}
+            if accepted:
+                notes.append(f"Not applied, because a command has changed it since: {self._names(again)}.")
         if accepted:
             await asyncio.to_thread(make_folders, self._not_denied(draft.folders, denied))
         if self._layer is not None:
-            await asyncio.to_thread(drop_folders, self._layer, draft.folders)
-        elif draft.files or (accepted and draft.executable):  # they wait for a layer to be put in
-            self._draft.files = draft.files
-            await self._ready()
-            draft.files, self._draft.files = self._draft.files, {}
+            gone = [folder for folder in draft.folders if folder not in self._draft.folders]
+            await asyncio.to_thread(drop_folders, self._layer, gone)
+        if accepted and (draft.files or draft.executable or draft.ignored):
+            notes += await self._take_over(await self._ready(), draft, denied)
+        elif draft.files:
+            await asyncio.to_thread(drop, await self._ready(), list(draft.files))
+            notes.append(f"Not applied, because not all of the draft was accepted: {self._names(draft.files)}.")
         if accepted:
-            notes = await self._take_over(draft, denied)
             await asyncio.to_thread(remove_folders, self._not_denied(draft.emptied, denied))
-            return notes
-        if not draft.files:
-            return []
-        assert self._layer is not None
-        await asyncio.to_thread(drop, self._layer, list(draft.files))
-        return [f"Not applied, because not all of the draft was accepted: {self._names(draft.files)}."]
+        return notes
 
-    async def _take_over(self, draft: LayerDraft, denied: SubjectFilter) -> list[str]:
+    async def _take_over(self, layer: Layer, draft: LayerDraft, denied: SubjectFilter) -> list[str]:
         """Bring the files of an accepted draft, and what git ignores and is new in the workspace, into it."""
-        if self._layer is None:
-            return []
         notes: list[str] = []
         allowed = {path: draft.files[path] for path in self._not_denied(draft.files, denied)}
+        bits = {path: draft.executable[path] for path in self._not_denied(draft.executable, denied)}
         if left := [path for path in draft.files if path not in allowed]:
-            await asyncio.to_thread(drop, self._layer, left)
+            await asyncio.to_thread(drop, layer, left)
+        if left := [*left, *(path for path in draft.executable if path not in bits)]:
             notes.append(f"Not applied, because a rule denies it: {self._names(left)}.")
-        applied = await asyncio.to_thread(apply_drafted, self._layer, allowed, draft.executable)
-        if draft.executable and applied.fault:
-            notes.append(f"Executable bits not changed: {self._names(draft.executable)}. {applied.fault}")
-        built = self._not_denied(self.built, denied)
-        faults = await asyncio.to_thread(_bring_home, self._layer, built, None)
+        applied = await asyncio.to_thread(apply_drafted, layer, allowed, bits)
+        if bits and applied.fault:
+            notes.append(f"Executable bits not changed: {self._names(bits)}. {applied.fault}")
+        built = self._not_denied(await asyncio.to_thread(_missing, draft.ignored), denied)
+        faults = await asyncio.to_thread(_bring_home, layer, built, None)
         return [*applied.notes(self._names, " with the draft"), *notes, *faults]
 
     def _names(self, paths: Iterable[Path]) -> str:
@@ -268,48 +286,69 @@ class SessionLayer:
                 await asyncio.to_thread(self._layer.clear)
         self._layer = None
         self._ignored.clear()
-        self._draft = LayerDraft()
 
-    async def _keep(self, run: "LayeredRun", aside: Mapping[Path, HeldFile]) -> None:
-        """Remember what is ignored and what is drafted. A layer that holds more than could be read is of no further
-        use; what was drafted in it before goes into the next one."""
-        former, before = replace(self._draft), {**self._draft.files, **aside}
-        if run.changes is not None:
-            self._ignored |= dict.fromkeys(run.changes.ignored)
-            known = {file.path: file for file in run.changes.drafted}
-            # It replaces what the workspace had when it was first drafted.
-            first = {path: replace(file, below=before.get(path, file).below) for path, file in known.items()}
-            self._draft.files = {**aside, **first}
-            if run.drafts:
-                self._draft.executable = dict(run.changes.executable)
-                self._draft.folders = list(run.changes.folders)
-                if not run.as_saved:
-                    self._draft.emptied = list(run.changes.emptied)
-        if run.is_clean and self._layer is not None:
-            await asyncio.to_thread(put_back, self._layer, aside.values())
-            if run.drafts and run.changes is not None and self._origin is not None:
-                await self._origin._take(DraftChanges(former, self._draft, run.changes.fresh), self._layer)
-        elif self._layer is None or not before:
-            await self._discard()
-        else:
-            inside = {path: file for path, file in before.items() if path not in aside}
-            saved = {**aside, **await asyncio.to_thread(save, self._layer, inside)}
-            executable = self._draft.executable
-            await self._discard()
-            self._draft.files, self._draft.executable = saved, executable
+    async def _give_up(self, aside: Mapping[Path, HeldFile]) -> None:
+        """Use the layer no more. What was drafted in it, but for what was taken out of it already, is kept for the next
+        one."""
+        for draft in (self._draft, *self._ending):
+            inside = {path: file for path, file in draft.files.items() if path not in aside}
+            saved = {} if self._layer is None else await asyncio.to_thread(save, self._layer, inside)
+            lost = [path for path in inside if path not in saved] if self._layer is not None else []
+            self._lost |= set(lost)
+            draft.files = {path: aside.get(path) or saved.get(path, file) for path, file in draft.files.items()}
+            for path in lost:
+                del draft.files[path]
+        await self._discard()
+
+    async def _end(self, run: LayeredRun, before: LayerDraft, aside: Mapping[Path, HeldFile]) -> None:
+        """A command has ended. What nobody has read of it does not count, but for what is ignored."""
+        if run.changes is None:
+            await run.read()
+            await run.take_back()
+        assert run.changes is not None
+        if not run.is_clean:
+            await self._give_up(aside)
+            return
+        changes, draft = run.changes, self._draft
+        self._ignored = await asyncio.to_thread(_there, run.layer, [*self._ignored, *changes.ignored])
+        # What was decided on meanwhile is no part of the draft any more.
+        is_same = draft.files is before.files
+        own = [file for file in changes.drafted if is_same or file.path in changes.fresh]
+        former = {**before.files, **aside}
+        # It replaces what the workspace had when it was first drafted.
+        files = {file.path: replace(file, below=former.get(file.path, file).below) for file in own}
+        draft.files = {**{path: file for path, file in aside.items() if path in draft.files}, **files}
+        if run.drafts:
+            draft.note(changes, before, as_saved=run.as_saved)
+        await asyncio.to_thread(put_back, run.layer, aside.values())
+        if run.drafts and self._origin is not None:
+            await self._origin._take(DraftChanges(before, draft, changes.fresh), run.layer)
 
     def _roots(self) -> list[Path]:
         return [self._workspace.guard.real(root) for root in self._workspace.roots]
 
     async def _ready(self) -> Layer:
         if self._layer is None:
-            self._layer = await asyncio.to_thread(self._create)
-            self._draft.files = await asyncio.to_thread(moved_to, self._layer, self._draft.files)
-            if self._origin is not None:
-                self._left = await self._origin._copy_to(self._layer)
-                self._ignored = {path: None for path in self._origin._ignored if path not in self._left}
-                self._draft = self._origin._draft.forked(self._layer, self._left)
+            self._layer = await run_to_completion(self._begin())
         return self._layer
+
+    async def _begin(self) -> Layer:
+        """A new layer, with what is drafted, or as a copy of the one that it begins as."""
+        layer = await asyncio.to_thread(self._create)
+        try:
+            for draft in (self._draft, *self._ending):
+                draft.files = await asyncio.to_thread(moved_to, layer, draft.files)
+            await asyncio.to_thread(_make_folders, layer, self._draft.folders)
+            if self._origin is not None:
+                async with self._origin._lock:
+                    self._left = await self._origin._copy_to(layer)
+                    self._ignored = {path: None for path in self._origin._ignored if path not in self._left}
+                    self._draft = self._origin._draft.forked(layer, self._left)
+        except BaseException:
+            await asyncio.to_thread(_remove, layer)
+            raise
+        self._layer = layer
+        return layer
 
     def _create(self) -> Layer:
         """Blocking."""
@@ -332,6 +371,21 @@ class SessionLayer:
         laid = await asyncio.to_thread(_lay_in, layer, real)
         await asyncio.to_thread(lay_in_emptied, layer, self._draft.emptied)
         return laid
+
+
+def _missing(paths: Iterable[Path]) -> list[Path]:
+    return [path for path in paths if not os.path.lexists(path)]
+
+
+def _there(layer: Layer, paths: Iterable[Path]) -> dict[Path, None]:
+    """Those that the layer has."""
+    places = {path: layer.place(path) for path in dict.fromkeys(paths)}
+    return {path: None for path, (root, name) in places.items() if os.path.lexists(root.upper / name)}
+
+
+def _make_folders(layer: Layer, folders: Iterable[Path]) -> None:
+    for folder in folders:
+        layer.make_folder(folder)
 
 
 def _lay_in(layer: Layer, files: dict[Path, FileText | None]) -> dict[Path, FileText | None]:
