@@ -266,7 +266,8 @@ def test_undo_takes_back_ours_and_only_ours(start: Start, folder: Path) -> None:
 def test_what_undo_cannot_undo_is_always_told(start: Start, undone: int, left: str, told: str) -> None:
     vim = start()
     skipped = [{"reason": left}] if left else []
-    files = [{"path": "/a", "action": "edit", "diff": "", "undone": [{}] * undone, "skipped": skipped}]
+    hunks: list[dict[str, Any]] = [{}] * undone
+    files = [{"path": "/a", "action": "edit", "diff": "", "undone": hunks, "skipped": skipped}]
     vim.lua("require('amanu.decide').say_undone(...)", files, "Amanu cannot undo these: logo.png.")
     assert vim.lua("return Said") == [f"Amanu: {told}"]
 

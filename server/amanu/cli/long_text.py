@@ -8,7 +8,7 @@ from amanu.cli.console import Console, PlainConsole
 from amanu.cli.diff import show_file_header
 from amanu_protocol.items import ProposedFile
 
-VIEW = "[v] view all of it"
+VIEW = "[v] view in pager"
 _QUESTION_ROWS = 6
 """Of the screen, for what is said and asked below it."""
 _FILES = 8
@@ -30,9 +30,8 @@ def is_long(text: str) -> bool:
 
 
 def show_extent(text: str, console: Console) -> None:
-    console.line(
-        ("yellow", f"  The text above has {len(text.splitlines()):,} lines; its beginning may be off the screen.")
-    )
+    lines = f"{len(text.splitlines()):,} lines"
+    console.line(("yellow", f"  The text above is {lines} long; its beginning may have scrolled off the screen."))
 
 
 def show_files_again(files: Iterable[ProposedFile], roots: Sequence[str], console: Console) -> None:

@@ -23,11 +23,11 @@ def describe_open_draft(state: SessionState, *, in_chat: bool) -> str:
     if not files:
         return ""
     place = "" if in_chat else f"In amanu chat --session {one_line(state.session_id[:8])}, "
-    said = f"The draft is not applied ({plural(len(files), 'file')}). "
-    return f"{said}{place}/accept session applies it, /reject session drops it.{'' if in_chat else _lost(state)}"
+    said = f"The draft has not been applied ({plural(len(files), 'file')}). "
+    return f"{said}{place}/accept session applies it and /reject session discards it.{'' if in_chat else _lost(state)}"
 
 
 def _lost(state: SessionState) -> str:
     """What a draft has besides text is gone with the process that made it."""
     names = [relative(path, state.roots) for proposal in open_drafts(state) for path in proposal.besides]
-    return f" Lost with the end of this run: {', '.join(names)}." if names else ""
+    return f" Not kept after this run: {', '.join(names)}." if names else ""

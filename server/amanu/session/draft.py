@@ -26,9 +26,7 @@ class SessionDraft:
         ended = [draft for draft in self._core.state.proposals if draft.besides and draft.state == "settled"]
         if _is_accepted(ended):
             names = self._names([Path(path) for draft in ended for path in draft.besides])
-            text = (
-                f"Amanu was stopped while it applied the draft. Check these, which may not have been applied: {names}."
-            )
+            text = f"Amanu was stopped while applying the draft. Check these; they may not have been applied: {names}."
             self._core.notices.report_on_session("draftEnded", "warning", text)
         await self._core.proposals.drafts.forget_besides([draft.proposal_id for draft in ended])
 
@@ -59,7 +57,7 @@ class SessionDraft:
             await earlier
         notes = await self._core.layer.end_draft(self._core.approvals.denied, accepted=accepted)
         if lost and accepted:
-            lead = "Not applied, because it was lost when the session was closed or Amanu restarted"
+            lead = "Not applied, because the session was closed or Amanu restarted and these were lost"
             notes.append(f"{lead}: {self._names(lost)}.")
         if notes and not self._core.access.closed:
             self._core.notices.report_on_session("draftEnded", "info", "\n".join(notes))

@@ -56,7 +56,7 @@ class LayerReview:
         ended = f"It ended: {one_line(outcome.line)}"
         lines = [] if proposal is None else share_notes(proposal, call.call_id)
         lines += [f"git: {one_line(act)}" for act in changes.git.acts]
-        lines += [f"Files in the commit: {file_list(committed)}"] if (committed := changes.git.committed) else []
+        lines += [f"Files committed: {file_list(committed)}"] if (committed := changes.git.committed) else []
         lines += [f"{self._name(file.path)}: {file.what}" for file in changes.held]
         built = await asyncio.to_thread(_missing, changes.ignored)
         lines += (
@@ -246,7 +246,7 @@ def _apply(changes: LayerChanges) -> tuple[Applied, list[str]]:
         why = explained(error)
         others = ["the repository"] if git else []
         others += ["executable bits"] if changes.executable else []
-        faults = [f"No changes to {' and '.join(others)} were applied. {why}"] if others else []
+        faults = [f"Changes to {' and '.join(others)} were not applied. {why}"] if others else []
         return Applied(failed=[file for file, _ in files], fault=why), faults
 
 

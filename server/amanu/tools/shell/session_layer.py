@@ -66,7 +66,7 @@ class SessionLayer:
         self._origin: SessionLayer | None = None
         """Of a layer that begins as a copy of another one: that."""
         self._left: list[Path] = []
-        """What was too big to be copied from there."""
+        """What was too large to be copied from there."""
         self._lock = asyncio.Lock()
         self.unknown = ""
         """Why it could not be found out just now whether layers work; "" where it was."""
@@ -80,8 +80,8 @@ class SessionLayer:
 
     @property
     def left_note(self) -> str:
-        """What a copy of another layer is without, for the model; "" for nothing."""
-        return f"It is without what is too big to be copied: {self._names(self._left)}." if self._left else ""
+        """What a copy of another layer lacks, for the model; "" for nothing."""
+        return f"Missing from the copy, because they are too large: {self._names(self._left)}." if self._left else ""
 
     async def works(self) -> bool:
         """Whether commands can run in a layer here. Found out by trying, once; where that fails for want of room,
