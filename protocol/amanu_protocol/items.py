@@ -292,7 +292,7 @@ class ToolCall(Wire):
     agent_id: str | None = None
     """The sub-agent whose work this is: it belongs below the call that started it. None: the session's own."""
     not_undone: list[str] = []
-    """What it changed that no undo takes back, in words for the user: "logo.png", "the folder old"."""
+    """What it changed that cannot be undone, as names shown to the user: "logo.png", "the folder old"."""
 
 
 class Todo(Wire):

@@ -525,8 +525,8 @@ class UndoneFile(Message):
 class ProposalUndoResult(Message):
     files: list[UndoneFile]
     note: str = ""
-    """What undoing a turn or the session leaves as it is, though the agent changed it: a sentence with names (binary
-    files, commits, deleted folders, what commands did in the workspace itself). "" for nothing."""
+    """A sentence naming what the agent changed that undoing the turn or session cannot undo (binary files, commits,
+    deleted folders, what commands changed in the workspace itself); "" if there is nothing."""
 
 
 class ProposalDiffParams(Message):

@@ -239,7 +239,7 @@ def test_undo_takes_back_ours_and_only_ours(start: Start, folder: Path) -> None:
     mine = [*changed(LINES, _2="line 2, mine", _12="line 12, meanwhile"), "typed after"]
     mine[15] = "agent 16?"  # what both changed stays, and is named
     vim.until_text("\n".join(mine))
-    said(vim, "took back 2 hunks in 1 file; 1 left")
+    said(vim, "undid 2 hunks in 1 file; 1 left: ")
     assert vim.lua("return vim.bo.modified") is True
     assert (folder / "notes.txt").read_text() == "\n".join(LINES) + "\n", "not saved before, so not saved now"
     vim.keys("u")  # taking back is one step of Neovim's own undo
@@ -253,6 +253,23 @@ def test_undo_takes_back_ours_and_only_ours(start: Start, folder: Path) -> None:
     assert vim.text().splitlines() == again
     vim.keys("uuuu")
     assert vim.text().splitlines()[1] == "line 2, mine"
+
+
+@pytest.mark.parametrize(
+    ("undone", "left", "told"),
+    [
+        (2, "", "undid 2 hunks in 1 file; /redo applies them again. Amanu cannot undo these: logo.png."),
+        (1, "", "undid 1 hunk in 1 file; /redo applies it again. Amanu cannot undo these: logo.png."),
+        (1, "It moved.", "undid 1 hunk in 1 file; 1 left: It moved. Amanu cannot undo these: logo.png."),
+    ],
+)
+def test_what_undo_cannot_undo_is_always_told(start: Start, undone: int, left: str, told: str) -> None:
+    vim = start()
+    skipped = [{"reason": left}] if left else []
+    hunks: list[dict[str, Any]] = [{}] * undone
+    files = [{"path": "/a", "action": "edit", "diff": "", "undone": hunks, "skipped": skipped}]
+    vim.lua("require('amanu.decide').say_undone(...)", files, "Amanu cannot undo these: logo.png.")
+    assert vim.lua("return Said") == [f"Amanu: {told}"]
 
 
 def test_review_after(start: Start, folder: Path) -> None:

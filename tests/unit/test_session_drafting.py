@@ -212,7 +212,7 @@ async def test_binary_files_are_part_of_the_draft(tmp_path: Path, decision: Lite
             assert "gone.bin" not in after and "line two" in after["notes.txt"]
             undo = ProposalUndoParams(session_id="s", scope=EditScope())
             note = (await d.session.edits.undo(undo)).note
-            assert note == "Undo leaves these as they are: gone.bin, link, old.bin, pic.bin."
+            assert note == "Amanu cannot undo these: gone.bin, link, old.bin, pic.bin."
 
 
 async def test_executable_bits_are_part_of_the_draft(tmp_path: Path) -> None:
@@ -739,7 +739,7 @@ async def test_a_job_is_told_what_is_too_big_for_its_copy(tmp_path: Path, monkey
         (d.root / ".gitignore").write_text("out/\n*.o\n")
         await turn(d)
         shown = results(d)[-1]
-        assert "too big to be copied: out" in shown and "notes.txt\nsmall.o\nready" in shown
+        assert "too large: out" in shown and "notes.txt\nsmall.o\nready" in shown
 
 
 @pytest.mark.parametrize("another", [True, False])

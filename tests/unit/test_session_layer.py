@@ -273,8 +273,8 @@ async def test_the_files_of_a_commit_are_named(tmp_path: Path, line: str, files:
             (d.root / "new.txt").write_text("new\n")
         await d.prompt("go")
         (asked,) = (await d.until(lambda state: state.approvals)).approvals
-        assert ("Files in the commit: " in asked.detail) == bool(files)
-        assert f"Files in the commit: {files}\n" in f"{asked.detail}\n" or not files
+        assert ("Files committed: " in asked.detail) == bool(files)
+        assert f"Files committed: {files}\n" in f"{asked.detail}\n" or not files
         assert "refs/heads" not in asked.detail
 
 
@@ -688,6 +688,7 @@ ADDED = "printf 'x\\0y' > logo.bin"
         ([f"{EDIT}; rmdir -p deep/er; rm old/pic.bin; rmdir old"], ["the folder old", "the folder deep"]),
         ([f"{EDIT}; rm texts/a.txt; rmdir texts"], []),  # comes back with its file
         ([EDIT, "git commit -qam later"], ["commit: later ("]),
+        ([EDIT, "git branch topic"], ["refs/heads/topic is now "]),
         ([EDIT, "rm -r texts"], ["what `rm -r texts` changed"]),  # allowed to work in the workspace itself
     ],
 )

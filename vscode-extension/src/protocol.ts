@@ -326,7 +326,7 @@ export interface ToolCall {
   sandbox: CommandSandbox | null;
   /** The sub-agent whose work this is: it belongs below the call that started it. None: the session's own. */
   agentId: string | null;
-  /** What it changed that no undo takes back, in words for the user: "logo.png", "the folder old". */
+  /** What it changed that cannot be undone, as names shown to the user: "logo.png", "the folder old". */
   notUndone: string[];
 }
 
@@ -1601,8 +1601,8 @@ export interface UndoneFile {
 export interface ProposalUndoResult {
   files: UndoneFile[];
   /**
-   * What undoing a turn or the session leaves as it is, though the agent changed it: a sentence with names (binary
-   * files, commits, deleted folders, what commands did in the workspace itself). "" for nothing.
+   * A sentence naming what the agent changed that undoing the turn or session cannot undo (binary files, commits,
+   * deleted folders, what commands changed in the workspace itself); "" if there is nothing.
    */
   note: string;
 }

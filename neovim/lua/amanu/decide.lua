@@ -265,11 +265,16 @@ function M.say_undone(files, note)
     changed = changed + (#each.undone > 0 and 1 or 0)
     why = why or (each.skipped[1] and each.skipped[1].reason)
   end
-  local text = ("took back %d hunk%s in %d file%s"):format(undone, undone == 1 and "" or "s", changed, changed == 1 and "" or "s")
+  local text = ("undid %d hunk%s in %d file%s"):format(undone, undone == 1 and "" or "s", changed, changed == 1 and "" or "s")
   if left > 0 then
-    return say.now(("%s; %d left: %s"):format(text, left, why), vim.log.levels.WARN)
+    text = ("%s; %d left: %s"):format(text, left, why)
+  else
+    text = ("%s; /redo applies %s again"):format(text, undone == 1 and "it" or "them")
   end
-  say.now(text .. "; /redo brings it again" .. (note and note ~= "" and ". " .. visible.line(note) or ""))
+  if note and note ~= "" then
+    text = text:gsub("%.$", "") .. ". " .. visible.line(note)
+  end
+  say.now(text, left > 0 and vim.log.levels.WARN or nil)
 end
 
 ---@param target amanu.Target

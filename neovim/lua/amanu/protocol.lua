@@ -207,7 +207,7 @@
 ---@field error? string
 ---@field sandbox? amanu.CommandSandbox Of a command that ran: what held it.
 ---@field agentId? string The sub-agent whose work this is: it belongs below the call that started it. None: the session's own.
----@field notUndone string[] What it changed that no undo takes back, in words for the user: "logo.png", "the folder old".
+---@field notUndone string[] What it changed that cannot be undone, as names shown to the user: "logo.png", "the folder old".
 
 ---One thing the model means to do.
 ---@class amanu.Todo
@@ -1033,7 +1033,7 @@
 
 ---@class amanu.ProposalUndoResult
 ---@field files amanu.UndoneFile[]
----@field note string What undoing a turn or the session leaves as it is, though the agent changed it: a sentence with names (binary files, commits, deleted folders, what commands did in the workspace itself). "" for nothing.
+---@field note string A sentence naming what the agent changed that undoing the turn or session cannot undo (binary files, commits, deleted folders, what commands changed in the workspace itself); "" if there is nothing.
 
 ---@class amanu.ProposalDiffParams
 ---@field sessionId amanu.Id

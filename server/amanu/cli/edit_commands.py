@@ -106,9 +106,9 @@ class EditCommands:
         for file, hunk in left:
             place = f"{self._name(file.path)}, line {max(1, hunk.old_start)}"
             self._console.line(("yellow", f"  {place}: {one_line(hunk.reason or hunk.state)}"))
-        instead = "/reject drops it, " if decision == "accept" else ""
+        instead = "/reject the hunks, " if decision == "accept" else ""
         self._console.line(
-            ("yellow", f"Restore those lines and /{decision} again, {instead}or ask for the change anew in a prompt.")
+            ("yellow", f"Restore those lines and /{decision} again, {instead}or ask for the change again in a prompt.")
         )
 
     async def diff(self, argument: str) -> None:

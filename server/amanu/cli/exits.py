@@ -7,7 +7,7 @@ OK = 0
 FAILED = 1
 USAGE = 2
 DENIED = 3
-"""The turn ended, but nobody was there to ask: something it wanted to do was denied, or a draft is not applied."""
+"""The turn ended, but nobody could be asked: a call was denied, or a draft was not applied."""
 UNAVAILABLE = 4
 """No key, a key that is refused, an unknown model, or one that cannot be reached."""
 LIMIT = 5
@@ -15,8 +15,8 @@ LIMIT = 5
 CANCELLED = 130
 
 HELP = (
-    "exit codes: 0 completed · 1 failed · 2 wrong usage · 3 completed, but no one could be asked: something was "
-    "denied or is left as a draft · 4 no key, or model not available · 5 stopped at a limit or in a loop · "
+    "exit codes: 0 completed · 1 failed · 2 wrong usage · 3 completed, but nobody could be asked: a call was "
+    "denied, or a draft was not applied · 4 no key, or model not available · 5 stopped at a limit or in a loop · "
     "130 cancelled"
 )
 

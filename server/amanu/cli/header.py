@@ -13,10 +13,10 @@ AUTOMATIC = "Automatic"
 
 
 def show_header(state: SessionState, console: Console) -> None:
-    """Print model, price, mode, chosen effort, folders and sandbox."""
-    console.line(("bold", "model "), ("", describe(model_info(state.model_id))))
+    """Print model, price, chosen effort, mode, folders and sandbox."""
     effort = f" · thinking effort {state.effort}" if state.effort is not None else ""
-    console.line(("dim", f"mode {state.mode}: {MODES[state.mode].meaning}{effort}"))
+    console.line(("bold", "model "), ("", f"{describe(model_info(state.model_id))}{effort}"))
+    console.line(("dim", f"mode {state.mode}: {MODES[state.mode].meaning}"))
     console.line(("dim", ", ".join(one_line(root) for root in state.roots)))
     if state.sandbox is not None:
         show_lines([wording.sandbox_line(state.sandbox)], console, "")

@@ -1,4 +1,4 @@
-"""What is too long for the screen: its beginning is named again below it, where the question stands."""
+"""Text that is too long for the screen: its title and files are repeated below it, next to the question."""
 
 import io
 import shutil
@@ -8,11 +8,11 @@ from amanu.cli.console import Console, PlainConsole
 from amanu.cli.diff import show_file_header
 from amanu_protocol.items import ProposedFile
 
-VIEW = "[v] view all of it"
+VIEW = "[v] view in pager"
 _QUESTION_ROWS = 6
-"""Of the screen, for what is said and asked below it."""
+"""Rows of the screen kept free for what is said and asked below the text."""
 _FILES = 8
-"""Named again."""
+"""Files repeated below the text, at most."""
 
 
 def printed(show: Callable[[Console], object]) -> str:
@@ -23,20 +23,19 @@ def printed(show: Callable[[Console], object]) -> str:
 
 
 def is_long(text: str) -> bool:
-    """Whether its beginning has left the screen when a question stands below it."""
+    """Whether its beginning has scrolled off the screen when a question is asked below it."""
     columns, lines = shutil.get_terminal_size()
     rows = sum(max(1, -(-len(line) // columns)) for line in text.splitlines())
     return rows > lines - _QUESTION_ROWS
 
 
 def show_extent(text: str, console: Console) -> None:
-    console.line(
-        ("yellow", f"  The text above has {len(text.splitlines()):,} lines; its beginning may be off the screen.")
-    )
+    lines = f"{len(text.splitlines()):,} lines"
+    console.line(("yellow", f"  The text above is {lines} long; its beginning may have scrolled off the screen."))
 
 
 def show_files_again(files: Iterable[ProposedFile], roots: Sequence[str], console: Console) -> None:
-    """Which files it is about, and how much of them."""
+    """Show again which files it is about, and how much of them changes."""
     files = list(files)
     for file in files[:_FILES]:
         show_file_header(console, file, roots)

@@ -1,4 +1,4 @@
-"""What is left of a session's draft that the user has not decided on, and how they do."""
+"""What the user has not decided yet of a session's draft, and how to decide it."""
 
 from amanu.cli.diff import relative
 from amanu.cli.text import one_line
@@ -12,22 +12,22 @@ def open_drafts(state: SessionState) -> list[Proposal]:
 
 
 def open_files(state: SessionState) -> list[str]:
-    """Absolute paths of the files of which something drafted is not applied, in order."""
+    """Absolute paths of the files with drafted changes that have not been applied, in order."""
     return list(dict.fromkeys(file.path for proposal in open_drafts(state) for file in proposal.files))
 
 
 def describe_open_draft(state: SessionState, *, in_chat: bool) -> str:
-    """That something drafted is not applied, and what to do about it; "" for nothing. `in_chat`: the user can type it
-    right there."""
+    """That drafted changes have not been applied, and what to do about them; "" if there are none. `in_chat`: the user
+    can type the commands right there."""
     files = open_files(state)
     if not files:
         return ""
     place = "" if in_chat else f"In amanu chat --session {one_line(state.session_id[:8])}, "
-    said = f"The draft is not applied ({plural(len(files), 'file')}). "
-    return f"{said}{place}/accept session applies it, /reject session drops it.{'' if in_chat else _lost(state)}"
+    said = f"The draft has not been applied ({plural(len(files), 'file')}). "
+    return f"{said}{place}/accept session applies it and /reject session discards it.{'' if in_chat else _lost(state)}"
 
 
 def _lost(state: SessionState) -> str:
-    """What a draft has besides text is gone with the process that made it."""
+    """Whatever a draft contains besides text is lost when the process that made it ends."""
     names = [relative(path, state.roots) for proposal in open_drafts(state) for path in proposal.besides]
-    return f" Lost with the end of this run: {', '.join(names)}." if names else ""
+    return f" Not kept after this run: {', '.join(names)}." if names else ""

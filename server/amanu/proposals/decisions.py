@@ -1,4 +1,4 @@
-"""What can be decided on a hunk, and what that makes of it."""
+"""Which decisions a hunk allows, and what they do to it."""
 
 from collections.abc import Collection, Mapping
 
@@ -18,7 +18,7 @@ _REJECTABLE_STATES: Collection[HunkState] = ("pending", "conflicted", "rejected"
 
 
 def check_decision(hunks: Mapping[str, tuple[LiveFile, Hunk]], decision: HunkDecision) -> None:
-    """Raises `AmanuError` (proposalConflict, invalidParams) when that cannot be decided on its hunk now."""
+    """Raises `AmanuError` (proposalConflict, invalidParams) if that decision is not possible for its hunk now."""
     if decision.hunk_id not in hunks:
         raise AmanuError("proposalConflict", f"The proposal has no hunk {decision.hunk_id} any more. Look at it again.")
     state = hunks[decision.hunk_id][1].state
@@ -30,7 +30,7 @@ def check_decision(hunks: Mapping[str, tuple[LiveFile, Hunk]], decision: HunkDec
 
 
 def carry_out(live: LiveProposal, file: LiveFile, decision: HunkDecision) -> None:
-    """Put that decision, which was checked, on its hunk; one to undo or redo is not for here."""
+    """Apply that decision, which was checked, to its hunk; undo and redo are carried out elsewhere."""
     hunk = file.hunk(decision.hunk_id)
     match decision.decision:
         case "undo" | "redo":
@@ -51,7 +51,7 @@ def accept(
     live: LiveProposal, file: LiveFile, hunk: Hunk, own_text: str | None = None, *, reviewed: bool = True
 ) -> None:
     """Accept it, with the user's `own_text` if there is one; whether it can be applied is another question."""
-    if hunk.hunk_id in file.conflicting:  # as what the user saw it is in conflict already, and stays so
+    if hunk.hunk_id in file.conflicting:  # it was in conflict already when the user saw it, and stays so
         live.attempted.add(hunk.hunk_id)
         return
     own_text = None if own_text is None else with_file_line_ends(file, own_text)

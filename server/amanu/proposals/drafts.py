@@ -1,4 +1,5 @@
-"""The proposals that are drafts: the session's tools and commands see what is open of them, of whichever turn."""
+"""The proposals that are drafts: the session's tools and commands see what is still open in them, whichever turn they
+are from."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -28,7 +29,7 @@ class Drafts:
         return any(live.is_open_draft for live in self._live)
 
     def has(self, path: Path) -> bool:
-        """Whether something drafted of that file is not decided yet."""
+        """Whether that file has drafted changes that are not decided yet."""
         return self._find(path) is not None
 
     async def draft(self, path: Path) -> FileText | None:
@@ -43,7 +44,7 @@ class Drafts:
         return [file for path in dict.fromkeys(paths) if (file := await self.draft(path)) is not None]
 
     async def note_besides(self, paths: Collection[Path], gone: Collection[Path]) -> None:
-        """What belongs to the draft besides text now, and what did before and does not any more."""
+        """Note what belongs to the draft besides text now (`paths`), and what no longer does (`gone`)."""
         async with self._live.lock:
             found = next((live for live in reversed(self._live) if live.is_open_draft), None)
             if found is None:
@@ -62,7 +63,7 @@ class Drafts:
                     self._live.tell(live)
 
     async def note_run(self, run: DraftRun) -> None:
-        """A command ran on the draft as it is now."""
+        """Note that a command ran on the draft as it is now."""
         async with self._live.lock:
             for live in self._live:
                 if live.is_open_draft:
@@ -79,15 +80,15 @@ class Drafts:
             return live.wire()
 
     async def follow(self, path: Path) -> None:
-        """Move what is drafted of that file along with what the user did there."""
+        """Move that file's drafted changes along with what the user did there."""
         if self._find(path) is not None:
             async with self._live.lock:
                 if (found := self._find(path)) is not None:
                     await self._move_along(*found)
 
     async def follow_earlier(self, live: LiveProposal, edits: Sequence[FileEdit]) -> Mapping[Path, FileText]:
-        """Move what earlier drafts have of those files along with what the user did there: `live` takes it over from
-        them (`carried_over`). Returns the files as they are now. The caller has the lock. Raises `ToolError`."""
+        """Move the changes that earlier drafts have in those files along with what the user did there: `live` takes
+        them over (`carried_over`). Returns the files as they are now. The caller holds the lock. Raises `ToolError`."""
         texts: dict[Path, FileText] = {}
         for edit in edits:
             found = self._find(edit.base.path)
@@ -99,7 +100,7 @@ class Drafts:
 
     async def give_back(self, turn_ids: Collection[str], reason: str) -> None:
         """The drafts of those turns are to be rejected: give what they took over back to the earlier ones, and reject
-        what they made of it. Not of files that something was decided of meanwhile."""
+        what they made of it. Files in which something was decided meanwhile stay as they are."""
         async with self._live.lock:
             for live in reversed([live for live in self._live if live.draft and live.turn_id in turn_ids]):
                 for taken in reversed(live.taken_over):
@@ -122,9 +123,9 @@ class Drafts:
         return True
 
     async def carried_over(self, live: LiveProposal, path: Path, texts: Mapping[Path, FileText]) -> LiveFile | None:
-        """What an earlier draft has open of that file, taken over into `live`; None when there is nothing. That the
-        rest of it is decided does not matter: it starts from the file as it is, which is in `texts` as it was when the
-        draft was moved along. What the user types after that moves it once more. Neither is published yet."""
+        """The changes that an earlier draft still has open in that file, taken over into `live`; None if there are
+        none. It does not matter that the rest is decided: they start from the file as it is, which is in `texts` as it
+        was when the draft was moved along. What the user types after that moves them once more. Neither draft is published yet."""
         found = self._find(path) if live.draft else None
         if found is None:
             return None
@@ -146,7 +147,7 @@ class Drafts:
         return file
 
     def _find(self, path: Path) -> tuple[LiveProposal, LiveFile] | None:
-        """The draft that has something open of the file at that path, or of the one it moves there or away."""
+        """The draft with open changes in the file at that path, or in one that it moves there or away from there."""
         for live in reversed(self._live):
             for file in live.files if live.draft else ():
                 if file.is_open and file.has_path(path):
@@ -154,8 +155,8 @@ class Drafts:
         return None
 
     async def _move_along(self, live: LiveProposal, file: LiveFile) -> Mapping[Path, FileText]:
-        """Move what is drafted of that file along with what the user did there. Returns its text, by path. The caller
-        has the lock."""
+        """Move that file's drafted changes along with what the user did there. Returns its text, by path. The caller
+        holds the lock."""
         texts = await self._tracking.catch_up(live, [file])
         if file.is_open and _is_another(file, texts.get(file.base.path)):
             for hunk in file.hunks:
@@ -170,15 +171,15 @@ def changed_meanwhile(workspace: Workspace, path: Path) -> ToolError:
 
 
 def takes_draft(live: LiveProposal, call: CallContext, paths: Sequence[Path]) -> bool:
-    """Whether edits of those files can join that draft: it is of the same turn, and nothing it has of them is
+    """Whether edits of those files can join that draft: it is from the same turn, and none of its changes in them is
     decided."""
     theirs = [file for file in live.files if any(map(file.has_path, paths))]
     return live.draft and live.turn_id == call.turn_id and all(file.is_undecided for file in theirs)
 
 
 def _is_another(file: LiveFile, current: FileText | None) -> bool:
-    """Whether the file that is to be made, moved or removed as a whole is not as it was when that was proposed, or the
-    one that is edited is gone: then nothing of it can move along."""
+    """Whether a file that is to be created, moved or deleted as a whole is no longer as it was when that was proposed,
+    or an edited file is gone: then its changes cannot move along."""
     if file.change == "edit":
         return current is None
     return (None if current is None else current.text) != file.version_with(STATES_BEFORE).text

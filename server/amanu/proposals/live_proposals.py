@@ -1,4 +1,4 @@
-"""The proposals of one session, and who hears of them."""
+"""The proposals of one session, and who is told about them."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -11,7 +11,8 @@ from amanu_protocol.items import Proposal
 
 
 class LiveProposals:
-    """Each of `listeners` hears of each new version of a proposal, in order. Whoever changes one has the `lock`."""
+    """Each of `listeners` is told about every new version of a proposal, in order. Whoever changes one holds the
+    `lock`."""
 
     def __init__(self, shown_files: ShownFiles) -> None:
         self.shown_files: dict[str | None, ShownFiles] = {None: shown_files}
@@ -20,11 +21,11 @@ class LiveProposals:
         self.lock = asyncio.Lock()
         self.listeners: list[Callable[[Proposal], object]] = []
         self.stored: dict[str, Proposal] = {}
-        """Of a session that was opened again; they become live proposals when somebody asks for them."""
+        """Proposals of a reopened session; they become live when somebody asks for them."""
         self._live: dict[str, LiveProposal] = {}
         """Oldest first."""
         self._published = asyncio.Event()
-        """When some proposal is next published. Each is for once."""
+        """Set when a proposal is next published; then a new event takes its place."""
 
     def __iter__(self) -> Iterator[LiveProposal]:
         """Oldest first."""
@@ -34,11 +35,11 @@ class LiveProposals:
         return reversed(self._live.values())
 
     def add(self, live: LiveProposal) -> None:
-        """It is one of them now, if it was not before."""
+        """Add it if it is not among them yet."""
         self._live[live.proposal_id] = live
 
     def restore(self, proposals: Iterable[Proposal]) -> None:
-        """Take over those of a session that is opened again."""
+        """Take over the proposals of a reopened session."""
         self.stored = {proposal.proposal_id: proposal for proposal in proposals}
 
     def find(self, proposal_id: str) -> LiveProposal:
@@ -55,11 +56,11 @@ class LiveProposals:
         return next((live for live in reversed(self) if call_id in live.tool_call_ids), None)
 
     def shown_to(self, live: LiveProposal) -> ShownFiles:
-        """What its agent has been shown; of one that is gone: nobody's."""
+        """What its agent has been shown; nothing if that agent is gone."""
         return self.shown_files.get(live.agent_id) or ShownFiles()
 
     def removed_texts(self, path: Path, except_ids: Collection[str]) -> list[str]:
-        """What applied hunks took out of the file at that path; not those named."""
+        """What applied hunks, except those named, removed from the file at that path."""
         stored_hunks = (
             file.hunks for proposal in self.stored.values() for file in proposal.files if Path(file.path) == path
         )
@@ -72,7 +73,7 @@ class LiveProposals:
         ]
 
     def publish(self, live: LiveProposal) -> Proposal:
-        """Tell a new version of it."""
+        """Tell the listeners about a new version of it."""
         self._published.set()
         self._published = asyncio.Event()
         live.version += 1
@@ -80,13 +81,13 @@ class LiveProposals:
         return self.tell(live)
 
     def tell(self, live: LiveProposal) -> Proposal:
-        """Tell what is said of it besides, under the same version: whoever is deciding just now decides on what they
-        saw."""
+        """Tell the listeners about it under the same version, when only what accompanies the hunks changed: whoever is
+        deciding just now decides on what they saw."""
         proposal = live.wire()
         for listener in self.listeners:
             listener(proposal)
         return proposal
 
     async def wait_for_next(self) -> None:
-        """Until some proposal is published."""
+        """Wait until some proposal is published."""
         await self._published.wait()

@@ -18,8 +18,8 @@ from amanu_protocol.items import Proposal
 
 
 class ProposalWriter:
-    """`save_preimage` is durable when it returns; `accept_change` is told each path that was changed, and does not
-    raise. Whoever calls it has the lock of the proposals."""
+    """What `save_preimage` saves is durable when it returns; `accept_change` is told each path that was changed, and
+    does not raise. The caller holds the lock of the proposals."""
 
     def __init__(
         self,
@@ -38,14 +38,14 @@ class ProposalWriter:
     async def mark_and_apply(
         self, live: LiveProposal, undo_ids: Collection[str] = (), redo_ids: Collection[str] = ()
     ) -> dict[str, str]:
-        """Not to be cancelled in between: what is marked but not applied would be applied with the next decision."""
+        """Must not be cancelled in between: what is marked but not applied would be applied with the next decision."""
         reasons = await self.mark(live, undo_ids, redo_ids)
         await self.apply(live)
         return reasons
 
     async def mark(self, live: LiveProposal, undo_ids: Collection[str], redo_ids: Collection[str]) -> dict[str, str]:
-        """Mark hunks to be taken back or applied again, where they are now; those that cannot be, with why. All of them
-        when a file cannot be looked at."""
+        """Mark hunks to be undone or applied again where they are now. Returns why some cannot be, by hunk; none can if
+        a file cannot be read."""
         hunk_ids = {*undo_ids, *redo_ids}
         indexes = [
             index for index, file in enumerate(live.files) if any(hunk.hunk_id in hunk_ids for hunk in file.hunks)
@@ -70,7 +70,7 @@ class ProposalWriter:
         return reasons
 
     async def apply(self, live: LiveProposal, texts: Mapping[Path, FileText] | None = None) -> Proposal:
-        """`texts`: of its files, if they were just read."""
+        """`texts`: the texts of its files, if they were just read."""
         files = interrupted_files(live)
         if not files:
             return self._live.publish(live)

@@ -3,6 +3,7 @@ is forgotten."""
 
 import asyncio
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from amanu.session.core import SessionCore
@@ -12,6 +13,18 @@ from amanu.tools.shell.report import file_list
 from amanu_protocol.items import Proposal
 
 _NOT_TAKEN = ("conflicted", "reverted")
+
+
+@dataclass(frozen=True)
+class _End:
+    """Of a draft that is decided."""
+
+    proposal_ids: Sequence[str]
+    besides: LayerDraft
+    lost: Sequence[Path]
+    """What it had besides, and has not any more."""
+    accepted: bool
+    """All of it."""
 
 
 class SessionDraft:
@@ -32,9 +45,7 @@ class SessionDraft:
         ended = [draft for draft in drafts if draft.besides]
         if _is_accepted(ended):
             names = self._names([Path(path) for draft in ended for path in draft.besides])
-            text = (
-                f"Amanu was stopped while it applied the draft. Check these, which may not have been applied: {names}."
-            )
+            text = f"Amanu was stopped while applying the draft. Check these; they may not have been applied: {names}."
             self._core.notices.report_on_session("draftEnded", "warning", text)
         besides = {path for draft in ended for path in draft.besides}
         await self._core.proposals.drafts.forget_besides([draft.proposal_id for draft in ended], besides)
@@ -58,29 +69,21 @@ class SessionDraft:
         accepted = _is_accepted(decided, self._done)
         self._done |= {hunk.hunk_id for draft in decided for file in draft.files for hunk in file.hunks}
         lost = self._core.layer.lost(path for draft in decided for path in draft.besides)
-        besides = self._core.layer.decide_draft()  # what is drafted from now on is another one
-        self._ending = asyncio.create_task(
-            self._end(self._ending, decided, besides, lost if accepted else [], accepted=accepted)
-        )
+        # What is drafted from now on is another one.
+        end = _End([draft.proposal_id for draft in decided], self._core.layer.decide_draft(), lost, accepted)
+        self._ending = asyncio.create_task(self._carry_out(end, self._ending))
 
-    async def _end(
-        self,
-        earlier: "asyncio.Task[None] | None",
-        decided: Sequence[Proposal],
-        besides: LayerDraft,
-        lost: Sequence[Path],
-        *,
-        accepted: bool,
-    ) -> None:
+    async def _carry_out(self, end: "_End", earlier: "asyncio.Task[None] | None") -> None:
         if earlier is not None:
             await earlier
-        notes = await self._core.layer.end_draft(besides, self._core.approvals.denied, accepted=accepted)
-        if lost:
-            notes.append(f"Not applied, because these were lost with the session's private copy: {self._names(lost)}.")
+        notes = await self._core.layer.end_draft(end.besides, self._core.approvals.denied, accepted=end.accepted)
+        if end.lost and end.accepted:
+            lead = "Not applied, because these were lost with the session's private copy"
+            notes.append(f"{lead}: {self._names(end.lost)}.")
         if notes and not self._core.access.closed:
             self._core.notices.report_on_session("draftEnded", "info", "\n".join(notes))
-        paths = {*map(str, besides.paths), *map(str, lost)}
-        await self._core.proposals.drafts.forget_besides([draft.proposal_id for draft in decided], paths)
+        paths = {*map(str, end.besides.paths), *map(str, end.lost)}
+        await self._core.proposals.drafts.forget_besides(end.proposal_ids, paths)
 
     def _names(self, paths: Sequence[Path]) -> str:
         return file_list([one_line(self._core.workspace.display_path(path)) for path in paths])

@@ -132,7 +132,7 @@ class SessionEdits:
             if all(hunk.state in ("applied", "reverted") for hunk in hunks):  # with all of a draft came the rest of it
                 names += [one_line(self._name(Path(path))) for path in besides.get(proposal.proposal_id, ())]
         names = list(dict.fromkeys(names))
-        return f"Undo leaves these as they are: {file_list(names)}." if names else ""
+        return f"Amanu cannot undo these: {file_list(names)}." if names else ""
 
     async def take_back(self, selection: SelectedHunks, *, dry_run: bool) -> list[r.UndoneFile]:
         """Undo these hunks, newest proposal first; one entry per file."""

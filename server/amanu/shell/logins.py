@@ -1,5 +1,5 @@
-"""Which commands need what the sandbox hides, the user's keys or the socket of a service: network access alone would
-not do."""
+"""Which commands need something that the sandbox hides, such as the user's keys or the socket of a service: network
+access alone would not be enough."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -10,13 +10,14 @@ from amanu.shell.call import names
 _PROGRAMS = names("ssh scp sftp gh glab docker podman kubectl helm aws gcloud az twine")
 _SSH = re.compile(r"ssh://|[\w.+-]+@[\w.-]+:(?!//)")
 _SSH_REMOTE = re.compile(r"ssh://|(?!file:)[\w.@+-]+:(?!//)")
-"""As git understands an address, where nothing else can stand: the name of a host from the user's settings, too."""
+"""An address as git understands it, where only an address can stand: its host may be a name from the user's
+settings."""
 _HTTP = re.compile(r"https?://(?![^/@]+:[^/@]+@)")
 """Without a password in it."""
 
 
 def logs_in(commands: Iterable[Command], remotes: Sequence[str]) -> bool:
-    """Whether one of the commands probably does. `remotes`: the addresses of the repository's."""
+    """Whether one of the commands probably does. `remotes`: the addresses of the repository's remotes."""
     return any(_logs_in(command, remotes) for command in commands)
 
 

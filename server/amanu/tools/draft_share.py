@@ -2,7 +2,7 @@
 
 from amanu_protocol.items import Proposal
 
-_SHARE = "Part of an open draft: a yes applies only what this call changed. The rest of the draft stays open."
+_SHARE = "Part of an open draft: approving applies only what this call changed. The rest of the draft stays open."
 
 
 def share_notes(proposal: Proposal, call_id: str) -> list[str]:

@@ -588,7 +588,7 @@ async def test_what_cannot_be_accepted_says_why(desk: Desk, tmp_path: Path, mine
     await desk.sees("? Apply the draft")
     await asyncio.sleep(GUARD_SECONDS)
     desk.types("f" + ENTER)
-    await desk.sees("The draft is not applied")
+    await desk.sees("The draft has not been applied")
     if mine is None:
         (desk.root / "a.txt").unlink()
     else:
@@ -600,7 +600,7 @@ async def test_what_cannot_be_accepted_says_why(desk: Desk, tmp_path: Path, mine
     desk.types("y" + ENTER)
     await desk.sees(count)
     await desk.sees("  a.txt, line 2: The file")
-    await desk.sees("/reject drops it")
+    await desk.sees("/reject the hunks")
 
 
 async def test_back_to_before_a_turn(desk: Desk, tmp_path: Path) -> None:

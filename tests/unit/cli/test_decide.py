@@ -456,9 +456,9 @@ async def test_what_is_longer_than_the_screen_is_named_again_and_can_be_viewed(
     if head is None:
         assert user.viewed == [] and "[v]" not in user.asked[0] and "off the screen" not in shown
     else:
-        assert "[v] view all of it" in user.asked[answers.index("v")]
+        assert "[v] view in pager" in user.asked[answers.index("v")]
         assert user.viewed[0].startswith(first) and "line 59\n" in user.viewed[0]
-        assert head in shown[shown.rindex("its beginning may be off the screen") :]
+        assert head in shown[shown.rindex("its beginning may have scrolled off the screen") :]
 
 
 ALSO = EDIT.model_copy(update={"tool_call_id": "d", "proposal_id": "q", "detail": "b.txt", "digest": "d-q"})

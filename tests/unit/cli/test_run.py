@@ -64,12 +64,12 @@ def test_a_draft_that_is_left_is_no_success(shop: Path, inside: InProcessCli) ->
     found = json.loads(done.stdout)
     assert (done.returncode, found["exitCode"], found["reason"], found["error"]) == (3, 3, "completed", None)
     assert found["draft"]["files"] == [str(shop / "a.txt")]
-    said = f"The draft is not applied (1 file). In amanu chat --session {found['sessionId'][:8]}, /accept session"
+    said = f"The draft has not been applied (1 file). In amanu chat --session {found['sessionId'][:8]}, /accept session"
     assert found["draft"]["message"].startswith(said)
     assert not (shop / "a.txt").exists()
     text = inside.run(main, "again", "--model", model, "--continue", cwd=shop)
     assert (text.returncode, text.stdout.strip()) == (3, "Still there.")
-    assert "The draft is not applied" in text.stderr
+    assert "The draft has not been applied" in text.stderr
 
 
 @pytest.mark.parametrize(

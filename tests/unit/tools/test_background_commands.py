@@ -290,7 +290,7 @@ async def test_in_plan_mode_nothing_is_typed_into_what_can_change_files(
             box = CommandSandbox(tier="bubblewrap", writes=writes, network=False, summary="Sandboxed")
             job.show(sandbox=box)
         object.__setattr__(made.environment, "read_only", lambda: True)
-        with pytest.raises(ToolError, match=r"plan mode.*Make it a step of") if refused else nullcontext():
+        with pytest.raises(ToolError, match=r"plan mode.*Make this a step of") if refused else nullcontext():
             await made.preview("write_command", {"job": "job-1", **arguments})
 
 

@@ -17,9 +17,9 @@ _BLOCK = 512
 
 
 def copy_paths(source: Layer, target: Layer, paths: Iterable[Path], room: int) -> list[Path]:
-    """Copy what `source` has at those paths, files and whole folders, to where `target` shows it to its commands. To be
-    called while no command runs in either. `room`: bytes on disk that all of it may take. Returns the paths that it was
-    too small for."""
+    """Copy what `source` has at those paths, files and whole folders, to where `target` shows it to its commands. Call
+    it only while no command runs in either. `room`: bytes that all of it may take on disk. Returns the paths that did
+    not fit."""
     left: list[Path] = []
     with source.locked(), target.locked():
         for path in paths:
@@ -32,7 +32,7 @@ def copy_paths(source: Layer, target: Layer, paths: Iterable[Path], room: int) -
 
 
 def _copy_path(source: Layer, target: Layer, path: Path, room: int) -> int:
-    """Returns the bytes it takes; where that is more than `room`, nothing is left of it. Nothing is there: 0."""
+    """Returns the bytes it takes, 0 where nothing is there; if that is more than `room`, nothing is copied."""
     (origin, name), (root, _) = source.place(path), target.place(path)
     *parents, last = name.split("/")
     with ExitStack() as stack:
@@ -57,7 +57,7 @@ class _Copying:
         self.size = 0
 
     def copy(self, name: str, source: int, target: int) -> None:
-        """Until there is no more room."""
+        """Copy until there is no more room."""
         found = status(name, source)
         if found is None:
             return

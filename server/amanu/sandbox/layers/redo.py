@@ -1,5 +1,5 @@
-"""What is on its way into the workspace is noted in the layer's folder before it begins: who finds the layer of a
-daemon that has ended finishes it. Everything here blocks.
+"""What is to be brought into the workspace is noted in the layer's folder first: whoever finds the layer of a daemon
+that has ended finishes it. Everything here blocks.
 
     STATE/layers/ID/redo/*.json    what is on its way into the workspace
 """
@@ -29,7 +29,7 @@ def noted(
     executable: Mapping[Path, bool] | None = None,
 ) -> Generator[None]:
     """A context in which to apply batches, transfer ignored files and set executable bits: if the daemon is killed
-    in it, or the power fails, the next one does so. `layer`: the layer's folder. Raises `OSError`."""
+    meanwhile or the power fails, the next daemon does it. `layer`: the layer's folder. Raises `OSError`."""
     if not (batches or ignored or executable):
         yield
         return
@@ -86,8 +86,8 @@ def _finish(layer: Layer, entry: dict[str, Any]) -> None:
 
 
 def _sync_stored(layer: Path, batches: Sequence[Batch]) -> None:
-    """Have on the disk what a note names, before the note. What git ignores is not: it was made by a command that does
-    not do so either and makes it again, and there may be a hundred thousand files of it."""
+    """Sync to disk what a note names, before the note is written. Not what git ignores: the command that made it did
+    not sync it either and can make it again, and there may be a hundred thousand files of it."""
     stored = [move.stored for batch in batches for move in batch.moves if move.stored is not None]
     for path in [layer / "layer.json", *stored]:
         with opened_folder(path.parent) as folder:

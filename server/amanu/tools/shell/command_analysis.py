@@ -19,7 +19,7 @@ from amanu.tools.shell.file_identity import fingerprint, identity, read_contents
 from amanu_protocol.items import Grant
 
 PLANNING = "This is plan mode: until the user has approved the plan, nothing that commands change is kept."
-PLAN_INSTEAD = "Make it a step of the plan, and call exit_plan_mode when the plan is complete."
+PLAN_INSTEAD = "Make this a step of the plan, and call exit_plan_mode when the plan is complete."
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,9 @@ class CommandAnalyzer:
             return
         online = any(command.network and command.effect != "none" for command in reading.commands)
         if params.network or params.outside or online:
-            raise ToolError(f"{PLANNING} It has no network, and nothing runs outside it. {PLAN_INSTEAD}")
+            raise ToolError(
+                f"{PLANNING} Commands have no network access and cannot run outside the sandbox. {PLAN_INSTEAD}"
+            )
         sandboxed = self._sandbox is not None and self._sandbox.tier != "none"
         if reading.effect != "none" and not sandboxed:
             raise ToolError(

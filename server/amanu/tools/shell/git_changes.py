@@ -109,7 +109,7 @@ def apply_git(batch: Batch) -> str:
     except WorkspaceChanged:
         return "The repository changed meanwhile. The command's changes to it were not applied; run the command again."
     except ApplyError as error:
-        return f"No changes to the repository were applied. {error}"
+        return f"Changes to the repository were not applied. {error}"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""What a session's layer has of its draft that no proposal shows."""
+"""The parts of a session's draft that no proposal shows."""
 
 import contextlib
 import os
@@ -21,21 +21,21 @@ class LayerDraft:
     files: dict[Path, HeldFile] = field(default_factory=dict[Path, HeldFile])
     """Binary files, links and the like. They are in the layer from one command to the next."""
     executable: dict[Path, bool] = field(default_factory=dict[Path, bool])
-    """Of files of text and others: whether the draft has them executable."""
+    """Whether the draft makes the file executable; of text files, too."""
     folders: list[Path] = field(default_factory=list[Path])
-    """New folders with nothing in them. They are in the layer, too."""
+    """New empty folders. They are in the layer, too."""
     emptied: list[Path] = field(default_factory=list[Path])
-    """Folders that are deleted with all they had, the innermost first."""
+    """Folders deleted with everything in them, innermost first."""
     ignored: list[Path] = field(default_factory=list[Path])
     """What git ignores and comes with it, once it is decided."""
 
     @property
     def paths(self) -> set[Path]:
-        """Of what can be lost with the layer."""
+        """Paths of what can be lost with the layer."""
         return {*self.files, *self.executable}
 
     def forked(self, layer: Layer, left: Collection[Path]) -> "LayerDraft":
-        """The same of a layer that has a copy of it, without what was `left`."""
+        """The same draft in a layer that has a copy of it, without the paths that were `left` out."""
         files = {path: _placed(file, layer) for path, file in self.files.items() if path not in left}
         return LayerDraft(files, dict(self.executable), list(self.folders), list(self.emptied))
 
@@ -52,7 +52,7 @@ class LayerDraft:
             self.emptied = [path for path in changes.emptied if path not in before.emptied]
 
     def take(self, changes: "DraftChanges", layer: Layer) -> None:
-        """A command changed a fork of it. `layer` is this one's, and has what it made already."""
+        """Take over what a command changed in a fork of it. `layer` is this draft's, and has what it made already."""
         before, after = changes.before, changes.after
         for path in changes.gone:
             self.files.pop(path, None)
@@ -130,7 +130,7 @@ def take_out(layer: Layer, files: Mapping[Path, HeldFile]) -> dict[Path, HeldFil
 
 
 def save(layer: Layer, files: Mapping[Path, HeldFile]) -> dict[Path, HeldFile]:
-    """Take drafted files out of a layer that is given up: what is still there of them."""
+    """Take drafted files out of a layer that is given up, as far as they are still there."""
     saved: dict[Path, HeldFile] = {}
     for path, file in files.items():
         with contextlib.suppress(OSError, LayerError):
@@ -167,7 +167,7 @@ def apply_drafted(layer: Layer, files: Mapping[Path, HeldFile], executable: Mapp
 
 
 def drop(layer: Layer, paths: Sequence[Path]) -> None:
-    """Forget what the layer has there: files before the folders they are in, which go when nothing of them is left."""
+    """Forget what the layer has at these paths: files before their folders, which are dropped once they are empty."""
     for path in sorted(dict.fromkeys(paths), key=lambda path: -len(path.parts)):
         root, name = layer.place(path)
         upper = root.upper / name
@@ -179,13 +179,13 @@ def drop(layer: Layer, paths: Sequence[Path]) -> None:
 
 
 def drop_folders(layer: Layer, folders: Sequence[Path]) -> None:
-    """Forget folders with nothing in them, and those above that were made for them."""
+    """Forget empty folders, and the folders above that were made for them."""
     above = [parent for folder in folders for parent in folder.parents if not os.path.lexists(parent)]
     drop(layer, [*folders, *above])
 
 
 def lay_in_emptied(layer: Layer, folders: Sequence[Path]) -> None:
-    """Delete those folders, the innermost first, of which the layer shows nothing any more."""
+    """Delete, innermost first, those of the folders in which the layer no longer shows anything."""
     for folder in folders:
         with contextlib.suppress(OSError):  # it is gone in the workspace, too
             if not any(layer.visible(folder / name) for name in os.listdir(folder)):  # noqa: PTH208 (names only)
@@ -202,7 +202,7 @@ def make_folders(folders: Sequence[Path]) -> None:
 
 
 def remove_folders(folders: Sequence[Path]) -> None:
-    """Remove those from the workspace that are empty now. Blocking."""
+    """Remove those that are empty now from the workspace. Blocking."""
     for folder in folders:
         with contextlib.suppress(OSError):
             folder.rmdir()

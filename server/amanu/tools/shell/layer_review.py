@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from amanu_protocol.items import Line
 
 _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it all
 _NO_UNDO = "Amanu cannot undo this change"
+_COMMIT_FIRST = re.compile(r"([0-9a-f]{7,}) (.+)")
 
 
 class LayerReview:
@@ -54,7 +56,7 @@ class LayerReview:
         ended = f"It ended: {one_line(outcome.line)}"
         lines = [] if proposal is None else share_notes(proposal, call.call_id)
         lines += [f"git: {one_line(act)}" for act in changes.git.acts]
-        lines += [f"Files in the commit: {file_list(committed)}"] if (committed := changes.git.committed) else []
+        lines += [f"Files committed: {file_list(committed)}"] if (committed := changes.git.committed) else []
         lines += [f"{self._name(file.path)}: {file.what}" for file in changes.held]
         built = await asyncio.to_thread(_missing, changes.ignored)
         lines += (
@@ -187,7 +189,7 @@ class LayerReview:
         return applied, notes
 
     def _not_undone(self, changes: LayerChanges, applied: Applied) -> list[str]:
-        """What undoing the text leaves as it is: files and folders by name, commits as git noted them. Blocking."""
+        """What undoing the text does not undo: files and folders by name, commits as git noted them. Blocking."""
         gone = [folder for folder in changes.emptied if not folder.exists()]
         texts = [edit.base.path for edit in changes.edits]
         # With a file of text its folder comes back, too.
@@ -195,8 +197,9 @@ class LayerReview:
         topmost = [folder for folder in gone if not any(parent in gone for parent in folder.parents)]
         held = [file.path for file in applied.files if not any(folder in file.path.parents for folder in topmost)]
         names = [self._name(path) for path in held] + [f"the folder {self._name(path)}" for path in topmost]
-        acts = [act.partition(" ") for act in changes.git.acts] if applied.git else []
-        return names + [f"{one_line(text)} ({commit})" for commit, _, text in acts]
+        return names + (
+            [one_line(_COMMIT_FIRST.sub(r"\2 (\1)", act)) for act in changes.git.acts] if applied.git else []
+        )
 
     def _edit_subject(self, path: Path, *, deletes: bool) -> Subject:
         return Subject("delete_file" if deletes else "write_file", "write", self._workspace.relative(path))
@@ -248,7 +251,7 @@ def _apply(changes: LayerChanges) -> tuple[Applied, list[str]]:
         why = explained(error)
         others = ["the repository"] if git else []
         others += ["executable bits"] if changes.executable else []
-        faults = [f"No changes to {' and '.join(others)} were applied. {why}"] if others else []
+        faults = [f"Changes to {' and '.join(others)} were not applied. {why}"] if others else []
         return Applied(failed=[file for file, _ in files], fault=why), faults
 
 

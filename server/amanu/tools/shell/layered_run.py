@@ -123,7 +123,7 @@ class LayeredRun:
         refused = found.refused
         for path, new in found.texts.items():
             if self.as_saved and self._proposals.drafts.has(path):
-                refused = refused or f"it changed {self._proposals.relative(path)}, of which a draft is open"
+                refused = refused or f"it changed {self._proposals.relative(path)}, which has an open draft"
                 continue
             try:
                 base = await self._base(path)

@@ -1,7 +1,7 @@
 """The layer of a session: its commands run in it, one after another, and what they change is read back.
 
 Before a command, the session's view is laid in: unsaved text of open documents, and edits of the same step that are not
-decided yet. After it, whatever the command changed is taken out again, but for what git ignores, which the session's
+decided yet. After it, whatever the command changed is taken out again, except what git ignores, which the session's
 later commands find.
 """
 
@@ -60,7 +60,7 @@ class SessionLayer:
         self._layer: Layer | None = None
         self._discarded: list[Layer] = []
         self._ignored: dict[Path, None] = {}
-        """What git ignores and the layer has."""
+        """Paths in the layer that git ignores."""
         self._draft = LayerDraft()
         self._ending: list[LayerDraft] = []
         """Drafts that are decided, and wait for the end of a command."""
@@ -69,28 +69,28 @@ class SessionLayer:
         self._lost: set[Path] = set()
         """What could not be kept of that."""
         self._origin: SessionLayer | None = None
-        """Of a layer that begins as a copy of another one: that."""
+        """The layer that this one begins as a copy of, if any."""
         self._left: list[Path] = []
-        """What was too big to be copied from there."""
+        """What was too large to be copied from there."""
         self._lock = asyncio.Lock()
         self.unknown = ""
-        """Why it could not be found out just now whether layers work; "" where it was."""
+        """Why it could not be found out just now whether layers work; "" if it could."""
 
     def apart(self) -> "SessionLayer":
-        """A layer of its own, for a sub-agent or a command in the background. Its first command finds there what one
-        of this layer finds at that time; what is drafted in it is handed over to this one."""
+        """A separate layer, for a sub-agent or a background command. Its first command finds what a command in this
+        layer would find at that time; what is drafted in it is handed over to this layer."""
         layer = SessionLayer(self._workspace, self._proposals, self._sandbox)
         layer._origin = self
         return layer
 
     @property
     def left_note(self) -> str:
-        """What a copy of another layer is without, for the model; "" for nothing."""
-        return f"It is without what is too big to be copied: {self._names(self._left)}." if self._left else ""
+        """What a copy of another layer lacks, for the model; "" for nothing."""
+        return f"Missing from the copy, because they are too large: {self._names(self._left)}." if self._left else ""
 
     async def works(self) -> bool:
-        """Whether commands can run in a layer here. Found out by trying, once; where that fails for want of room,
-        `unknown` says so, and it is tried again."""
+        """Whether commands can run in a layer here. Found out by trying, once; if that fails for lack of space,
+        `unknown` says so, and it is tried again the next time."""
         self.unknown = ""
         try:
             return self._sandbox is not None and not await self._sandbox.layer_fault(self._roots())
@@ -99,7 +99,7 @@ class SessionLayer:
             return False
 
     async def shows_more(self, call: CallContext) -> bool:
-        """Whether a command of that call finds something else in the layer than in the workspace."""
+        """Whether a command of that call would find the layer different from the workspace."""
         begun = self if self._layer is not None or self._origin is None else self._origin
         return bool(
             begun._ignored
@@ -117,8 +117,8 @@ class SessionLayer:
     async def command(
         self, call: CallContext, *, as_saved: bool = False, draft: bool = False
     ) -> AsyncGenerator["LayeredRun"]:
-        """A context to run one command in; others wait. `as_saved`: it finds what is saved and accepted, and nothing
-        that is not. `draft`: what no proposal shows of its changes stays in the layer. Raises `ToolError`."""
+        """A context to run one command in; others wait. `as_saved`: it finds only what is saved and accepted. `draft`:
+        changes that no proposal shows stay in the layer. Raises `ToolError`."""
         async with self._lock:
             aside: dict[Path, HeldFile] = {}
             try:
@@ -139,8 +139,8 @@ class SessionLayer:
 
     @asynccontextmanager
     async def discarded(self, call: CallContext, *, as_saved: bool) -> AsyncGenerator[DiscardedLayer]:
-        """A context to run one command in, like `command`, but in a layer of its own: nothing that it changes is found
-        by later ones. Raises `ToolError`."""
+        """A context to run one command in, like `command`, but in a layer of its own: later commands find nothing of
+        what it changes. Raises `ToolError`."""
         layer: Layer | None = None
         try:
             layer = await asyncio.to_thread(self._create)
@@ -157,8 +157,8 @@ class SessionLayer:
                 await run_to_completion(asyncio.to_thread(_remove, layer))
 
     async def _copy_to(self, layer: Layer) -> list[Path]:
-        """Copy what commands find in this layer, and is neither text that is drafted nor unsaved, to another one.
-        Returns what is too big for that. The caller has the lock. Raises `LayerError`, `OSError`."""
+        """Copy what commands find in this layer, except drafted and unsaved text, to another one. Returns the paths
+        that are too large for that. The caller has the lock. Raises `LayerError`, `OSError`."""
         if self._layer is None and not (self._draft.files or self._origin):
             return []
         own = await self._ready()
@@ -174,8 +174,8 @@ class SessionLayer:
             self._draft.take(changes, layer)
 
     async def bring_home(self, paths: Sequence[Path], call: CallContext, begun: int | None) -> list[str]:
-        """Bring ignored files and folders into the workspace (see `transfer`), but for those that a rule denies.
-        Returns the names of those that could not be brought, with why."""
+        """Bring ignored files and folders into the workspace (see `transfer`), except those that a rule denies. Returns
+        sentences about those that could not be brought, with the reasons."""
         allowed = self._not_denied(paths, call.denied)
         async with self._lock:
             return [] if self._layer is None else await asyncio.to_thread(_bring_home, self._layer, allowed, begun)
@@ -187,7 +187,7 @@ class SessionLayer:
 
     @property
     def drafted(self) -> list[HeldFile]:
-        """What the layer has of the draft that no proposal shows."""
+        """The files of the draft that no proposal shows."""
         return list(self._draft.files.values())
 
     @property
@@ -196,13 +196,13 @@ class SessionLayer:
         return self._draft.executable
 
     async def note_drafted(self) -> None:
-        """Have on record what the layer has of the draft: it is gone with this daemon."""
+        """Put on record what the layer has of the draft: it is lost when this daemon ends."""
         now = self._draft.paths
         await self._proposals.drafts.note_besides(now, self._noted - now - self._lost)
         self._noted = now | (self._noted & self._lost)
 
     def lost(self, paths: Iterable[str]) -> list[Path]:
-        """Those of the paths on record that the layer does not have any more."""
+        """Those of the recorded paths that the layer no longer has."""
         there = self._draft.paths
         return [path for path in map(Path, paths) if path not in there]
 
@@ -216,8 +216,9 @@ class SessionLayer:
         return decided
 
     async def end_draft(self, decided: LayerDraft, denied: SubjectFilter, *, accepted: bool) -> list[str]:
-        """Bring what no proposal showed of a decided draft into the workspace, and what is ignored and new there, but
-        for what a rule denies; or forget it. Returns what became of that, in sentences for the user and the model."""
+        """Bring the parts of a decided draft that no proposal showed, and ignored files that are new there, into the
+        workspace, except what a rule denies; or forget them. Returns sentences for the user and the model about what
+        became of them."""
         async with self._lock:
             try:
                 return await self._end_draft(decided, denied, accepted=accepted)
@@ -248,7 +249,7 @@ class SessionLayer:
         return notes
 
     async def _take_over(self, layer: Layer, draft: LayerDraft, denied: SubjectFilter) -> list[str]:
-        """Bring the files of an accepted draft, and what git ignores and is new in the workspace, into it."""
+        """Bring the files of an accepted draft, and ignored files that are new there, into the workspace."""
         notes: list[str] = []
         allowed = {path: draft.files[path] for path in self._not_denied(draft.files, denied)}
         bits = {path: draft.executable[path] for path in self._not_denied(draft.executable, denied)}
@@ -278,7 +279,7 @@ class SessionLayer:
             self._discarded.clear()
 
     async def _discard(self) -> None:
-        """Use the layer no more; the next command gets a new one. What is held in it for a decision stays until
+        """Stop using the layer; the next command gets a new one. What is held in it for a decision stays until
         `close`."""
         if self._layer is not None:
             self._discarded.append(self._layer)
@@ -389,7 +390,7 @@ def _make_folders(layer: Layer, folders: Iterable[Path]) -> None:
 
 
 def _lay_in(layer: Layer, files: dict[Path, FileText | None]) -> dict[Path, FileText | None]:
-    """Returns what was laid in: not what its encoding cannot hold."""
+    """Returns what was laid in, without files whose encoding cannot hold their text."""
     laid_in: dict[Path, FileText | None] = {}
     for path, file in files.items():
         if file is None:
@@ -405,7 +406,7 @@ def _lay_in(layer: Layer, files: dict[Path, FileText | None]) -> dict[Path, File
 
 
 def _remove(layer: Layer) -> None:
-    """What cannot be removed, the next daemon removes."""
+    """Remove it. The next daemon removes what cannot be removed now."""
     with contextlib.suppress(LayerError, OSError):
         layer.remove()
 
