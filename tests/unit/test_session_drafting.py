@@ -1170,3 +1170,28 @@ async def test_a_failed_command_does_not_take_the_draft_with_it(
         await settled(d)
         assert (tree(d.root)["pic.bin"], tree(d.root)["new"]) == ("a\0b", "/")
         assert os.access(d.root / "tool.sh", os.X_OK)
+
+
+async def test_a_rewound_turn_takes_back_what_its_commands_drafted_besides_text(tmp_path: Path) -> None:
+    """And nothing that earlier turns drafted."""
+    steps = [
+        step("", edit("line 2\n", "line two\n"), shell("printf 'a\\0b' > pic.bin; chmod +x tool.sh; mkdir new")),
+        DONE,
+        step("", edit("line 5\n", "5\n"), shell("printf 'c\\0' > late.bin; chmod +x late.sh; mkdir later; rm -r old")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        for name in ("tool.sh", "late.sh"):
+            (d.root / name).write_text("echo\n")
+        (d.root / "old").mkdir()
+        (d.root / "old" / "old.bin").write_bytes(b"o\0")
+        before = tree(d.root)
+        await turn(d)
+        await turn(d, "p2")
+        params = CheckpointRestoreParams(session_id="s", turn_id="turn-p2", conversation=True)
+        await d.session.checkpoints.restore(params)
+        await decide_all(d, "accept")
+        await settled(d)
+        text = TWELVE.replace("line 2\n", "line two\n")
+        assert tree(d.root) == before | {"notes.txt": text, "pic.bin": "a\0b", "new": "/"}
+        assert [os.access(d.root / name, os.X_OK) for name in ("tool.sh", "late.sh")] == [True, False]

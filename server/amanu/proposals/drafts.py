@@ -125,7 +125,8 @@ class Drafts:
     async def carried_over(self, live: LiveProposal, path: Path, texts: Mapping[Path, FileText]) -> LiveFile | None:
         """The changes that an earlier draft still has open in that file, taken over into `live`; None if there are
         none. It does not matter that the rest is decided: they start from the file as it is, which is in `texts` as it
-        was when the draft was moved along. What the user types after that moves them once more. Neither draft is published yet."""
+        was when the draft was moved along. What the user types after that moves them once more. Neither is published
+        yet."""
         found = self._find(path) if live.draft else None
         if found is None:
             return None

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from amanu.core.conversation import Rewound
 from amanu.session.core import SessionCore
+from amanu.session.draft import REWOUND
 from amanu.session.history import SHOWN_ITEMS
 from amanu.session.queue import PromptQueue
 from amanu.session.record_format import read_event
@@ -23,8 +24,6 @@ from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ItemCompleted, JobChanged, SessionChanged, SessionRewound, TurnStarted
 from amanu_protocol.items import Job, PlanDocument, Todo, TodoList, ToolCall, UserMessage
-
-REWOUND = "The conversation was rewound to before this was proposed."
 
 
 @dataclass

@@ -12,6 +12,8 @@ from amanu.tools.shell.layer_draft import LayerDraft
 from amanu.tools.shell.report import file_list
 from amanu_protocol.items import Proposal
 
+REWOUND = "The conversation was rewound to before this was proposed."
+"""Why a hunk is rejected that nobody decided on."""
 _NOT_TAKEN = ("conflicted", "reverted")
 
 
@@ -92,7 +94,7 @@ class SessionDraft:
 def _is_accepted(drafts: Sequence[Proposal], done: Collection[str] = ()) -> bool:
     """Whether all of them was accepted, at least something. Hunks that are `done` do not count."""
     every = (hunk for draft in drafts for file in draft.files for hunk in file.hunks)
-    hunks = [hunk for hunk in every if hunk.hunk_id not in done]
+    hunks = [hunk for hunk in every if hunk.hunk_id not in done and hunk.reason != REWOUND]
     # What a rule denied was never the user's to accept.
     refused = any(hunk.state in _NOT_TAKEN or (hunk.state == "rejected" and hunk.reviewed) for hunk in hunks)
     return any(hunk.state == "applied" for hunk in hunks) and not refused

@@ -46,6 +46,7 @@ class SessionEdits:
 
     def __init__(self, core: SessionCore) -> None:
         self._proposals = core.proposals
+        self._layer = core.layer
         self._approvals = core.approvals
         self._state = core.state
         self._emit = core.emit
@@ -149,6 +150,7 @@ class SessionEdits:
 
     async def reject_open(self, turn_ids: Collection[str], reason: str) -> None:
         """Reject whatever these turns left undecided. What they took over from an earlier draft stays open there."""
+        await self._layer.rewind(turn_ids)
         await self._proposals.drafts.give_back(turn_ids, reason)
         for turn_id in turn_ids:
             for proposal_id in self.select_hunks(r.EditScope(turn_id=turn_id), ("pending", "conflicted")):

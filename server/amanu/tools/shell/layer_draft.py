@@ -28,6 +28,8 @@ class LayerDraft:
     """Folders deleted with everything in them, innermost first."""
     ignored: list[Path] = field(default_factory=list[Path])
     """What git ignores and comes with it, once it is decided."""
+    turns: dict[Path, str] = field(default_factory=dict[Path, str])
+    """The turn that last changed each of these paths."""
 
     @property
     def paths(self) -> set[Path]:
@@ -37,7 +39,14 @@ class LayerDraft:
     def forked(self, layer: Layer, left: Collection[Path]) -> "LayerDraft":
         """The same draft in a layer that has a copy of it, without the paths that were `left` out."""
         files = {path: _placed(file, layer) for path, file in self.files.items() if path not in left}
-        return LayerDraft(files, dict(self.executable), list(self.folders), list(self.emptied))
+        return LayerDraft(files, dict(self.executable), list(self.folders), list(self.emptied), turns=dict(self.turns))
+
+    def forget(self, paths: Collection[Path]) -> None:
+        """What was drafted at those paths is not wanted any more. The files are still in the layer."""
+        self.files = {path: file for path, file in self.files.items() if path not in paths}
+        self.executable = {path: is_set for path, is_set in self.executable.items() if path not in paths}
+        self.folders = [path for path in self.folders if path not in paths]
+        self.emptied = [path for path in self.emptied if path not in paths]
 
     def note(self, changes: LayerChanges, before: "LayerDraft", *, as_saved: bool) -> None:
         """A command has drafted these besides files. When it started, the draft was as `before`: what was decided on
@@ -64,6 +73,7 @@ class LayerDraft:
         self.executable = kept | _new_bits(before, after.executable)
         self.folders = _merged(self.folders, before.folders, after.folders)
         self.emptied = _merged(self.emptied, before.emptied, after.emptied)
+        self.turns |= {path: after.turns[path] for path in changes.paths}
 
 
 @dataclass(frozen=True)
@@ -74,6 +84,13 @@ class DraftChanges:
     after: LayerDraft
     fresh: Sequence[Path]
     """Files that it made or changed."""
+
+    @property
+    def paths(self) -> set[Path]:
+        """All that it changed."""
+        before, after = self.before, self.after
+        folders = {*after.folders, *after.emptied} - {*before.folders, *before.emptied}
+        return {*self.fresh, *_new_bits(before, after.executable), *folders}
 
     @property
     def gone(self) -> list[Path]:

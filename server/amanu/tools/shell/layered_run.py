@@ -56,6 +56,7 @@ class LayeredRun:
             for path, file in view.drafted.items()
         }
         self._call = call
+        self.turn_id = call.turn_id
         self._begun = _tick()
 
     def lacks_room(self) -> bool:

@@ -8,7 +8,7 @@ later commands find.
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -206,6 +206,20 @@ class SessionLayer:
         there = self._draft.paths
         return [path for path in map(Path, paths) if path not in there]
 
+    async def rewind(self, turn_ids: Collection[str]) -> None:
+        """Forget what commands of those turns drafted besides text. Never raises: files that cannot be dropped stay in
+        the layer, but are not drafted any more."""
+        async with self._lock:
+            paths = {path for path, turn_id in self._draft.turns.items() if turn_id in turn_ids}
+            files = [path for path in self._draft.files if path in paths]
+            folders = [path for path in self._draft.folders if path in paths]
+            self._draft.forget(paths)
+            if self._layer is not None:
+                with contextlib.suppress(LayerError, OSError):
+                    await asyncio.to_thread(drop, self._layer, files)
+                    await asyncio.to_thread(drop_folders, self._layer, folders)
+        await self.note_drafted()
+
     def decide_draft(self) -> LayerDraft:
         """The draft as it is now, for `end_draft`: it is decided, and what is drafted from now on is another one. What
         git ignores belongs to it only if no command is changing that just now."""
@@ -319,11 +333,13 @@ class SessionLayer:
         # It replaces what the workspace had when it was first drafted.
         files = {file.path: replace(file, below=former.get(file.path, file).below) for file in own}
         draft.files = {**{path: file for path, file in aside.items() if path in draft.files}, **files}
+        await asyncio.to_thread(put_back, run.layer, aside.values())
         if run.drafts:
             draft.note(changes, before, as_saved=run.as_saved)
-        await asyncio.to_thread(put_back, run.layer, aside.values())
-        if run.drafts and self._origin is not None:
-            await self._origin._take(DraftChanges(before, draft, changes.fresh), run.layer)
+            own_changes = DraftChanges(before, draft, changes.fresh)
+            draft.turns |= dict.fromkeys(own_changes.paths, run.turn_id)
+            if self._origin is not None:
+                await self._origin._take(own_changes, run.layer)
 
     def _roots(self) -> list[Path]:
         return [self._workspace.guard.real(root) for root in self._workspace.roots]
