@@ -940,7 +940,14 @@ async def test_what_a_restart_has_lost_of_a_draft_is_said_at_its_review(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("line", "changes"), [("cat out/deep/x; wc -c pic.bin", False), ("rm out/deep/x; echo y > out/y", True)]
+    ("line", "changes"),
+    [
+        ("cat out/deep/x; wc -c pic.bin", False),
+        ("rm out/deep/x; echo y > out/y", True),
+        ("echo y > out/deep/x", True),
+        ("echo y > out/deep/y", True),
+        ("rm -r out", True),
+    ],
 )
 async def test_a_command_of_plan_mode_finds_what_was_built_and_drafted_before(
     tmp_path: Path, line: str, changes: bool
