@@ -137,6 +137,36 @@ def test_a_draft_is_reviewed_once_when_the_model_is_done(start: Start, folder: P
     assert (folder / "a.txt").read_text() == text(2) and (folder / "c.txt").read_text() == "new\n"
 
 
+def test_what_no_hunk_shows_of_a_draft_is_named_before_it_is_accepted(start: Start, folder: Path) -> None:
+    needs("bwrap")
+    (folder / "a.txt").write_text(text())
+    edits = [{"old_string": "line 2\n", "new_string": "line 2!\n"}]
+    edit = {"tool": "edit_file", "arguments": {"path": "a.txt", "edits": edits}}
+    steps: list[dict[str, Any]] = [
+        {"calls": [edit, run("printf 'a\\0b' > pic.bin")]},
+        {"text": "All done."},
+    ]
+    vim = start("a.txt", size=(90, 26), steps=steps, mode="draft")
+    vim.keys(":Amanu Tidy up<CR>")
+    vim.until(f"{STATE} and {OPEN} == 1 and #{STATE}.approvals == 1")
+    vim.wait_for_answers()
+    vim.answer("Finish the review")
+    vim.keys(":Amanu /approve<CR>")
+    vim.until(f"({ENDED}) == 'completed'")
+    vim.lua("require('amanu.quickfix').open()")
+    said = "Also applied if you accept the whole draft: pic.bin."
+    assert vim.lua("return vim.fn.getqflist()[2].text") == said
+    vim.keys(":cclose<CR>")
+    vim.answer("Not now", "Accept all")
+    vim.keys(":Amanu /accept turn<CR>")
+    vim.until("#Answers == 1")
+    assert not (folder / "pic.bin").exists() and (folder / "a.txt").read_text() == text()
+    vim.keys(":Amanu /accept turn<CR>")
+    vim.until(f"{OPEN} == 0")
+    vim.until("vim.uv.fs_stat(...)", str(folder / "pic.bin"))
+    assert (folder / "a.txt").read_text() == text(2)
+
+
 def test_what_a_blocked_command_printed_is_shown_with_the_question(start: Start, folder: Path) -> None:
     needs("bwrap")
     steps = [{"calls": [run("echo begun; echo x > /etc/no-such-file")]}, {"text": "Done."}]

@@ -91,7 +91,7 @@ async def test_that_nothing_is_new_is_said_when_all_have_looked(tmp_path: Path, 
 
 async def test_each_is_taken_once_as_soon_as_it_is_known() -> None:
     checks, checkers = AppliedChecks(), Checkers()
-    checks.start(FILE, "text", checkers.check(FILE, None, "text"))
+    checks.start(FILE, lambda: "text", checkers.check(FILE, None, "text"))
     assert (checks.known, taken(checks)) == ([], [])
     await asyncio.sleep(0)
     assert (checks.known, taken(checks), taken(checks)) == ([FILE], ["quick"], [])
@@ -105,7 +105,7 @@ async def test_each_is_taken_once_as_soon_as_it_is_known() -> None:
 @pytest.mark.parametrize("closed", [False, True])
 async def test_what_is_dropped_ends(closed: bool) -> None:
     checks, checkers = AppliedChecks(), Checkers()
-    checks.start(FILE, "text", checkers.check(FILE, None, "text"))
+    checks.start(FILE, lambda: "text", checkers.check(FILE, None, "text"))
     running = checks.pending(FILE)
     await asyncio.sleep(0)
     if closed:

@@ -1,6 +1,7 @@
 """Files that come from a layer: all of a batch or none, wherever the process is killed or the disk refuses."""
 
 import itertools
+import json
 import os
 import sys
 import tempfile
@@ -154,6 +155,23 @@ def test_what_a_user_did_before_the_next_start_is_kept(tmp_path: Path, layers: P
     layer.close()
     finish_left(layers)
     assert tree(tmp_path / "work") == BEFORE | {"b": "the user's\n"}
+
+
+def test_a_note_of_an_earlier_version_is_finished(tmp_path: Path, layers: Path) -> None:
+    """It does not know executable bits."""
+    root = tmp_path / "work"
+    layer, killed = laid_out(root, layers)
+    built = layer.roots[0].upper / "built"
+    built.write_text("x")
+    context = noted(layer.folder, [killed], ignored=[(layer.roots[0], "built")])
+    context.__enter__()
+    (note,) = layer.folder.glob("redo/*.json")
+    entry = json.loads(note.read_text())
+    del entry["executable"]
+    note.write_text(json.dumps(entry))
+    layer.close()
+    finish_left(layers)
+    assert tree(root) == AFTER | {"built": "x"}
 
 
 def test_what_is_sparse_takes_no_more_room(tmp_path: Path, layers: Path) -> None:

@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 import pytest
 
+from amanu.checks import editor_feedback
+from amanu.checks.applied_checks import AppliedChecks
 from amanu.core.tool import CallContext
 from amanu.permissions import approvals as approval
 from amanu.permissions.offers import rules_of
@@ -938,7 +940,14 @@ async def test_what_a_restart_has_lost_of_a_draft_is_said_at_its_review(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("line", "changes"), [("cat out/deep/x; wc -c pic.bin", False), ("rm out/deep/x; echo y > out/y", True)]
+    ("line", "changes"),
+    [
+        ("cat out/deep/x; wc -c pic.bin", False),
+        ("rm out/deep/x; echo y > out/y", True),
+        ("echo y > out/deep/x", True),
+        ("echo y > out/deep/y", True),
+        ("rm -r out", True),
+    ],
 )
 async def test_a_command_of_plan_mode_finds_what_was_built_and_drafted_before(
     tmp_path: Path, line: str, changes: bool
@@ -981,6 +990,45 @@ async def test_the_model_hears_what_checkers_find_in_the_draft(tmp_path: Path) -
         await d.prompt("on", "p2")
         await d.over("p2")
         assert d.told().count("Checked a.py") == 3, "nothing is told twice"
+
+
+async def test_a_draft_is_checked_again_only_where_a_call_has_changed_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while an earlier draft is open in which the file is decided on."""
+    steps = [
+        step("", checked_edits.edit("print(os)", "print(os, countt)"), write("z.txt", "z\n")),
+        DONE,
+        step("", checked_edits.edit("import os", "import os, sys")),
+        *[step("", shell("true; f() { echo hi; }; f"))] * 2,
+        DONE,
+    ]
+    (tmp_path / "work").mkdir()
+    checked_edits.prepare(tmp_path / "work")
+    started: list[str] = []
+    composed: list[str] = []
+    start, compose = AppliedChecks.start, editor_feedback.compose
+
+    def noted_start(self: AppliedChecks, path: Path, *rest: Any) -> None:
+        started.append(path.name)
+        start(self, path, *rest)
+
+    def noted_compose(old_lines: Sequence[str], *rest: Any) -> str:
+        composed.append("".join(old_lines))
+        return compose(old_lines, *rest)
+
+    monkeypatch.setattr(AppliedChecks, "start", noted_start)
+    monkeypatch.setattr(editor_feedback, "compose", noted_compose)
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await d.trust()
+        await turn(d)
+        (first,) = open_drafts(d)
+        (file,) = [file for file in first.files if file.path.endswith("a.py")]
+        accepted = [HunkDecision(hunk_id=hunk.hunk_id, decision="accept") for hunk in file.hunks]
+        await d.session.core.proposals.resolve(first.proposal_id, accepted)
+        await turn(d, "p2")
+        assert len(open_drafts(d)) == 2 and started == ["a.py"] * 2
+        assert len(composed) <= 4, "once before and once after each edit"
 
 
 @pytest.mark.parametrize("decision", ["accept", "reject"])

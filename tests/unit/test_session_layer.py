@@ -233,6 +233,18 @@ async def test_what_is_staged_is_no_decision_of_its_own(tmp_path: Path) -> None:
         assert git(d.root, "diff", "--cached", "--numstat") == "2\t2\tnotes.txt\n"
 
 
+@pytest.mark.parametrize("reason", ["Not this one.", "Not this one", "Why?"])
+async def test_the_model_is_told_why_the_changes_are_not_wanted(tmp_path: Path, reason: str) -> None:
+    async with scripted_session(tmp_path, step("", shell("git commit -qam second")), DONE) as d:
+        repository(d.root)
+        d.file.write_text(TWO_HUNKS)
+        await d.prompt("go")
+        await d.answer("reject", reason=reason)
+        await d.over("p1")
+        end = "?" if reason.endswith("?") else "."
+        assert f"were not accepted: {reason.rstrip('.?')}{end} Unchanged: the git repository." in d.told()
+
+
 @pytest.mark.parametrize("answer", ["allow", "reject"])
 async def test_a_commit_comes_home_whole_or_not_at_all(tmp_path: Path, answer: str) -> None:
     async with scripted_session(tmp_path, step("", shell("git commit -qam second")), DONE) as d:

@@ -4,6 +4,7 @@
 local client = require("amanu.client")
 local context = require("amanu.context")
 local hunks = require("amanu.hunks")
+local BUTTONS = require("amanu.labels").BUTTONS
 local methods = require("amanu.protocol").methods
 local say = require("amanu.say")
 local session = require("amanu.session")
@@ -287,13 +288,26 @@ end
 
 -- Verbs -----------------------------------------------------------------------------------------------
 
+---What no hunk shows is named before it is accepted with the rest.
 ---@param decision "accept"|"reject"|"keep"|"redo"
 ---@param word string Of `SCOPES`, or "".
 function M.decide(decision, word)
   local target = find(decision, word)
-  if target then
-    decide(decision, target)
+  if not target then
+    return
   end
+  local is_draft = vim.iter(target.places):any(function(place)
+    return place.proposal.draft
+  end)
+  local is_all = not target.scope.hunkIds and not target.scope.path
+  local besides = decision == "accept" and is_draft and is_all and hunks.besides() or ""
+  if besides == "" then
+    return decide(decision, target)
+  end
+  require("amanu.ask").choose({
+    { label = BUTTONS.acceptAll, run = function() decide(decision, target) end },
+    { label = BUTTONS.notNow, run = function() end },
+  }, besides) -- stylua: ignore
 end
 
 ---Show what would be taken back; then, if the user agrees, do it.

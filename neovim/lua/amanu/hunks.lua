@@ -67,6 +67,22 @@ function M.to_review(hunk)
   return M.open(hunk) or M.unreviewed(hunk)
 end
 
+local MOST_NAMED = 20
+
+---What no hunk shows of the draft, as a sentence; "" for nothing.
+---@return string
+function M.besides()
+  local names = {}
+  for _, proposal in ipairs(session.state and session.state.proposals or {}) do
+    for _, path in ipairs(proposal.draft and proposal.state == "pending" and proposal.besides or {}) do
+      table.insert(names, visible.line(vim.fn.fnamemodify(path, ":.")))
+    end
+  end
+  local more = #names > MOST_NAMED and (" and %d more"):format(#names - MOST_NAMED) or ""
+  local text = table.concat(vim.list_slice(names, 1, MOST_NAMED), ", ") .. more
+  return #names > 0 and ("Also applied if you accept the whole draft: %s."):format(text) or ""
+end
+
 ---Lines of one side of a hunk, without their line ends.
 ---@param text string
 ---@return string[]

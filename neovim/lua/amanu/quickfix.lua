@@ -10,7 +10,7 @@ local list = nil
 
 ---@return table[]
 local function items()
-  return vim.tbl_map(function(place)
+  local found = vim.tbl_map(function(place)
     local waits = place.hunk.state == "pending" and "" or (place.hunk.state == "conflicted" and "conflict " or "applied ")
     return {
       filename = place.path,
@@ -18,6 +18,11 @@ local function items()
       text = waits .. hunks.title(place),
     }
   end, hunks.all())
+  local besides = hunks.besides()
+  if #found > 0 and besides ~= "" then
+    table.insert(found, { text = besides })
+  end
+  return found
 end
 
 function M.open()

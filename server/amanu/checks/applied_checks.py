@@ -24,7 +24,7 @@ async def no_check(path: Path, old_text: str | None, new_text: str) -> AsyncGene
 
 @dataclass
 class _Edit:
-    text: str
+    text: Callable[[], str]
     check: asyncio.Task[None]
     found: list[FindingsChange] = field(default_factory=list[FindingsChange])
     """What was found and not taken yet."""
@@ -36,8 +36,9 @@ class AppliedChecks:
     def __init__(self) -> None:
         self._edits: dict[Path, _Edit] = {}
 
-    def start(self, path: Path, new_text: str, check: AsyncGenerator[FindingsChange]) -> None:
-        """Run the check of an edit of a file, instead of that of the edit before it."""
+    def start(self, path: Path, new_text: Callable[[], str], check: AsyncGenerator[FindingsChange]) -> None:
+        """Run the check of an edit of a file, instead of that of the edit before it. What it made of the file is not
+        asked for before the check has found something, or is done."""
         self.forget(path)
         found: list[FindingsChange] = []
         self._edits[path] = _Edit(new_text, asyncio.create_task(_collect(check, found)), found)
@@ -65,7 +66,7 @@ class AppliedChecks:
                 return None
             if (error := edit.check.exception()) is not None:
                 log.error("an applied edit could not be checked", exc_info=error)
-        return edit.text, found
+        return edit.text(), found
 
     @property
     def known(self) -> list[Path]:

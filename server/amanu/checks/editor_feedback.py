@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +18,7 @@ from amanu.checks.applied_checks import AppliedChecks, no_check
 from amanu.checks.applied_checks import Check as CheckText
 from amanu.checks.catalog import has_checker
 from amanu.core.tool import ToolError
-from amanu.proposals.model import DRAFT_STATES, STATES_BEFORE
+from amanu.proposals.model import DRAFT_STATES, SMALL_TEXT, STATES_BEFORE
 from amanu.workspace.diagnostics import (
     FindingsChange,
     combine,
@@ -69,9 +70,24 @@ class _Report:
 class _Drafted:
     """A file as a draft has it."""
 
-    text: str
+    proposal_id: str
+    file: ProposedFile
     hunks: tuple[tuple[str, str], ...]
     """Id and new text of each."""
+
+    @cached_property
+    def text(self) -> str:
+        return _with(self.file, [hunk for hunk in self.file.hunks if hunk.state in DRAFT_STATES])
+
+    @cached_property
+    def applied_text(self) -> str | None:
+        """The same without what is only drafted; None for a file that does not exist yet."""
+        applied = [hunk for hunk in self.file.hunks if hunk.state in STATES_BEFORE]
+        return None if self.file.change == "create" and not applied else _with(self.file, applied)
+
+    @property
+    def is_small(self) -> bool:
+        return len(self.file.base_text or "") + sum(len(text) for _, text in self.hunks) < SMALL_TEXT
 
 
 class _Watch:
@@ -102,6 +118,7 @@ class EditorFeedback:
         self._applied: dict[tuple[str, str], tuple[str, ...]] = {}
         """(Proposal, path) → the hunks that are applied."""
         self._drafted: dict[Path, _Drafted] = {}
+        """As the last draft has them in which something of them is open."""
         self._before: dict[Path, tuple[str, asyncio.Task[_Report | None]]] = {}
         """Path → (SHA-256 of the text, the request for the findings in it before the edit)."""
         self._watches: dict[Path, _Watch] = {}
@@ -113,7 +130,7 @@ class EditorFeedback:
         the new ones."""
         for file in proposal.files:
             if proposal.draft:
-                self._have_draft_checked(file)
+                self._have_draft_checked(proposal.proposal_id, file)
                 continue
             path, key = Path(file.path), (proposal.proposal_id, file.path)
             states = {hunk.state for hunk in file.hunks}
@@ -152,9 +169,7 @@ class EditorFeedback:
         names: list[str] = []
         untold = [path for path, watch in self._watches.items() if watch.untold]
         for path in dict.fromkeys([*untold, *self._checked.known]):
-            drafted = self._drafted.get(path)
-            known = await self._text(path) if drafted is None else drafted.text
-            current = known if readable(path) else None
+            current = await self._known(path) if readable(path) else None
             if text := self._report(path, lambda text, current=current: text == current):
                 names.append(self._workspace.display_path(path))
                 reports.append(text)
@@ -192,24 +207,35 @@ class EditorFeedback:
         running = self._checked.pending(path) is not None or (watch is not None and not watch.answered.is_set())
         return _worded(self._workspace.display_path(path), combined, running=running)
 
-    def _have_draft_checked(self, file: ProposedFile) -> None:
+    def _have_draft_checked(self, proposal_id: str, file: ProposedFile) -> None:
         """Have Amanu's own checkers look at what a draft makes of the file, if a call has changed that: the user's
-        typing only moves it."""
+        typing only moves it. Cheap while nothing has changed: each version of a draft comes with all its files."""
         path = Path(file.path)
-        hunks = [hunk for hunk in file.hunks if hunk.state in DRAFT_STATES]
+        before = self._drafted.get(path)
         is_checked = file.change in ("edit", "create") and file.base_text is not None and has_checker(path)
-        if not is_checked or not any(hunk.state == "pending" for hunk in hunks):
-            if self._drafted.pop(path, None) is not None:
+        if not is_checked or not any(hunk.state == "pending" for hunk in file.hunks):
+            if before is not None and before.proposal_id == proposal_id:
+                del self._drafted[path]
                 self._checked.forget(path)
             return
-        drafted = _Drafted(_with(file, hunks), tuple((hunk.hunk_id, hunk.new_text) for hunk in hunks))
-        before = self._drafted.get(path)
-        self._drafted[path] = drafted
-        if before is None or before.hunks != drafted.hunks:
-            applied = [hunk for hunk in hunks if hunk.state in STATES_BEFORE]
-            original = None if file.change == "create" and not applied else _with(file, applied)
-            old_text = original if before is None else before.text
-            self._checked.start(path, drafted.text, self._check_applied(path, old_text, drafted.text, None))
+        hunks = tuple((hunk.hunk_id, hunk.new_text) for hunk in file.hunks if hunk.state in DRAFT_STATES)
+        drafted = self._drafted[path] = _Drafted(proposal_id, file, hunks)
+        if before is None or before.hunks != hunks:
+            self._checked.start(path, lambda: drafted.text, self._check_drafted(path, before, drafted))
+
+    async def _check_drafted(
+        self, path: Path, before: _Drafted | None, drafted: _Drafted
+    ) -> AsyncGenerator[FindingsChange]:
+        """`before`: as it was drafted before; None where nothing was."""
+
+        def texts() -> tuple[str | None, str]:
+            return drafted.applied_text if before is None else before.text, drafted.text
+
+        is_small = drafted.is_small and (before is None or before.is_small)
+        old_text, new_text = texts() if is_small else await asyncio.to_thread(texts)
+        async with aclosing(self._check_applied(path, old_text, new_text, None)) as changes:
+            async for change in changes:
+                yield change
 
     def _have_checked(self, proposal_id: str, file: ProposedFile, was: Sequence[str], applied: Sequence[str]) -> None:
         """Have Amanu's own checkers look at what was just applied; not at what was taken back."""
@@ -227,7 +253,7 @@ class EditorFeedback:
         change = (path, old_text, new_text := _with(file, after))
         was_checked = any(check.about == "proposed" and check.state == "done" for check in file.checks)
         noted_at = None if was_checked or self._languages(path) else (proposal_id, Path(file.path))
-        self._checked.start(path, new_text, self._check_applied(*change, noted_at))
+        self._checked.start(path, lambda: new_text, self._check_applied(*change, noted_at))
 
     async def _check_applied(
         self, path: Path, old_text: str | None, new_text: str, noted_at: tuple[str, Path] | None
@@ -263,6 +289,11 @@ class EditorFeedback:
             return await self._request_findings(path)
         except ToolError:
             return None
+
+    async def _known(self, path: Path) -> str | None:
+        """The text that the model knows: as it is drafted, else the file's."""
+        drafted = self._drafted.get(path)
+        return await (self._text(path) if drafted is None else asyncio.to_thread(lambda: drafted.text))
 
     async def _text(self, path: Path) -> str | None:
         try:

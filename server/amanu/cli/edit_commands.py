@@ -9,6 +9,7 @@ from typing import Literal, get_args
 from amanu.cli.console import Console
 from amanu.cli.diff import relative, show_diff, show_file_header, show_hunks
 from amanu.cli.long_text import VIEW, is_long, printed, show_extent, show_files_again
+from amanu.cli.open_draft import also_applied
 from amanu.cli.review_prompt import UserInput
 from amanu.cli.text import one_line, visible
 from amanu.client.session_view import SessionView
@@ -61,6 +62,9 @@ class EditCommands:
             if is_long(text):
                 show_extent(text, self._console)
                 show_files_again(files, self._view.state.roots, self._console)
+            is_draft = any(proposal.draft for proposal in proposals)
+            if decision == "accept" and is_draft and (besides := also_applied(self._view.state)):
+                self._console.line(("yellow", besides))
             if not await self._yes(f"{decision.capitalize()} the changes above?", text):
                 return
         versions = [

@@ -199,7 +199,7 @@ class LiveFile:
         return not any(hunk.state in (*UNDECIDED, "conflicted") for hunk in self.hunks)
 
     def path_with(self, states: Collection[HunkState]) -> Path:
-        """`form(states).path`, without its text."""
+        """Where it is with the hunks in one of these states."""
         moved = self.new_path is not None and any(hunk.state in states for hunk in self.hunks)
         return self.new_path if moved and self.new_path is not None and not self.delete else self.base.path
 

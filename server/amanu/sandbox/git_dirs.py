@@ -147,8 +147,9 @@ def _module_folders(git: Path) -> Iterator[Path]:
 def remote_addresses(folder: Path) -> list[str]:
     """The addresses of the remotes of the repository that the folder is in. Blocking."""
     for above in (folder, *folder.parents):
-        if (above / ".git").is_dir():
-            return _addresses(above / ".git" / "config")
+        if os.path.lexists(above / ".git"):
+            git_dirs = repository(above / ".git")
+            return [] if git_dirs is None else _addresses(git_dirs.common / "config")
     return []
 
 

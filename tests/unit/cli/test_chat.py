@@ -24,6 +24,7 @@ from amanu.client.session_view import GUARD_SECONDS, SessionView
 from amanu.home import find_home
 from amanu_protocol.base import Wire
 from amanu_protocol.requests import PromptBeginParams
+from support.required_programs import needs
 
 ENTER, CTRL_C, CTRL_D, ALT_ENTER = "\r", "\x03", "\x04", "\x1b\r"
 
@@ -601,6 +602,31 @@ async def test_what_cannot_be_accepted_says_why(desk: Desk, tmp_path: Path, mine
     await desk.sees(count)
     await desk.sees("  a.txt, line 2: The file")
     await desk.sees("/reject the hunks")
+
+
+@pytest.mark.layers
+async def test_what_no_hunk_shows_of_a_draft_is_named_before_it_is_accepted(desk: Desk, tmp_path: Path) -> None:
+    needs("bwrap")
+    (desk.root / "a.txt").write_text(FOUR)
+    (desk.root / "b.txt").write_text(FOUR)
+    louder = {"path": "a.txt", "content": FOUR.replace("two", "TWO")}
+    binary = {"command": "printf 'a\\0b' > pic.bin; chmod +x b.txt"}
+    calls = [{"tool": "write_file", "arguments": louder}, {"tool": "run_shell_command", "arguments": binary}]
+    desk.start(model_id=script(tmp_path, {"calls": calls}, {"text": "Done."}), mode="draft")
+    await desk.sees("This folder is not trusted")
+    desk.types("y" + ENTER)
+    await desk.sees("trusted\n")
+    desk.types("go" + ENTER)
+    await desk.sees("? Apply the draft")
+    await asyncio.sleep(GUARD_SECONDS)
+    desk.types("f" + ENTER)
+    await desk.sees("/reject session drops it. Also applied if you accept the whole draft: b.txt, pic.bin.")
+    desk.types("/accept" + ENTER)
+    await desk.sees("+TWO\n")
+    await desk.sees("Also applied if you accept the whole draft: b.txt, pic.bin.")
+    await asyncio.sleep(0.1)
+    desk.types("y" + ENTER)
+    await desk.sees("accept: done")
 
 
 async def test_back_to_before_a_turn(desk: Desk, tmp_path: Path) -> None:

@@ -59,3 +59,19 @@ def test_settings_that_are_no_file_have_no_remotes(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     os.mkfifo(tmp_path / ".git" / "config")
     assert remote_addresses(tmp_path) == []
+
+
+@pytest.mark.parametrize("kind", ["worktree", "submodule"])
+def test_a_folder_whose_repository_is_elsewhere_has_its_remotes(tmp_path: Path, kind: str) -> None:
+    git = ["git", "-c", "user.name=A", "-c", "user.email=a@b.example", "-c", "protocol.file.allow=always"]
+    main, other = tmp_path / "main", tmp_path / "other"
+    for folder in (main, other):
+        subprocess.run([*git, "init", "-q", folder], check=True)
+        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "one"], check=True, cwd=folder)
+    if kind == "worktree":
+        subprocess.run([*git, "remote", "add", "origin", SSH], check=True, cwd=main)
+        subprocess.run([*git, "worktree", "add", "-q", "../linked"], check=True, cwd=main)
+        assert remote_addresses(tmp_path / "linked") == [SSH]
+    else:
+        subprocess.run([*git, "submodule", "--quiet", "add", other, "sub"], check=True, cwd=main)
+        assert remote_addresses(main / "sub") == [str(other)]

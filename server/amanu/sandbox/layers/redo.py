@@ -79,7 +79,7 @@ def _finish(layer: Layer, entry: dict[str, Any]) -> None:
         ]
         with contextlib.suppress(ApplyError):
             Batch(described["token"], tuple(moves), described["lock"] and Path(described["lock"])).apply()
-    set_executable(layer, {Path(path): is_set for path, is_set in entry["executable"]})
+    set_executable(layer, {Path(path): is_set for path, is_set in entry.get("executable", ())})
     for root, name in entry["ignored"]:
         with contextlib.suppress(OSError, LayerError):
             transfer(roots[root], name, entry["begun"])

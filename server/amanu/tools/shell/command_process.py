@@ -142,6 +142,10 @@ class CommandLauncher:
         self._sandbox = environment.sandbox
         self._trusted = environment.trusted
 
+    async def has_sandbox(self) -> bool:
+        """Whether a sandbox holds what is started: else nobody may be left unasked."""
+        return self._sandbox is not None and (await self._sandbox.proved()).tier != "none"
+
     @asynccontextmanager
     async def launched(self, plan: CommandPlan, end: CommandEnd) -> AsyncGenerator[CommandProcess]:
         """Start the command; leaving the context ends it, and then `end` says how. Raises `ToolError` when it could not

@@ -10,6 +10,7 @@ from amanu.text.amounts import plural
 MOST = 1000
 """Files, or folders, that are counted: more than that need not be known exactly, and a walk must end."""
 _MOVES = ("cd", "pushd", "popd")
+_LONG = {"--force": "-f", "--quiet": "-q"}
 
 
 class Count:
@@ -71,19 +72,28 @@ def removed_by_rm(commands: Iterable[Command], folder: Path, inside: Callable[[P
 
 
 def _operands(words: Sequence[str]) -> list[str]:
-    if "--" in words:
-        end = words.index("--")
-        return [*(word for word in words[:end] if not word.startswith("-")), *words[end + 1 :]]
-    return [word for word in words if not word.startswith("-")]
+    end = _end(words)
+    return [*(word for word in words[:end] if not word.startswith("-")), *words[end + 1 :]]
+
+
+def _end(words: Sequence[str]) -> int:
+    """Where the options end."""
+    return words.index("--") if "--" in words else len(words)
 
 
 def dry_clean(commands: Sequence[Command]) -> list[str] | None:
     """The words after `git` that say what the line's only command, a `git clean`, would remove; None for any other
-    line."""
+    line, and for one with options that are not known here: one of them may take the `-n` back."""
     words = commands[0].words if len(commands) == 1 else ()
     if words[:2] != ("git", "clean") or None in words:
         return None
-    return ["-c", "core.quotePath=false", "clean", "--dry-run", *(word for word in words[2:] if word is not None)]
+    given = [word for word in words[2:] if word is not None]
+    options = [word for word in given[: _end(given)] if word.startswith("-")]
+    letters = "".join(_LONG.get(option, option)[1:] for option in options)
+    if not set(letters) <= set("dfqxX"):
+        return None
+    letters = letters.replace("q", "")  # quiet, it would not say what it removes
+    return ["-c", "core.quotePath=false", "clean", f"-n{letters}", "--", *_operands(given)]
 
 
 def would_remove(printed: str, folder: Path) -> list[Path]:

@@ -1,7 +1,9 @@
 """A layer for one command, which is thrown away with everything that the command changed."""
 
 import asyncio
+import contextlib
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -9,6 +11,9 @@ from amanu.sandbox.layers.changes import read_changes
 from amanu.sandbox.layers.layer import Layer, LayerRoot
 
 _Status = tuple[int, ...]
+
+_WALKED = 2000
+"""Files and folders in folders that are looked at; of what is more, a change need not be noticed."""
 
 
 class DiscardedLayer:
@@ -18,7 +23,7 @@ class DiscardedLayer:
     def __init__(self, layer: Layer, there: Iterable[Path]) -> None:
         self.folder = layer.folder
         self._layer = layer
-        self._there = {path: found for path in there if (found := _status(layer, path)) is not None}
+        self._there = _read(layer, there)
 
     async def has_changes(self) -> bool:
         """Whether the command changed anything in the workspace's folders, once it has ended. Raises `LayerError`,
@@ -26,9 +31,10 @@ class DiscardedLayer:
         return await asyncio.to_thread(lambda: any(self._changes()))
 
     def _changes(self) -> Iterator[bool]:
-        """For each path that the layer has, whether the command changed it."""
+        """Of one thing after the other that may be different, whether the command changed it."""
         folders = {folder for path in self._there for folder in path.parents}
         with self._layer.locked():
+            yield _read(self._layer, self._there) != self._there
             for root in self._layer.roots:
 
                 def prune(path: str, is_folder: bool, root: LayerRoot = root) -> bool:
@@ -38,16 +44,37 @@ class DiscardedLayer:
                 yield not changes.complete
                 for change in changes.found:
                     path = root.path / change.path
-                    if path in self._there:
-                        yield _status(self._layer, path) != self._there[path]
-                    else:
-                        yield path not in folders
+                    yield path not in folders and path not in self._there
 
 
-def _status(layer: Layer, path: Path) -> _Status | None:
-    root, name = layer.place(path)
-    try:
-        found = os.lstat(root.upper / name)
-    except (FileNotFoundError, NotADirectoryError):  # it could not be laid in, or the command has removed it
-        return None
+def _read(layer: Layer, paths: Iterable[Path]) -> dict[Path, tuple[_Status, dict[str, _Status]]]:
+    """What the layer has at these paths, and what is in those that are folders."""
+    found: dict[Path, tuple[_Status, dict[str, _Status]]] = {}
+    left = _WALKED
+    for path in paths:
+        root, name = layer.place(path)
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # not laid in, or the command has removed it
+            status = os.lstat(root.upper / name)
+            inside = _walk(str(root.upper / name), left) if stat.S_ISDIR(status.st_mode) else {}
+            left -= len(inside)
+            found[path] = _status(status), inside
+    return found
+
+
+def _walk(folder: str, limit: int) -> dict[str, _Status]:
+    """What is in that folder by path, or so much of it."""
+    found: dict[str, _Status] = {}
+    folders = [folder]
+    while folders:
+        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:  # a command can make one unreadable
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                if len(found) == limit:
+                    return found
+                found[entry.path] = _status(entry.stat(follow_symlinks=False))
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+    return found
+
+
+def _status(found: os.stat_result) -> _Status:
     return found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -19,8 +19,11 @@ _MOST_BYTES = 1 << 20
 async def git_prints(
     launcher: CommandLauncher, words: Sequence[str], folder: Path, *, layer: Path | None = None
 ) -> str:
-    """What `git WORDS` prints in that folder, of the `layer` where there is one; "" where it fails, or takes long."""
+    """What `git WORDS` prints in that folder, of the `layer` where there is one; "" where it fails, takes long, or no
+    sandbox works."""
     need = SandboxRequirements(writes="nothing", layer=layer)
+    if not await launcher.has_sandbox():
+        return ""
     plan = CommandPlan(shlex.join(["git", *words]), folder, need, by_user=False, still_valid=_always)
     end, output = CommandEnd(), bytearray()
 

@@ -133,7 +133,8 @@ class LayerReview:
             *(["the git repository"] if changes.git.needs_decision else []),
         ]
         said = f": {reason}" if reason else ""
-        return f"The command ran, but its changes were not accepted{said}. Unchanged: {' and '.join(left)}."
+        said = said if said.endswith((".", "!", "?")) else f"{said}."
+        return f"The command ran, but its changes were not accepted{said} Unchanged: {' and '.join(left)}."
 
     async def settle_draft(self, outcome: Outcome, changes: LayerChanges) -> Outcome:
         """Of a command whose changes are drafted: nothing of them reaches the workspace. The outcome tells the model

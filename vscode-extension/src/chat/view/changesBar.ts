@@ -9,6 +9,8 @@ import { iconButton } from "./icon";
 /** What is to be decided: what is proposed, what a rule applied, or both. */
 type Only = "decision" | "review" | null;
 
+const MOST_NAMED = 20;
+
 /** Over the prompt box: how much waits for the user's review, and behind it which files. */
 export class ChangesBar {
   readonly element = h("section", { class: "changes", "aria-label": "Changes to review", hidden: true });
@@ -42,7 +44,9 @@ export class ChangesBar {
     const at = this.element.contains(document.activeElement)
       ? (document.activeElement as HTMLElement).dataset.key
       : undefined;
-    this.element.replaceChildren(...(found.length === 0 ? [] : [this.head(found), this.list(found)]));
+    this.element.replaceChildren(
+      ...(found.length === 0 ? [] : [this.head(found), ...this.besides(), this.list(found)]),
+    );
     // who decides by keyboard goes on from there
     if (at === undefined) return;
     const same = this.element.querySelector<HTMLElement>(`[data-key="${CSS.escape(at)}"]`);
@@ -76,6 +80,16 @@ export class ChangesBar {
         title: open && review ? "Accepts what is proposed and keeps what is applied" : "",
       }),
     );
+  }
+
+  /** What no hunk shows of the draft: it comes with the rest. */
+  private besides(): HTMLElement[] {
+    const drafts = [...this.waiting.values()].filter(({ draft, state }) => draft && state === "pending");
+    const names = drafts.flatMap(({ besides }) => besides.map((path) => visible(within(path, this.desk))));
+    if (names.length === 0) return [];
+    const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : "";
+    const listed = names.slice(0, MOST_NAMED).join(", ") + more;
+    return [h("p", { class: "aside" }, `Also applied if you accept the whole draft: ${listed}.`)];
   }
 
   private list(found: Row[]): HTMLElement {
@@ -153,7 +167,7 @@ function counts(added: number, removed: number): HTMLElement {
   );
 }
 
-/** A folder below one of the session's. */
+/** A path below one of the session's folders. */
 function within(folder: string, { session }: Desk): string {
   const root = session.state.roots.find((each) => folder === each || folder.startsWith(`${each}/`));
   return root === undefined ? folder : folder.slice(root.length + 1);
