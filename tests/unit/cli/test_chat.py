@@ -620,7 +620,7 @@ async def test_what_no_hunk_shows_of_a_draft_is_named_before_it_is_accepted(desk
     await desk.sees("? Apply the draft")
     await asyncio.sleep(GUARD_SECONDS)
     desk.types("f" + ENTER)
-    await desk.sees("/reject session drops it. Also applied if you accept the whole draft: b.txt, pic.bin.")
+    await desk.sees("/reject session discards it. Also applied if you accept the whole draft: b.txt, pic.bin.")
     desk.types("/accept" + ENTER)
     await desk.sees("+TWO\n")
     await desk.sees("Also applied if you accept the whole draft: b.txt, pic.bin.")

@@ -43,5 +43,5 @@ def test_files_that_are_decided_on_are_not_counted() -> None:
 def test_what_no_hunk_shows_is_named(count: int, said: str) -> None:
     state = session("pending", besides=count)
     assert also_applied(state) == said
-    assert describe_open_draft(state, in_chat=True).endswith(said or "drops it.")
-    assert ("Lost with the end of this run: 0.bin" in describe_open_draft(state, in_chat=False)) == (count > 0)
+    assert describe_open_draft(state, in_chat=True).endswith(said or "discards it.")
+    assert ("Not kept after this run: 0.bin" in describe_open_draft(state, in_chat=False)) == (count > 0)
