@@ -1193,27 +1193,33 @@ async def test_a_copy_is_made_without_what_is_gone(tmp_path: Path, who: str) -> 
         assert "a b" in shown and "failed" not in shown
 
 
+@pytest.mark.parametrize("fails", [["_lay_in"], ["_lay_in", "_make_folders"]])
 async def test_a_failed_command_does_not_take_the_draft_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: list[str]
 ) -> None:
+    """Nor does the failure to make a new layer for the next one."""
     steps = [
         step("", edit("line 2\n", "line two\n"), shell("printf 'a\\0b' > pic.bin; chmod +x tool.sh; mkdir new")),
-        step("", shell("echo first")),
+        *(step("", shell("echo fails")) for _ in fails),
         step("", shell("ls")),
         DONE,
     ]
-    lay_in, fails = session_layer._lay_in, [False, True]  # pyright: ignore[reportPrivateUsage]
+    for name in fails:
+        real, calls = getattr(session_layer, name), [0]
 
-    def failing(*arguments: Any) -> Any:
-        if fails and fails.pop(0):
-            raise OSError(28, "No space left on device")
-        return lay_in(*arguments)
+        def fail_once(*arguments: Any, real: Any = real, calls: list[int] = calls) -> Any:
+            calls[0] += 1
+            if calls[0] == 2:
+                raise OSError(28, "No space left on device")
+            return real(*arguments)
 
-    monkeypatch.setattr(session_layer, "_lay_in", failing)
+        monkeypatch.setattr(session_layer, name, fail_once)
     async with scripted_session(tmp_path, *steps, mode="draft") as d:
         (d.root / "tool.sh").write_text("echo\n")
         await turn(d)
-        assert "The disk is full" in results(d)[2] and results(d)[3].startswith("new\nnotes.txt\npic.bin\n")
+        shown = results(d)[2:]
+        assert all("The disk is full" in each for each in shown[:-1]) and len(shown) == len(fails) + 1
+        assert shown[-1].startswith("new\nnotes.txt\npic.bin\n")
         await decide_all(d, "accept")
         await settled(d)
         assert (tree(d.root)["pic.bin"], tree(d.root)["new"]) == ("a\0b", "/")

@@ -14,7 +14,7 @@ from amanu.tools.shell.held_files import Applied, HeldFile, HeldFolder, apply_he
 from amanu.tools.shell.layer_changes import LayerChanges
 
 
-@dataclass
+@dataclass(eq=False)
 class LayerDraft:
     """By path."""
 

@@ -197,6 +197,8 @@ class SessionLayer:
 
     async def note_drafted(self) -> None:
         """Put on record what the layer has of the draft: it is lost when this daemon ends."""
+        if self._origin is not None:
+            return await self._origin.note_drafted()
         now = self._draft.paths
         await self._proposals.drafts.note_besides(now, self._noted - now - self._lost)
         self._noted = now | (self._noted & self._lost)
@@ -237,7 +239,8 @@ class SessionLayer:
             try:
                 return await self._end_draft(decided, denied, accepted=accepted)
             except (LayerError, OSError) as error:
-                lost = decided.paths
+                lost, decided.files = decided.paths, {}
+                await self._give_up({})
                 return [f"Not applied: {self._names(sorted(lost))}. {explained(error)}"] if lost else []
             finally:
                 self._ending.remove(decided)
@@ -362,7 +365,8 @@ class SessionLayer:
                     self._ignored = {path: None for path in self._origin._ignored if path not in self._left}
                     self._draft = self._origin._draft.forked(layer, self._left)
         except BaseException:
-            await asyncio.to_thread(_remove, layer)
+            self._layer = layer
+            await self._give_up({})
             raise
         self._layer = layer
         return layer
