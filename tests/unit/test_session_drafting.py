@@ -1228,10 +1228,12 @@ async def test_a_failed_command_does_not_take_the_draft_with_it(
 
 async def test_a_rewound_turn_takes_back_what_its_commands_drafted_besides_text(tmp_path: Path) -> None:
     """And nothing that earlier turns drafted."""
+    first = "printf 'a\\0b' > pic.bin; cp pic.bin both.bin; chmod +x tool.sh; mkdir new"
+    later = "printf 'c\\0' > late.bin; cp late.bin both.bin; chmod +x late.sh; mkdir later; rm -r old"
     steps = [
-        step("", edit("line 2\n", "line two\n"), shell("printf 'a\\0b' > pic.bin; chmod +x tool.sh; mkdir new")),
+        step("", edit("line 2\n", "line two\n"), shell(first)),
         DONE,
-        step("", edit("line 5\n", "5\n"), shell("printf 'c\\0' > late.bin; chmod +x late.sh; mkdir later; rm -r old")),
+        step("", edit("line 5\n", "5\n"), shell(later)),
         DONE,
     ]
     async with scripted_session(tmp_path, *steps, mode="draft") as d:
@@ -1249,3 +1251,5 @@ async def test_a_rewound_turn_takes_back_what_its_commands_drafted_besides_text(
         text = TWELVE.replace("line 2\n", "line two\n")
         assert tree(d.root) == before | {"notes.txt": text, "pic.bin": "a\0b", "new": "/"}
         assert [os.access(d.root / name, os.X_OK) for name in ("tool.sh", "late.sh")] == [True, False]
+        notices = [item.text for item in d.session.state.items if item.kind == "notice"]
+        assert any("these were lost with the session's private copy: both.bin" in text for text in notices)

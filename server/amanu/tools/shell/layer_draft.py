@@ -28,8 +28,8 @@ class LayerDraft:
     """Folders deleted with everything in them, innermost first."""
     ignored: list[Path] = field(default_factory=list[Path])
     """What git ignores and comes with it, once it is decided."""
-    turns: dict[Path, str] = field(default_factory=dict[Path, str])
-    """The turn that last changed each of these paths."""
+    turns: dict[Path, tuple[str, ...]] = field(default_factory=dict[Path, tuple[str, ...]])
+    """The turns that changed each of these paths, in order."""
 
     @property
     def paths(self) -> set[Path]:
@@ -40,6 +40,11 @@ class LayerDraft:
         """The same draft in a layer that has a copy of it, without the paths that were `left` out."""
         files = {path: _placed(file, layer) for path, file in self.files.items() if path not in left}
         return LayerDraft(files, dict(self.executable), list(self.folders), list(self.emptied), turns=dict(self.turns))
+
+    def note_turn(self, path: Path, turn_id: str) -> None:
+        """That turn has changed what is drafted there."""
+        earlier = self.turns.get(path, ())
+        self.turns[path] = earlier if earlier[-1:] == (turn_id,) else (*earlier, turn_id)
 
     def forget(self, paths: Collection[Path]) -> None:
         """What was drafted at those paths is not wanted any more. The files are still in the layer."""
@@ -73,7 +78,8 @@ class LayerDraft:
         self.executable = kept | _new_bits(before, after.executable)
         self.folders = _merged(self.folders, before.folders, after.folders)
         self.emptied = _merged(self.emptied, before.emptied, after.emptied)
-        self.turns |= {path: after.turns[path] for path in changes.paths}
+        for path in changes.paths:
+            self.note_turn(path, after.turns[path][-1])
 
 
 @dataclass(frozen=True)

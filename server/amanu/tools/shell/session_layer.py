@@ -212,7 +212,10 @@ class SessionLayer:
         """Forget what commands of those turns drafted besides text. Never raises: files that cannot be dropped stay in
         the layer, but are not drafted any more."""
         async with self._lock:
-            paths = {path for path, turn_id in self._draft.turns.items() if turn_id in turn_ids}
+            turns = {path: turns for path, turns in self._draft.turns.items() if turns[-1] in turn_ids}
+            paths = set(turns)
+            # What they changed of an earlier turn's is not to be had again.
+            self._lost |= {path for path, every in turns.items() if not {*every} <= {*turn_ids}} & self._draft.paths
             files = [path for path in self._draft.files if path in paths]
             folders = [path for path in self._draft.folders if path in paths]
             self._draft.forget(paths)
@@ -340,7 +343,8 @@ class SessionLayer:
         if run.drafts:
             draft.note(changes, before, as_saved=run.as_saved)
             own_changes = DraftChanges(before, draft, changes.fresh)
-            draft.turns |= dict.fromkeys(own_changes.paths, run.turn_id)
+            for path in own_changes.paths:
+                draft.note_turn(path, run.turn_id)
             if self._origin is not None:
                 await self._origin._take(own_changes, run.layer)
 
