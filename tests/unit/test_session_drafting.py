@@ -1253,3 +1253,65 @@ async def test_a_rewound_turn_takes_back_what_its_commands_drafted_besides_text(
         assert [os.access(d.root / name, os.X_OK) for name in ("tool.sh", "late.sh")] == [True, False]
         notices = [item.text for item in d.session.state.items if item.kind == "notice"]
         assert any("these were lost with the session's private copy: both.bin" in text for text in notices)
+
+
+async def test_a_yes_in_ask_applies_a_hunk_that_the_call_shares_with_the_draft(tmp_path: Path) -> None:
+    """Nobody is asked about the draft's own call any more, so nothing waits for it."""
+    steps = [step("", edit("line 2\n", "line two\n")), DONE, step("", edit("line 3\n", "three\n")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        await d.session.set_mode("ask")
+        await d.prompt("go on", "p2")
+        await d.until(lambda state: state.approvals)
+        await d.answer("allow")
+        await d.over("p2")
+        assert "line two\nthree\n" in d.file.read_text() and not open_drafts(d)
+
+
+async def test_what_is_drafted_without_a_proposal_is_said_to_be_kept(tmp_path: Path) -> None:
+    steps = [step("", shell("mkdir -p a/b; chmod +x notes.txt; echo > x.log")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        (d.root / ".gitignore").write_text("*.log\n")
+        await turn(d)
+        assert "applied only with the next draft that the user accepts: notes.txt, a/b, x.log" in d.told()
+
+
+async def test_a_conflict_does_not_take_the_rest_of_the_draft_with_it(tmp_path: Path) -> None:
+    """It is resolved, and accepted after all: then the binary file comes, too."""
+    steps = [step("", edit("line 2\n", "line two\n"), shell("printf 'a\\0b' > pic.bin")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        d.file.write_text(TWELVE.replace("line 2\n", "mine\n"))
+        await decide_all(d, "accept")
+        await settled(d)
+        assert tree(d.root) == {"notes.txt": TWELVE.replace("line 2\n", "mine\n")}
+        d.file.write_text(TWELVE)
+        await decide_all(d, "accept")
+        await settled(d)
+        assert tree(d.root) == {"notes.txt": TWELVE.replace("line 2\n", "line two\n"), "pic.bin": "a\0b"}
+
+
+async def test_the_review_says_what_a_rejection_has_cost(tmp_path: Path) -> None:
+    steps = [
+        step("", edit("line 2\n", "line two\n"), edit("line 9\n", "nine\n"), shell("printf 'a\\0b' > pic.bin")),
+        step("", shell("echo more >> notes.txt; exit 3")),
+        DONE,
+    ]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert "Also applied if you accept the whole draft: pic.bin" in asked.detail and "exit 3" in asked.detail
+        (draft,) = open_drafts(d)
+        hunk = draft.files[0].hunks[0]
+        await d.session.core.proposals.resolve(
+            draft.proposal_id, [HunkDecision(hunk_id=hunk.hunk_id, decision="reject")]
+        )
+        await d.answer("finish")
+        await d.over("p1")
+        await d.prompt("on", "p2")
+        await d.over("p2")
+        await decide_all(d, "accept")
+        await settled(d)
+        assert "pic.bin" not in tree(d.root)
+        undo = ProposalUndoParams(session_id="s", scope=EditScope())
+        assert (await d.session.edits.undo(undo)).note == ""

@@ -134,14 +134,15 @@ class Proposals:
 
     async def accept_all(self, proposal_id: str, call_id: str | None = None, *, by_user: bool = True) -> Proposal:
         """Accept and apply every undecided hunk. With `call_id`: only what that call wrote; a hunk that several
-        calls wrote waits until each of them was allowed. Not `by_user`: a rule did it, the user reviews it
-        afterwards."""
+        calls wrote waits until each of them was allowed, but in a draft, whose calls nobody is asked about. Not
+        `by_user`: a rule did it, the user reviews it afterwards."""
         async with self._live.lock:
             live = self._live.find(proposal_id)
             live.allowed_calls |= set(live.tool_call_ids if call_id is None else [call_id])
             texts = await self._tracking.catch_up(live, [file for file, hunk in live.hunks() if live.is_waiting(hunk)])
             for file, hunk in live.hunks():
-                if live.is_waiting(hunk) and live.owners(file, hunk) <= live.allowed_calls:
+                owners = live.owners(file, hunk)
+                if live.is_waiting(hunk) and (owners <= live.allowed_calls or (live.draft and call_id in owners)):
                     # A plan is reviewed as a whole, when it is to be approved.
                     reviewed = by_user or self._workspace.guard.is_plan(file.base.path)
                     accept(live, file, hunk, reviewed=reviewed)
@@ -158,8 +159,13 @@ class Proposals:
     def _awaits_others(self, call_id: str) -> bool:
         live = self._live.of_call(call_id)
         owned = [] if live is None else [(hunk, live.owners(file, hunk)) for file, hunk in live.hunks()]
-        return live is not None and any(
-            live.is_waiting(hunk) and call_id in owners and not owners <= live.allowed_calls for hunk, owners in owned
+        return (
+            live is not None
+            and not live.draft
+            and any(
+                live.is_waiting(hunk) and call_id in owners and not owners <= live.allowed_calls
+                for hunk, owners in owned
+            )
         )
 
     async def reject_all(

@@ -14,7 +14,6 @@ from amanu_protocol.items import Proposal
 
 REWOUND = "The conversation was rewound to before this was proposed."
 """Why a hunk is rejected that nobody decided on."""
-_NOT_TAKEN = ("conflicted", "reverted")
 
 
 @dataclass(frozen=True)
@@ -67,6 +66,8 @@ class SessionDraft:
         if not self._open_ids or any(draft.state == "pending" for draft in drafts.values()):
             return
         decided = [drafts[proposal_id] for proposal_id in self._open_ids if proposal_id in drafts]
+        if any(hunk.state == "conflicted" for draft in decided for file in draft.files for hunk in file.hunks):
+            return  # the user may resolve it, and accept the rest
         self._open_ids.clear()
         accepted = _is_accepted(decided, self._done)
         self._done |= {hunk.hunk_id for draft in decided for file in draft.files for hunk in file.hunks}
@@ -96,5 +97,5 @@ def _is_accepted(drafts: Sequence[Proposal], done: Collection[str] = ()) -> bool
     every = (hunk for draft in drafts for file in draft.files for hunk in file.hunks)
     hunks = [hunk for hunk in every if hunk.hunk_id not in done and hunk.reason != REWOUND]
     # What a rule denied was never the user's to accept.
-    refused = any(hunk.state in _NOT_TAKEN or (hunk.state == "rejected" and hunk.reviewed) for hunk in hunks)
+    refused = any(hunk.state == "reverted" or (hunk.state == "rejected" and hunk.reviewed) for hunk in hunks)
     return any(hunk.state == "applied" for hunk in hunks) and not refused

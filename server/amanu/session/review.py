@@ -24,7 +24,7 @@ from amanu.workspace.diff import unified
 from amanu.workspace.text_file import FileText
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.events import ItemCompleted, ProposalChanged
+from amanu_protocol.events import ItemCompleted
 from amanu_protocol.items import Hunk, HunkState, Proposal, ToolCall
 
 SelectedHunks = Mapping[str, Collection[str]]
@@ -120,18 +120,15 @@ class SessionEdits:
             self.proposal(params.scope.proposal_id)
         selection = self.select_hunks(params.scope, ("applied",))
         files = await self.take_back(selection, dry_run=params.dry_run)
-        return r.ProposalUndoResult(files=files, note=await self._left_note(params.scope, selection))
+        return r.ProposalUndoResult(files=files, note=await self._left_note(params.scope))
 
-    async def _left_note(self, scope: r.EditScope, selection: SelectedHunks) -> str:
+    async def _left_note(self, scope: r.EditScope) -> str:
         """`ProposalUndoResult.note`."""
         if (scope.proposal_id, scope.path, scope.hunk_ids) != (None, None, None):
             return ""  # the user names what is to be undone
         names = await self._journal.read_through(lambda records: _not_undone(records, scope.turn_id))
-        besides = await self._journal.read_through(_besides)
-        for proposal in map(self.proposal, selection):
-            hunks = [hunk for file in proposal.files for hunk in file.hunks]
-            if all(hunk.state in ("applied", "reverted") for hunk in hunks):  # with all of a draft came the rest of it
-                names += [one_line(self._name(Path(path))) for path in besides.get(proposal.proposal_id, ())]
+        with_draft = [path for path, turn_id in self._layer.applied.items() if scope.turn_id in (None, turn_id)]
+        names += [one_line(self._name(path)) for path in sorted(with_draft)]
         names = list(dict.fromkeys(names))
         return f"Amanu cannot undo these: {file_list(names)}." if names else ""
 
@@ -290,18 +287,6 @@ class SessionEdits:
             return self._approvals.too_soon(call_id)
         item = self._state.item(call_id)
         return item is not None and item.kind == "toolCall" and item.state in ("validating", "awaitingApproval")
-
-
-def _besides(records: Iterable[Record]) -> dict[str, list[str]]:
-    """Draft → the paths of what belonged to it besides text, when it last had such."""
-    found: dict[str, list[str]] = {}
-    for record in records:
-        if '"besides":["' in record.event:
-            with contextlib.suppress(ValidationError):
-                event = read_event(record)
-                if isinstance(event, ProposalChanged):
-                    found[event.proposal.proposal_id] = event.proposal.besides
-    return found
 
 
 def _not_undone(records: Iterable[Record], turn_id: str | None) -> list[str]:

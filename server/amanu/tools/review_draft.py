@@ -12,6 +12,10 @@ from amanu.tools.shell.report import file_list
 from amanu_protocol.items import Line, Proposal
 
 _OPEN = ("pending", "conflicted")
+_CONFLICT = "restore those lines and accept again, reject the changes, or ask for them again"
+
+
+_REFUSED = "Not applied any more, because you rejected a part of the draft"
 
 
 class ReviewDraftParams(Params):
@@ -64,7 +68,9 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
         hunks = [hunk for file in files for hunk in file.hunks]
         applied = sum(hunk.state == "applied" for hunk in hunks)
         still_open = sum(hunk.state == "pending" for hunk in hunks)
+        conflicts = sum(hunk.state == "conflicted" for hunk in hunks)
         left = f"; {still_open} still to review" if still_open else ""
+        left += f"; {conflicts} in conflict: {_CONFLICT}" if conflicts else ""
         said = f"{applied} of {plural(len(hunks), 'change')} applied{left}"
         title = ""
         if still_open and not applied:
@@ -84,8 +90,10 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
         drafted = [f"{self._name(file.path)}{'' if file.stored else ' (deleted)'}" for file in self._layer.drafted]
         bits = self._layer.drafted_bits.items()
         drafted += [f"{self._name(path)} ({'' if is_set else 'not '}executable)" for path, is_set in bits]
+        hunks = [hunk for file in proposal.files for hunk in file.hunks]
+        refused = any(hunk.state == "reverted" or (hunk.state == "rejected" and hunk.reviewed) for hunk in hunks)
         groups = {
-            "Also applied if you accept the whole draft": drafted,
+            _REFUSED if refused else "Also applied if you accept the whole draft": drafted,
             "Ignored by git, and moved into the workspace if you accept the whole draft": [
                 *map(self._name, self._layer.built)
             ],

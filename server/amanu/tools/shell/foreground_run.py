@@ -35,7 +35,7 @@ class ForegroundRuns:
     async def run(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
         """Run it to its end. The outcome says what blocked it."""
         need = plan.need
-        unsaved = [] if need.layer is not None else await self._workspace.unsaved()
+        unsaved = [] if need.layer is not None else [f for f in await self._workspace.unsaved() if not f.draft]
         total = params.timeout_s or self._limits.shell_total
         if need.writes == "nothing" and not need.trial:
             total = min(total, self._limits.shell_read_only)

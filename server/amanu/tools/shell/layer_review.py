@@ -143,6 +143,9 @@ class LayerReview:
         if changes.fresh:
             names = self._names(changes.fresh)
             notes.append(f"Drafted, and applied only if the user accepts the whole draft: {names}.")
+        besides = [*changes.executable, *changes.folders, *changes.ignored]
+        if besides and not (changes.edits or self._proposals.drafts.is_open):
+            notes.append(f"Kept, and applied only with the next draft that the user accepts: {self._names(besides)}.")
         notes += self._left_notes(changes)
         if not changes.needs_decision:
             await asyncio.to_thread(changes.folder.remove)

@@ -55,7 +55,7 @@ class LayeredCommands:
                 await layered.take_back()
         if drafted and outcome.blocked is None and not reason:
             outcome = await self._review.settle_draft(outcome, changes)
-            if not changes.edits:  # it ran on what the draft is now
+            if not changes.edits or outcome.is_error:  # it ran on what the draft is now; a failure is not to be missed
                 await self._proposals.drafts.note_run(_draft_run(params, outcome))
                 await self._layer.note_drafted()
             return replace(outcome, changes=changes) if changes.needs_decision else outcome

@@ -105,6 +105,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         in_layer = layered and is_apart
         is_discarded = in_layer and self._read_only() and not only_reads
         need, offered = (replace(access, discarded=is_discarded) for access in (analysis.need, offered))
+        if draft and not offered.unsandboxed:  # whatever is granted, it runs on a copy
+            offered = replace(offered, layer=folder)
         return Preview(
             title=f"{running} {short_line(params.command)}",
             subject=subject,

@@ -66,6 +66,8 @@ class SessionLayer:
         """Drafts that are decided, and wait for the end of a command."""
         self._noted: set[Path] = set()
         """What is on record of the draft's paths."""
+        self.applied: dict[Path, str] = {}
+        """What came into the workspace with drafts that no proposal showed, by path: the turn that made it."""
         self._lost: set[Path] = set()
         """What could not be kept of that."""
         self._origin: SessionLayer | None = None
@@ -278,6 +280,7 @@ class SessionLayer:
         if left := [*left, *(path for path in draft.executable if path not in bits)]:
             notes.append(f"Not applied, because a rule denies it: {self._names(left)}.")
         applied = await asyncio.to_thread(apply_drafted, layer, allowed, bits)
+        self.applied |= {file.path: draft.turns.get(file.path, ("",))[-1] for file in applied.files}
         if bits and applied.fault:
             notes.append(f"Executable bits not changed: {self._names(bits)}. {applied.fault}")
         built = self._not_denied(await asyncio.to_thread(_missing, draft.ignored), denied)
