@@ -1285,6 +1285,8 @@ async def test_a_conflict_does_not_take_the_rest_of_the_draft_with_it(tmp_path: 
         await decide_all(d, "accept")
         await settled(d)
         assert tree(d.root) == {"notes.txt": TWELVE.replace("line 2\n", "mine\n")}
+        notices = [item.text for item in d.session.state.items if item.kind == "notice"]
+        assert sum("Not applied yet" in text and "pic.bin" in text for text in notices) == 1
         d.file.write_text(TWELVE)
         await decide_all(d, "accept")
         await settled(d)

@@ -10,7 +10,7 @@ from amanu.session.core import SessionCore
 from amanu.text.display import one_line
 from amanu.tools.shell.layer_draft import LayerDraft
 from amanu.tools.shell.report import file_list
-from amanu_protocol.items import Proposal
+from amanu_protocol.items import Hunk, Proposal
 
 REWOUND = "The conversation was rewound to before this was proposed."
 """Why a hunk is rejected that nobody decided on."""
@@ -35,6 +35,8 @@ class SessionDraft:
         """The proposals that the draft has been in since it was last decided."""
         self._done: set[str] = set()
         """Hunks that were decided with an earlier draft: a turn has one proposal."""
+        self._is_held = False
+        """The user was told that it waits for a change in conflict."""
         self._ending: asyncio.Task[None] | None = None
         core.proposal_listeners.append(self._on_proposal)
 
@@ -66,8 +68,11 @@ class SessionDraft:
         if not self._open_ids or any(draft.state == "pending" for draft in drafts.values()):
             return
         decided = [drafts[proposal_id] for proposal_id in self._open_ids if proposal_id in drafts]
-        if any(hunk.state == "conflicted" for draft in decided for file in draft.files for hunk in file.hunks):
-            return  # the user may resolve it, and accept the rest
+        hunks = [hunk for draft in decided for file in draft.files for hunk in file.hunks]
+        if conflicts := [hunk for hunk in hunks if hunk.state == "conflicted"]:
+            self._hold(conflicts)
+            return
+        self._is_held = False
         self._open_ids.clear()
         accepted = _is_accepted(decided, self._done)
         self._done |= {hunk.hunk_id for draft in decided for file in draft.files for hunk in file.hunks}
@@ -75,6 +80,16 @@ class SessionDraft:
         # What is drafted from now on is another one.
         end = _End([draft.proposal_id for draft in decided], self._core.layer.decide_draft(), lost, accepted)
         self._ending = asyncio.create_task(self._carry_out(end, self._ending))
+
+    def _hold(self, conflicts: Sequence[Hunk]) -> None:
+        """Some change of the draft could not be applied: the user may resolve that, and accept it after all."""
+        layer = self._core.layer
+        paths = sorted({*(file.path for file in layer.drafted), *layer.drafted_bits})
+        if paths and not self._is_held and not self._core.access.closed:
+            why = " ".join(dict.fromkeys(hunk.reason for hunk in conflicts if hunk.reason))
+            text = f"Not applied yet: {self._names(paths)}. Accept or reject first what could not be applied. {why}"
+            self._core.notices.report_on_session("draftEnded", "warning", text)
+        self._is_held = True
 
     async def _carry_out(self, end: "_End", earlier: "asyncio.Task[None] | None") -> None:
         if earlier is not None:
