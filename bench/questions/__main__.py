@@ -17,7 +17,7 @@ from amanu_protocol.items import Mode
 from bench.questions import project
 from bench.questions.agent import TIERS, Tier, TierUnavailable, sessions_in
 from bench.questions.corpus import Line, load
-from bench.questions.page import Pass, Run, page
+from bench.questions.page import Pass, Run, page, without_places
 from bench.questions.project import Project
 from bench.questions.services import Services
 from bench.questions.trial import Outcome, attempt, freely
@@ -44,7 +44,7 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="amanu-questions-", dir=caches))
     try:
         modes, tiers = arguments.mode or MODES, arguments.tier or TIERS
-        text = page(asyncio.run(_run(folder, lines, modes, tiers, arguments.jobs)))
+        text = without_places(page(asyncio.run(_run(folder, lines, modes, tiers, arguments.jobs))), folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     print(text)

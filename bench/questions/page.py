@@ -2,9 +2,11 @@
 
 import os
 import platform
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
 from amanu_protocol.items import Mode
 from bench.questions.corpus import Line
@@ -105,6 +107,11 @@ def page(run: Run) -> str:
         "\n".join(f"- {_code(line.text)}: needs {' and '.join(line.needs)}" for line in run.unrun) or "Nothing.",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def without_places(text: str, folder: Path) -> str:
+    """The page without the paths of the projects in that folder: they are this machine's."""
+    return re.sub(rf"{re.escape(str(folder))}(/place\d+)?", "…", text)
 
 
 def _row(each: Pass) -> Sequence[str]:

@@ -7,7 +7,7 @@ import pytest
 from bench.questions import corpus, project
 from bench.questions.agent import Question
 from bench.questions.corpus import Line
-from bench.questions.page import Pass, Run, page
+from bench.questions.page import Pass, Run, page, without_places
 from bench.questions.services import Services
 from bench.questions.trial import Ending, Outcome
 
@@ -44,3 +44,8 @@ def test_the_page_counts_a_command_once(when: Literal["before", "after"], row: s
     text = page(Run([Line("test", "go test", ("go",))], [Pass("ask", "bubblewrap", outcomes, 1.0)]))
     assert row in text and "**missed**" in text
     assert "`a | b` — " in text and "`c` — exit 1, not 0" in text and "`go test`: needs go" in text
+
+
+def test_the_page_names_no_folder_of_the_machine() -> None:
+    text = "cannot write /home/me/q-1/place0/shop/a.txt, nor /home/me/q-1/daemon"
+    assert without_places(text, Path("/home/me/q-1")) == "cannot write …/shop/a.txt, nor …/daemon"
