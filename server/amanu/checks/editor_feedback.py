@@ -118,7 +118,7 @@ class EditorFeedback:
         self._applied: dict[tuple[str, str], tuple[str, ...]] = {}
         """(Proposal, path) → the hunks that are applied."""
         self._drafted: dict[Path, _Drafted] = {}
-        """As the last draft has them in which something of them is open."""
+        """Path → the file as the newest draft with open changes in it has it."""
         self._before: dict[Path, tuple[str, asyncio.Task[_Report | None]]] = {}
         """Path → (SHA-256 of the text, the request for the findings in it before the edit)."""
         self._watches: dict[Path, _Watch] = {}

@@ -134,7 +134,7 @@ class Proposals:
 
     async def accept_all(self, proposal_id: str, call_id: str | None = None, *, by_user: bool = True) -> Proposal:
         """Accept and apply every undecided hunk. With `call_id`: only what that call wrote; a hunk that several
-        calls wrote waits until each of them was allowed, but in a draft, whose calls nobody is asked about. Not
+        calls wrote waits until all of them are allowed, except in a draft, whose calls need no approval. Not
         `by_user`: a rule did it, the user reviews it afterwards."""
         async with self._live.lock:
             live = self._live.find(proposal_id)
@@ -374,7 +374,7 @@ class Proposals:
         if call_id not in live.tool_call_ids:
             live.tool_call_ids.append(call_id)
         proposal = self._live.publish(live)
-        # Only now: at no moment is a draft that is taken over decided.
+        # Published last, so that a draft being taken over never looks decided.
         for earlier in dict.fromkeys(taken.proposal_id for taken in live.taken_over[known:]):
             self._live.publish(self._live.find(earlier))
         return proposal

@@ -17,15 +17,15 @@ REWOUND = "The conversation was rewound to before this was proposed."
 
 
 @dataclass(frozen=True)
-class _End:
-    """Of a draft that is decided."""
+class _DecidedDraft:
+    """A draft that the user has decided on, until that is carried out."""
 
     proposal_ids: Sequence[str]
-    besides: LayerDraft
+    layer_draft: LayerDraft
     lost: Sequence[Path]
-    """What it had besides, and has not any more."""
+    """Paths on record that the layer no longer has."""
     accepted: bool
-    """All of it."""
+    """Whether all of it was accepted."""
 
 
 class SessionDraft:
@@ -33,9 +33,9 @@ class SessionDraft:
         self._core = core
         self._open_ids: set[str] = set()
         """The proposals that the draft has been in since it was last decided."""
-        self._done: set[str] = set()
+        self._decided_hunk_ids: set[str] = set()
         """Hunks that were decided with an earlier draft: a turn has one proposal."""
-        self._is_held = False
+        self._conflict_reported = False
         """The user was told that it waits for a change in conflict."""
         self._ending: asyncio.Task[None] | None = None
         core.proposal_listeners.append(self._on_proposal)
@@ -43,7 +43,7 @@ class SessionDraft:
     async def open(self) -> None:
         """Say what a daemon that was stopped may not have brought into the workspace of an accepted draft."""
         drafts = [draft for draft in self._core.state.proposals if draft.draft]
-        if any(draft.state == "pending" for draft in drafts):
+        if any(draft.state == "pending" for draft in drafts) or _conflicts(drafts):
             return
         ended = [draft for draft in drafts if draft.besides]
         if _is_accepted(ended):
@@ -68,49 +68,61 @@ class SessionDraft:
         if not self._open_ids or any(draft.state == "pending" for draft in drafts.values()):
             return
         decided = [drafts[proposal_id] for proposal_id in self._open_ids if proposal_id in drafts]
-        hunks = [hunk for draft in decided for file in draft.files for hunk in file.hunks]
-        if conflicts := [hunk for hunk in hunks if hunk.state == "conflicted"]:
+        if conflicts := _conflicts(decided):
             self._hold(conflicts)
             return
-        self._is_held = False
+        self._conflict_reported = False
         self._open_ids.clear()
-        accepted = _is_accepted(decided, self._done)
-        self._done |= {hunk.hunk_id for draft in decided for file in draft.files for hunk in file.hunks}
+        accepted = _is_accepted(decided, self._decided_hunk_ids)
+        self._decided_hunk_ids |= {hunk.hunk_id for hunk in _hunks(decided)}
         lost = self._core.layer.lost(path for draft in decided for path in draft.besides)
         # What is drafted from now on is another one.
-        end = _End([draft.proposal_id for draft in decided], self._core.layer.decide_draft(), lost, accepted)
-        self._ending = asyncio.create_task(self._carry_out(end, self._ending))
+        decision = _DecidedDraft(
+            [draft.proposal_id for draft in decided], self._core.layer.decide_draft(), lost, accepted
+        )
+        self._ending = asyncio.create_task(self._carry_out(decision, self._ending))
 
     def _hold(self, conflicts: Sequence[Hunk]) -> None:
         """Some change of the draft could not be applied: the user may resolve that, and accept it after all."""
         layer = self._core.layer
         paths = sorted({*(file.path for file in layer.drafted), *layer.drafted_bits})
-        if paths and not self._is_held and not self._core.access.closed:
+        if paths and not self._conflict_reported and not self._core.access.closed:
             why = " ".join(dict.fromkeys(hunk.reason for hunk in conflicts if hunk.reason))
-            text = f"Not applied yet: {self._names(paths)}. Accept or reject first what could not be applied. {why}"
+            advice = "First resolve the changes in conflict: accept them again or reject them."
+            text = f"Not applied yet: {self._names(paths)}. {advice} {why}"
             self._core.notices.report_on_session("draftEnded", "warning", text)
-        self._is_held = True
+        self._conflict_reported = True
 
-    async def _carry_out(self, end: "_End", earlier: "asyncio.Task[None] | None") -> None:
+    async def _carry_out(self, decision: "_DecidedDraft", earlier: "asyncio.Task[None] | None") -> None:
         if earlier is not None:
             await earlier
-        notes = await self._core.layer.end_draft(end.besides, self._core.approvals.denied, accepted=end.accepted)
-        if end.lost and end.accepted:
-            lead = "Not applied, because these were lost with the session's private copy"
-            notes.append(f"{lead}: {self._names(end.lost)}.")
+        notes = await self._core.layer.end_draft(
+            decision.layer_draft, self._core.approvals.denied, accepted=decision.accepted
+        )
+        if decision.lost and decision.accepted:
+            lead = "Not applied, because the session's private copy was lost"
+            notes.append(f"{lead}: {self._names(decision.lost)}.")
         if notes and not self._core.access.closed:
             self._core.notices.report_on_session("draftEnded", "info", "\n".join(notes))
-        paths = {*map(str, end.besides.paths), *map(str, end.lost)}
-        await self._core.proposals.drafts.forget_besides(end.proposal_ids, paths)
+        paths = {*map(str, decision.layer_draft.paths), *map(str, decision.lost)}
+        await self._core.proposals.drafts.forget_besides(decision.proposal_ids, paths)
 
     def _names(self, paths: Sequence[Path]) -> str:
         return file_list([one_line(self._core.workspace.display_path(path)) for path in paths])
 
 
-def _is_accepted(drafts: Sequence[Proposal], done: Collection[str] = ()) -> bool:
-    """Whether all of them was accepted, at least something. Hunks that are `done` do not count."""
-    every = (hunk for draft in drafts for file in draft.files for hunk in file.hunks)
-    hunks = [hunk for hunk in every if hunk.hunk_id not in done and hunk.reason != REWOUND]
+def _hunks(drafts: Sequence[Proposal]) -> list[Hunk]:
+    return [hunk for draft in drafts for file in draft.files for hunk in file.hunks]
+
+
+def _conflicts(drafts: Sequence[Proposal]) -> list[Hunk]:
+    return [hunk for hunk in _hunks(drafts) if hunk.state == "conflicted"]
+
+
+def _is_accepted(drafts: Sequence[Proposal], decided_hunk_ids: Collection[str] = ()) -> bool:
+    """Whether all of those drafts was accepted, and that was something. Hunks in `decided_hunk_ids`, and rewound ones,
+    do not count."""
+    hunks = [hunk for hunk in _hunks(drafts) if hunk.hunk_id not in decided_hunk_ids and hunk.reason != REWOUND]
     # What a rule denied was never the user's to accept.
     refused = any(hunk.state == "reverted" or (hunk.state == "rejected" and hunk.reviewed) for hunk in hunks)
     return any(hunk.state == "applied" for hunk in hunks) and not refused

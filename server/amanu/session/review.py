@@ -120,9 +120,9 @@ class SessionEdits:
             self.proposal(params.scope.proposal_id)
         selection = self.select_hunks(params.scope, ("applied",))
         files = await self.take_back(selection, dry_run=params.dry_run)
-        return r.ProposalUndoResult(files=files, note=await self._left_note(params.scope))
+        return r.ProposalUndoResult(files=files, note=await self._not_undone_note(params.scope))
 
-    async def _left_note(self, scope: r.EditScope) -> str:
+    async def _not_undone_note(self, scope: r.EditScope) -> str:
         """`ProposalUndoResult.note`."""
         if (scope.proposal_id, scope.path, scope.hunk_ids) != (None, None, None):
             return ""  # the user names what is to be undone

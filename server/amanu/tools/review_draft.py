@@ -12,10 +12,10 @@ from amanu.tools.shell.report import file_list
 from amanu_protocol.items import Line, Proposal
 
 _OPEN = ("pending", "conflicted")
-_CONFLICT = "restore those lines and accept again, reject the changes, or ask for them again"
+_CONFLICT_ADVICE = "restore the lines the change expects and accept again, reject the change, or ask for it again"
 
 
-_REFUSED = "Not applied any more, because you rejected a part of the draft"
+_WILL_NOT_APPLY = "Will not be applied, because you rejected or undid part of the draft"
 
 
 class ReviewDraftParams(Params):
@@ -70,7 +70,7 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
         still_open = sum(hunk.state == "pending" for hunk in hunks)
         conflicts = sum(hunk.state == "conflicted" for hunk in hunks)
         left = f"; {still_open} still to review" if still_open else ""
-        left += f"; {conflicts} in conflict: {_CONFLICT}" if conflicts else ""
+        left += f"; {conflicts} in conflict: {_CONFLICT_ADVICE}" if conflicts else ""
         said = f"{applied} of {plural(len(hunks), 'change')} applied{left}"
         title = ""
         if still_open and not applied:
@@ -93,11 +93,11 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
         hunks = [hunk for file in proposal.files for hunk in file.hunks]
         refused = any(hunk.state == "reverted" or (hunk.state == "rejected" and hunk.reviewed) for hunk in hunks)
         groups = {
-            _REFUSED if refused else "Also applied if you accept the whole draft": drafted,
+            _WILL_NOT_APPLY if refused else "Also applied if you accept the whole draft": drafted,
             "Ignored by git, and moved into the workspace if you accept the whole draft": [
                 *map(self._name, self._layer.built)
             ],
-            "Lost with the session's private copy, so the draft is without them": [
+            "No longer part of the draft, because the session's private copy was lost": [
                 *map(self._name, self._layer.lost(proposal.besides))
             ],
         }

@@ -64,7 +64,7 @@ class BackgroundRuns:
             seconds = params.wait_s or (_READY_SECONDS if waits else _BRIEF_SECONDS)
             reached = await job.wait(seconds, until=params.until, port=params.port)
             first = _not_ready(params, seconds) if waits and reached == "timeout" else ""
-            first = first if layer is None else " ".join(filter(None, [first, _DRAFTED_JOB, layer.left_note]))
+            first = first if layer is None else " ".join(filter(None, [first, _DRAFTED_JOB, layer.too_large_note]))
             return await report(job, jobs, self._limits.shell_model, first=first, in_call=True)
         except asyncio.CancelledError:
             await run_to_completion(job.stop("with its call"))

@@ -31,7 +31,7 @@ class DiscardedLayer:
         return await asyncio.to_thread(lambda: any(self._changes()))
 
     def _changes(self) -> Iterator[bool]:
-        """Of one thing after the other that may be different, whether the command changed it."""
+        """For each path that may differ, whether the command changed it."""
         folders = {folder for path in self._there for folder in path.parents}
         with self._layer.locked():
             yield _read(self._layer, self._there) != self._there

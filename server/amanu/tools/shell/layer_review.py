@@ -25,7 +25,7 @@ from amanu_protocol.items import Line
 
 _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it all
 _NO_UNDO = "Amanu cannot undo this change"
-_COMMIT_FIRST = re.compile(r"([0-9a-f]{7,}) (.+)")
+_LEADING_COMMIT_ID = re.compile(r"([0-9a-f]{7,}) (.+)")
 
 
 class LayerReview:
@@ -145,8 +145,8 @@ class LayerReview:
             notes.append(f"Drafted, and applied only if the user accepts the whole draft: {names}.")
         besides = [*changes.executable, *changes.folders, *changes.ignored]
         if besides and not (changes.edits or self._proposals.drafts.is_open):
-            notes.append(f"Kept, and applied only with the next draft that the user accepts: {self._names(besides)}.")
-        notes += self._left_notes(changes)
+            notes.append(f"Kept, but not applied until the user accepts a whole draft: {self._names(besides)}.")
+        notes += self._not_applied_notes(changes)
         if not changes.needs_decision:
             await asyncio.to_thread(changes.folder.remove)
         return with_notes(outcome, notes)
@@ -172,14 +172,16 @@ class LayerReview:
                     "Ignored by git, and kept in this session's private copy, where later commands see it: "
                     f"{self._names(left)}."
                 )
-        notes += self._left_notes(changes)
+        notes += self._not_applied_notes(changes)
         return with_notes(outcome, notes)
 
-    def _left_notes(self, changes: LayerChanges) -> list[str]:
+    def _not_applied_notes(self, changes: LayerChanges) -> list[str]:
         """What of a command's changes is not applied, whoever decides."""
         notes = [_conflicts_note(self._names(changes.conflicts))] if changes.conflicts else []
         if changes.denied:
-            notes.append(f"Executable bits not changed, because a rule denies it: {self._names(changes.denied)}.")
+            notes.append(
+                f"Executable bits not changed, because a rule denies the change: {self._names(changes.denied)}."
+            )
         return notes
 
     async def _take_over(self, changes: LayerChanges, call: CallContext) -> tuple[Applied, list[str]]:
@@ -202,7 +204,7 @@ class LayerReview:
         held = [file.path for file in applied.files if not any(folder in file.path.parents for folder in topmost)]
         names = [self._name(path) for path in held] + [f"the folder {self._name(path)}" for path in topmost]
         return names + (
-            [one_line(_COMMIT_FIRST.sub(r"\2 (\1)", act)) for act in changes.git.acts] if applied.git else []
+            [one_line(_LEADING_COMMIT_ID.sub(r"\2 (\1)", act)) for act in changes.git.acts] if applied.git else []
         )
 
     def _edit_subject(self, path: Path, *, deletes: bool) -> Subject:

@@ -62,17 +62,17 @@ class SessionLayer:
         self._ignored: dict[Path, None] = {}
         """Paths in the layer that git ignores."""
         self._draft = LayerDraft()
-        self._ending: list[LayerDraft] = []
-        """Drafts that are decided, and wait for the end of a command."""
-        self._noted: set[Path] = set()
-        """What is on record of the draft's paths."""
+        self._decided_drafts: list[LayerDraft] = []
+        """Decided drafts that wait until the running command ends."""
+        self._recorded_paths: set[Path] = set()
+        """The draft's paths that are on record."""
         self.applied: dict[Path, str] = {}
-        """What came into the workspace with drafts that no proposal showed, by path: the turn that made it."""
+        """Path → the turn that made it, of draft files that no proposal showed and that were applied."""
         self._lost: set[Path] = set()
-        """What could not be kept of that."""
+        """Drafted paths that could not be kept."""
         self._origin: SessionLayer | None = None
         """The layer that this one begins as a copy of, if any."""
-        self._left: list[Path] = []
+        self._too_large: list[Path] = []
         """What was too large to be copied from there."""
         self._lock = asyncio.Lock()
         self.unknown = ""
@@ -86,9 +86,13 @@ class SessionLayer:
         return layer
 
     @property
-    def left_note(self) -> str:
+    def too_large_note(self) -> str:
         """What a copy of another layer lacks, for the model; "" for nothing."""
-        return f"Missing from the copy, because they are too large: {self._names(self._left)}." if self._left else ""
+        return (
+            f"Missing from the copy, because they are too large: {self._names(self._too_large)}."
+            if self._too_large
+            else ""
+        )
 
     async def works(self) -> bool:
         """Whether commands can run in a layer here. Found out by trying, once; if that fails for lack of space,
@@ -163,9 +167,9 @@ class SessionLayer:
         that are too large for that. The caller has the lock. Raises `LayerError`, `OSError`."""
         if self._layer is None and not (self._draft.files or self._origin):
             return []
-        own = await self._ready()
+        source = await self._ready()
         paths = [*self._draft.files, *self._draft.folders, *self._ignored]
-        return await run_to_completion(asyncio.to_thread(copy_paths, own, layer, paths, _COPIED)) if paths else []
+        return await run_to_completion(asyncio.to_thread(copy_paths, source, layer, paths, _COPIED)) if paths else []
 
     async def _take(self, changes: DraftChanges, source: Layer) -> None:
         """Take over what a command changed in a copy of this layer: all of it, or nothing. Raises `LayerError`,
@@ -202,8 +206,8 @@ class SessionLayer:
         if self._origin is not None:
             return await self._origin.note_drafted()
         now = self._draft.paths
-        await self._proposals.drafts.note_besides(now, self._noted - now - self._lost)
-        self._noted = now | (self._noted & self._lost)
+        await self._proposals.drafts.note_besides(now, self._recorded_paths - now - self._lost)
+        self._recorded_paths = now | (self._recorded_paths & self._lost)
 
     def lost(self, paths: Iterable[str]) -> list[Path]:
         """Those of the recorded paths that the layer no longer has."""
@@ -216,8 +220,10 @@ class SessionLayer:
         async with self._lock:
             turns = {path: turns for path, turns in self._draft.turns.items() if turns[-1] in turn_ids}
             paths = set(turns)
-            # What they changed of an earlier turn's is not to be had again.
-            self._lost |= {path for path, every in turns.items() if not {*every} <= {*turn_ids}} & self._draft.paths
+            # What these turns overwrote of an earlier turn's changes cannot be recovered.
+            self._lost |= {
+                path for path, path_turns in turns.items() if not {*path_turns} <= {*turn_ids}
+            } & self._draft.paths
             files = [path for path in self._draft.files if path in paths]
             folders = [path for path in self._draft.folders if path in paths]
             self._draft.forget(paths)
@@ -232,8 +238,8 @@ class SessionLayer:
         git ignores belongs to it only if no command is changing that just now."""
         decided, self._draft = self._draft, LayerDraft()
         decided.ignored = [] if self._lock.locked() else list(self._ignored)
-        self._noted, self._lost = set(), set()
-        self._ending.append(decided)
+        self._recorded_paths, self._lost = set(), set()
+        self._decided_drafts.append(decided)
         return decided
 
     async def end_draft(self, decided: LayerDraft, denied: SubjectFilter, *, accepted: bool) -> list[str]:
@@ -248,14 +254,16 @@ class SessionLayer:
                 await self._give_up({})
                 return [f"Not applied: {self._names(sorted(lost))}. {explained(error)}"] if lost else []
             finally:
-                self._ending.remove(decided)
+                self._decided_drafts.remove(decided)
 
     async def _end_draft(self, draft: LayerDraft, denied: SubjectFilter, *, accepted: bool) -> list[str]:
         notes: list[str] = []
-        if again := [path for path in draft.files if path in self._draft.files]:
-            draft.files = {path: file for path, file in draft.files.items() if path not in again}
+        if redrafted := [path for path in draft.files if path in self._draft.files]:
+            draft.files = {path: file for path, file in draft.files.items() if path not in redrafted}
             if accepted:
-                notes.append(f"Not applied, because a command has changed it since: {self._names(again)}.")
+                notes.append(
+                    f"Not applied, because a command changed the draft's version later: {self._names(redrafted)}."
+                )
         if accepted:
             await asyncio.to_thread(make_folders, self._not_denied(draft.folders, denied))
         if self._layer is not None:
@@ -278,7 +286,7 @@ class SessionLayer:
         if left := [path for path in draft.files if path not in allowed]:
             await asyncio.to_thread(drop, layer, left)
         if left := [*left, *(path for path in draft.executable if path not in bits)]:
-            notes.append(f"Not applied, because a rule denies it: {self._names(left)}.")
+            notes.append(f"Not applied, because a rule denies writing there: {self._names(left)}.")
         applied = await asyncio.to_thread(apply_drafted, layer, allowed, bits)
         self.applied |= {file.path: draft.turns.get(file.path, ("",))[-1] for file in applied.files}
         if bits and applied.fault:
@@ -312,9 +320,9 @@ class SessionLayer:
         self._ignored.clear()
 
     async def _give_up(self, aside: Mapping[Path, HeldFile]) -> None:
-        """Use the layer no more. What was drafted in it, but for what was taken out of it already, is kept for the next
-        one."""
-        for draft in (self._draft, *self._ending):
+        """Stop using the layer. What was drafted in it is kept for the next one, as far as it can be saved; `aside` was
+        taken out already."""
+        for draft in (self._draft, *self._decided_drafts):
             inside = {path: file for path, file in draft.files.items() if path not in aside}
             saved = {} if self._layer is None else await asyncio.to_thread(save, self._layer, inside)
             lost = [path for path in inside if path not in saved] if self._layer is not None else []
@@ -325,7 +333,7 @@ class SessionLayer:
         await self._discard()
 
     async def _end(self, run: LayeredRun, before: LayerDraft, aside: Mapping[Path, HeldFile]) -> None:
-        """A command has ended. What nobody has read of it does not count, but for what is ignored."""
+        """Finish a command's run. If its changes were never read, they are dropped, except ignored files."""
         if run.changes is None:
             await run.read()
             await run.take_back()
@@ -336,20 +344,20 @@ class SessionLayer:
         changes, draft = run.changes, self._draft
         self._ignored = await asyncio.to_thread(_there, run.layer, [*self._ignored, *changes.ignored])
         # What was decided on meanwhile is no part of the draft any more.
-        is_same = draft.files is before.files
-        own = [file for file in changes.drafted if is_same or file.path in changes.fresh]
+        is_undecided = draft.files is before.files
+        drafted_files = [file for file in changes.drafted if is_undecided or file.path in changes.fresh]
         former = {**before.files, **aside}
         # It replaces what the workspace had when it was first drafted.
-        files = {file.path: replace(file, below=former.get(file.path, file).below) for file in own}
+        files = {file.path: replace(file, below=former.get(file.path, file).below) for file in drafted_files}
         draft.files = {**{path: file for path, file in aside.items() if path in draft.files}, **files}
         await asyncio.to_thread(put_back, run.layer, aside.values())
         if run.drafts:
             draft.note(changes, before, as_saved=run.as_saved)
-            own_changes = DraftChanges(before, draft, changes.fresh)
-            for path in own_changes.paths:
+            draft_changes = DraftChanges(before, draft, changes.fresh)
+            for path in draft_changes.paths:
                 draft.note_turn(path, run.turn_id)
             if self._origin is not None:
-                await self._origin._take(own_changes, run.layer)
+                await self._origin._take(draft_changes, run.layer)
 
     def _roots(self) -> list[Path]:
         return [self._workspace.guard.real(root) for root in self._workspace.roots]
@@ -360,17 +368,17 @@ class SessionLayer:
         return self._layer
 
     async def _begin(self) -> Layer:
-        """A new layer, with what is drafted, or as a copy of the one that it begins as."""
+        """A new layer containing the draft, or a copy of `_origin`'s."""
         layer = await asyncio.to_thread(self._create)
         try:
-            for draft in (self._draft, *self._ending):
+            for draft in (self._draft, *self._decided_drafts):
                 draft.files = await asyncio.to_thread(moved_to, layer, draft.files)
             await asyncio.to_thread(_make_folders, layer, self._draft.folders)
             if self._origin is not None:
                 async with self._origin._lock:
-                    self._left = await self._origin._copy_to(layer)
-                    self._ignored = {path: None for path in self._origin._ignored if path not in self._left}
-                    self._draft = self._origin._draft.forked(layer, self._left)
+                    self._too_large = await self._origin._copy_to(layer)
+                    self._ignored = {path: None for path in self._origin._ignored if path not in self._too_large}
+                    self._draft = self._origin._draft.forked(layer, self._too_large)
         except BaseException:
             self._layer = layer
             await self._give_up({})
