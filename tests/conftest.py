@@ -10,9 +10,12 @@ import socket
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+
+if TYPE_CHECKING:
+    from amanu.sandbox.self_test import Tier
 
 _KEYS = ("API_KEY", "AUTH_TOKEN", "ACCESS_TOKEN", "CREDENTIALS", "_BASE_URL")
 _HOMES = ("CONFIG", "DATA", "STATE", "CACHE", "RUNTIME")
@@ -106,6 +109,27 @@ def _own_home(
         if name.upper().endswith(_KEYS) or name.upper().endswith("_PROXY"):
             monkeypatch.delenv(name)
     yield
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> "Tier":
+    """The sandbox that commands run in."""
+    from amanu.sandbox import landlock
+    from amanu.sandbox.sandbox import Sandbox
+    from support.required_programs import needs
+
+    tier: Tier = request.param
+    if tier == "bubblewrap":
+        needs("bwrap")
+    elif not landlock.version():
+        pytest.skip("this kernel has no Landlock")
+    made = Sandbox.__init__
+
+    def make(self: Sandbox, *args: Any, **more: Any) -> None:
+        made(self, *args, **{"best": tier, **more})
+
+    monkeypatch.setattr(Sandbox, "__init__", make)
+    return tier
 
 
 @pytest.fixture(autouse=True)

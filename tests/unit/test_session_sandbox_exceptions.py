@@ -12,13 +12,10 @@ from typing import Any
 import pytest
 
 from amanu.permissions import approvals as approval
-from amanu.sandbox import landlock
-from amanu.sandbox.sandbox import Sandbox
 from amanu.sandbox.self_test import Tier
 from amanu_protocol.items import Grant, Mode, Scope, ToolCall
 from amanu_protocol.requests import PromptSendParams, SessionCreateParams
 from amanu_protocol.state import SessionState
-from support.required_programs import needs
 from support.scripted_session import ScriptedSession, call, scripted_session, step
 from support.session_client import Client, until
 
@@ -40,23 +37,6 @@ except OSError as error:
 @pytest.fixture(autouse=True)
 def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
-
-
-@pytest.fixture(params=["bubblewrap", "landlock"])
-def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Tier:
-    """The sandbox of the sessions of a test."""
-    found: Tier = request.param
-    if found == "bubblewrap":
-        needs("bwrap")
-    elif not landlock.version():
-        pytest.skip("this kernel has no Landlock")
-    made = Sandbox.__init__
-
-    def make(self: Sandbox, *args: Any, **more: Any) -> None:
-        made(self, *args, **{"best": found, **more})
-
-    monkeypatch.setattr(Sandbox, "__init__", make)
-    return found
 
 
 class Greeting(socketserver.StreamRequestHandler):

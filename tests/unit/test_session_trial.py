@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 
 from amanu.permissions import approvals as approval
-from amanu.sandbox import landlock
-from amanu.sandbox.sandbox import Sandbox
 from amanu.sandbox.self_test import Tier
 from amanu_protocol.items import Mode, ToolCall
 from support.required_programs import needs
@@ -21,23 +19,6 @@ DONE = step("Done.")
 @pytest.fixture(autouse=True)
 def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
-
-
-@pytest.fixture(params=["bubblewrap", "landlock"])
-def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Tier:
-    """The sandbox of the sessions of a test."""
-    found: Tier = request.param
-    if found == "bubblewrap":
-        needs("bwrap")
-    elif not landlock.version():
-        pytest.skip("this kernel has no Landlock")
-    made = Sandbox.__init__
-
-    def make(self: Sandbox, *args: Any, **more: Any) -> None:
-        made(self, *args, **{"best": found, **more})
-
-    monkeypatch.setattr(Sandbox, "__init__", make)
-    return found
 
 
 def shell(command: str, **more: Any) -> dict[str, Any]:

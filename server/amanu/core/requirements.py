@@ -7,6 +7,21 @@ from typing import Literal
 
 
 @dataclass(frozen=True)
+class NamedPath:
+    """A path that exists, as a command line names it."""
+
+    path: Path
+    """Absolute."""
+    spelled: str
+    """As programs that do not find it may print it."""
+    looked_at: bool = False
+    """The command does nothing but look at it, and need not say so if it finds nothing there: `test -e`, `ls`."""
+    is_temporary: bool = False
+    """It is in `/tmp`, where each session has files of its own: one of that name elsewhere may have nothing to do with
+    the command, unless that says that it misses it."""
+
+
+@dataclass(frozen=True)
 class SandboxRequirements:
     """The least access that lets an approved command work. Policy and the user decide it, never the model or the
     workspace."""
@@ -50,6 +65,10 @@ class SandboxRequirements:
     """Files and links it runs: if one has been replaced by the end, the result says so. No tier can pin a name."""
     folder_identity: tuple[int, int] | None = None
     """Device and inode of the folder it was approved to run in."""
+    programs: tuple[str, ...] = ()
+    """Programs outside the workspace that the line calls by their paths, absolute: readable, as those in `PATH` are."""
+    named: tuple[NamedPath, ...] = ()
+    """Paths outside the workspace that the line names. The sandbox tells which of them it hides."""
     argv: tuple[str, ...] | None = None
     """For a plain command: what to execute without a shell, the program as an absolute path. None: bash runs the
     line."""

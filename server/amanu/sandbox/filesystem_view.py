@@ -17,7 +17,7 @@ from amanu.sandbox.git_dirs import GitDirs, borrowed_objects, enclosing_worktree
 from amanu.sandbox.git_settings import is_settings
 from amanu.sandbox.protected_scan import ProtectedScan, scan_protected
 from amanu.sandbox.secret_files import is_shown_by_git
-from amanu.sandbox.toolchains import find_toolchains, is_inside
+from amanu.sandbox.toolchains import find_programs, find_toolchains, is_inside
 from amanu.sandbox.unix_sockets import bound_names, outside_sockets, served_sockets
 
 _HOMES = ("/root", "/home", "/Users", "/mnt/c/Users", "/var/root")
@@ -65,6 +65,17 @@ class FilesystemView:
     protected: ProtectedScan
     """The protected files that are there, which git, editors and agents obey."""
 
+    def hides(self, path: Path, temporary: Path) -> bool:
+        """Whether the command does not see what there is at that absolute path. `temporary`: what it sees as `/tmp`."""
+        real, shared = _real(path), _real("/tmp")
+        if not os.path.lexists(real) or real in self.hidden:
+            return False
+        if is_inside(real, [shared]) and os.path.lexists(temporary / real.relative_to(shared)):
+            return False
+        visible = (*self.readable, *self.roots, *self.writable)
+        secret = is_inside(real, self.secret) and not is_inside(real, self.workspace_secrets)
+        return secret or (is_inside(real, self.hidden) and not is_inside(real, visible))
+
 
 def filesystem_view(
     need: SandboxRequirements,
@@ -88,7 +99,8 @@ def filesystem_view(
     scan = scan_protected(outside, home, others, checkout=need.checkout)
     repositories = scan.repositories
     installed = find_toolchains(environment.get("PATH", ""), home, homes, int(time.monotonic() / _TOOLS_SECONDS))
-    readable = [*installed.readable, *chosen, *above, *_resolver(need)]
+    called = find_programs(need.programs, homes)
+    readable = [*installed.readable, *called.readable, *chosen, *above, *_resolver(need)]
     readable += [git_dirs.common for git_dirs in repositories]
     readable += [git_dirs.folder for git_dirs in repositories]
     readable += [objects for git_dirs in repositories if need.borrowing for objects in borrowed_objects(git_dirs)]
@@ -108,7 +120,11 @@ def filesystem_view(
     return FilesystemView(
         hidden=_outermost(path for path in hidden if path.is_dir() and path != Path("/")),
         readable=_outermost(path for path in readable if _reachable(path) and not is_inside(path, outside)),
-        links=tuple(link for link in installed.links if not is_inside(link[0], (*readable, *outside))),
+        links=tuple(
+            link
+            for link in dict.fromkeys((*installed.links, *called.links))
+            if not is_inside(link[0], (*readable, *outside))
+        ),
         roots=tuple(dict.fromkeys(roots)),
         writable=tuple(dict.fromkeys(writable)),
         read_only=tuple(

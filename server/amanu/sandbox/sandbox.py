@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from amanu.config import SandboxSettings as Settings
-from amanu.core.requirements import SandboxRequirements
+from amanu.core.requirements import NamedPath, SandboxRequirements
 from amanu.home import Home
 from amanu.sandbox import bubblewrap, landlock, seatbelt, seccomp
 from amanu.sandbox.command_records import CommandRecord, CommandRecords, prior_state
@@ -64,6 +64,8 @@ class SandboxedCommand:
     start_gate: StartGate | None = None
     workspace_secrets: tuple[Path, ...] = ()
     """Workspace files that hold secrets and cannot be read by the command."""
+    hidden: tuple[NamedPath, ...] = ()
+    """Those of `SandboxRequirements.named` that the command does not see."""
     settle: Callable[[], QuarantineResult] = QuarantineResult
     """Undoes what the command did to files that git, editors, shells and agents obey, and returns what that was. To be
     called in a thread once the command has ended; done anyway when the context of `Sandbox.launch` is left."""
@@ -310,7 +312,12 @@ class Sandbox:
             # A read-only command must not fail because it cannot refresh the index.
             environment["GIT_OPTIONAL_LOCKS"] = "0"
         plain = SandboxedCommand(
-            argv, environment, start_folder, workspace_secrets=view.workspace_secrets, settle=settle
+            argv,
+            environment,
+            start_folder,
+            workspace_secrets=view.workspace_secrets,
+            hidden=tuple(named for named in need.named if view.hides(named.path, temporary)),
+            settle=settle,
         )
         if tier == "seatbelt":
             return replace(plain, argv=seatbelt.command(argv, need, view, temporary))

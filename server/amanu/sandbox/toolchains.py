@@ -1,7 +1,7 @@
-"""Find the tools in the home folder that a command may read: installations, and caches that work read-only."""
+"""Find the tools in hidden folders that a command may read: installations, and caches that work read-only."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -54,7 +54,7 @@ def find_toolchains(path: str, home: Path | None, homes: tuple[Path, ...], momen
     of_path = [
         real for on_path in named for folder in (_real(on_path),) for real in (folder, *_installation(folder, homes))
     ]
-    hidden = (*homes, *map(_real, ("/run", "/tmp", "/var/tmp")))
+    hidden = _hidden(homes)
     readable = [*(_real(path) for path in installed), *(path for path in of_path if not _holds_secrets(path, homes))]
     spelled = dict.fromkeys(
         path for path in (*installed, *named) if path.is_symlink() and _real(path.parent) == path.parent
@@ -63,6 +63,47 @@ def find_toolchains(path: str, home: Path | None, homes: tuple[Path, ...], momen
         tuple(path for path in dict.fromkeys(readable) if path not in homes and _below(path, hidden) and path.exists()),
         tuple((path, _real(path)) for path in spelled if _below(path, homes)),
     )
+
+
+def find_programs(programs: Iterable[str], homes: tuple[Path, ...]) -> Toolchains:
+    """What programs need that a command line calls by their absolute paths: each file with its installation, and the
+    interpreter that a script names in its first line. Blocking."""
+    hidden = _hidden(homes)
+    called = [Path(program) for name in programs for program in (name, *_interpreter(name))]
+    files = [file for path in called for file in (_real(path.parent) / path.name, _real(path))]
+    folders = [
+        folder
+        for file in files
+        if (installation := _installation(file.parent, homes))
+        for folder in (file.parent, *installation)
+    ]
+    readable = [path for path in (*folders, *files) if not _holds_secrets(path, homes) and not path.is_symlink()]
+    return Toolchains(
+        tuple(path for path in dict.fromkeys(readable) if path not in homes and _below(path, hidden)),
+        tuple(dict.fromkeys(link for path in called for link in _links(path) if _below(link[0], homes))),
+    )
+
+
+def _interpreter(program: str) -> list[str]:
+    try:
+        with open(program, "rb") as file:  # noqa: PTH123 (text)
+            first = file.readline(300)
+    except OSError:
+        return []
+    words = os.fsdecode(first[2:]).split() if first.startswith(b"#!") else []
+    return [word for word in words[:1] if os.path.isabs(word)]  # noqa: PTH117 (text)
+
+
+def _links(path: Path) -> Iterator[tuple[Path, Path]]:
+    """The symbolic links on the way to a path, with their targets."""
+    for part in (*reversed(path.parents), path):
+        named = _real(part.parent) / part.name
+        if named.is_symlink():
+            yield named, _real(named)
+
+
+def _hidden(homes: tuple[Path, ...]) -> tuple[Path, ...]:
+    return (*homes, *map(_real, ("/run", "/tmp", "/var/tmp")))
 
 
 def _installation(folder: Path, homes: tuple[Path, ...]) -> list[Path]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from amanu.core.requirements import NamedPath
 from amanu.core.tool import Blocked, Need
 from amanu_protocol.items import CommandSandbox
 
@@ -47,6 +48,13 @@ HIDING = re.compile(
     re.IGNORECASE,
 )
 """How programs report a file with secrets: it exists, and cannot be opened."""
+_MISSING = re.compile(
+    r"no such|not found|cannot (access|open|stat|find|execute)|can't (open|find|read|cd)|(not|n't) exist|\bENOENT\b"
+    r"|FileNotFoundError|bad interpreter|not a (valid )?(file|directory)|(unable to|could not) (open|find|read|locate)"
+    r"|permission denied|\bEACCES\b",
+    re.IGNORECASE,
+)
+"""How programs report a path that they do not find, or, where it is closed to them and not gone, cannot open."""
 _WARNING = re.compile(r"warning|\bwarn\b", re.IGNORECASE)
 _PATH = re.compile(r"(?<![\w.])/[^\s:'\"‘’“”,;]+")
 _SPEAKER = re.compile(r"^\s*/\S+: ")
@@ -74,6 +82,8 @@ class Attempt:
     """Files with secrets that it could not read, as it may have named them."""
     roots: Sequence[Path]
     """Of the workspace, as they may be named."""
+    hidden: Sequence[NamedPath] = ()
+    """Paths that the line names, and that exist and cannot be seen."""
 
     @property
     def lines(self) -> list[str]:
@@ -86,6 +96,8 @@ def find_blocked(attempt: Attempt) -> Blocked | None:
     if sandbox.tier == "none":
         return None
     lines = attempt.lines
+    if hidden := missed_paths(attempt.hidden, lines, failed=attempt.failed):
+        return _blocked("unsandboxed", f"the sandbox hides {hidden[0].path}")
     if not attempt.failed:  # a command may go on after what it could not write; a warning says that it does
         lines = [line for line in lines if not _WARNING.search(line)]
         if not attempt.connects:  # of what does, `git push | tail` ends well however the push did
@@ -101,6 +113,18 @@ def find_blocked(attempt: Attempt) -> Blocked | None:
         ):
             return _blocked("network", line)
     return _unwritten(attempt, lines)
+
+
+def missed_paths(hidden: Iterable[NamedPath], lines: Sequence[str], *, failed: bool) -> list[NamedPath]:
+    """The hidden paths that a command that printed these lines did not find."""
+    found = [line for line in lines if _MISSING.search(line)]
+    is_silent = failed and not any(line.strip() for line in lines)
+    return [
+        named
+        for named in hidden
+        if any(str(named.path) in line or named.spelled in line for line in found)
+        or ((is_silent or named.looked_at) and not named.is_temporary)
+    ]
 
 
 def secrets_line(lines: Iterable[str], unseen: Sequence[str]) -> str | None:

@@ -58,10 +58,12 @@ class CommandAnalyzer:
         first one, for it is a tenth of all our code."""
         from amanu.shell.analyze import read
         from amanu.shell.logins import logs_in
+        from amanu.shell.named_paths import called_programs, named_paths
         from amanu.shell.self_edits import rewritten
 
         real = self._workspace.guard.real(folder)
-        reading = read(params.command, self._command_context(real, call))
+        context = self._command_context(real, call)
+        reading = read(params.command, context)
         reading = _with_asks(reading, self._asks(params))
         scripts = {path for command in reading.commands for path in command.runs}
         pinned = scripts - rewritten(reading.commands)
@@ -70,7 +72,11 @@ class CommandAnalyzer:
             status = real.stat()
         except OSError:
             raise ToolError(CHANGED) from None
-        need = self._requirements(reading, pinned, stored, status)
+        need = replace(
+            self._requirements(reading, pinned, stored, status),
+            programs=called_programs(reading, context),
+            named=named_paths(params.command, reading, context),
+        )
         programs = {command.program for command in reading.commands if command.program}
         programs.update((reading.argv or ())[:1])
         # What the commands do was found out by looking at files once more, so it is part of what was approved.

@@ -167,7 +167,7 @@ class CommandLauncher:
                 if not await plan.still_valid():  # the last moment before it starts; building the sandbox took a while
                     raise ToolError(CHANGED)
                 running = await self._start(started, mark, plan)
-                end.unseen = started.workspace_secrets
+                end.unseen, end.hidden = started.workspace_secrets, started.hidden
                 pid = running.process.pid
                 with ScriptWatch(need.watched, identities, pid) as watch, self._recorded(pid, mark, need):
                     try:

@@ -14,7 +14,7 @@ from amanu.text.display import one_line
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.files.read_output import ID_LENGTH
 from amanu.tools.shell.command_process import CommandLauncher, CommandPlan
-from amanu.tools.shell.denial_hints import denial_hint, missing_program_hint
+from amanu.tools.shell.denial_hints import denial_hint, hidden_hint, missing_program_hint
 from amanu.tools.shell.output import CommandOutput
 from amanu.tools.shell.report import CommandEnd, file_list
 from amanu.workspace.text_file import FileText
@@ -147,8 +147,8 @@ class CommandResults:
         self, text: str, end: CommandEnd, need: SandboxRequirements, sandbox: CommandSandbox, folder: Path
     ) -> Iterable[str]:
         """What the model can do about a failure that looks like the sandbox's doing."""
-        hints: list[str | None] = []
-        if end.failed:
+        hints = [hidden_hint(text, end, read_only=self._environment.read_only())]
+        if hints[0] is None and end.failed:
             protected = () if need.unsandboxed else tuple(map(os.path.basename, need.pinned))
             unseen = [self._display_path(path) for path in end.unseen]
             hints.append(denial_hint(text, sandbox, protected, unseen))

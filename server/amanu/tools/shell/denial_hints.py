@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from amanu.tools.shell.blocked import HIDING, NETWORK, REFUSED, SERVICE
+from amanu.tools.shell.blocked import HIDING, NETWORK, REFUSED, SERVICE, missed_paths
+from amanu.tools.shell.report import CommandEnd
 from amanu_protocol.items import CommandSandbox
 
 _TAIL = 20_000  # characters at the end, where errors usually are
@@ -40,6 +41,17 @@ def missing_program_hint(output: str, roots: Sequence[Path], folder: Path) -> st
                     f"{_RETRY_OUTSIDE}]"
                 )
     return None
+
+
+def hidden_hint(output: str, end: CommandEnd, *, read_only: bool) -> str | None:
+    """A line for the model about paths that it was told are missing, and that the sandbox hides."""
+    missed = missed_paths(end.hidden, output[-_TAIL:].splitlines(), failed=end.failed)
+    if not missed:
+        return None
+    names = ", ".join(named.spelled for named in missed[:_MAX_NAMED])
+    they_are = "It exists" if len(missed) == 1 else "They exist"
+    advice = "No command can see it in this mode." if read_only else _RETRY_OUTSIDE
+    return f"[{names}: hidden by the sandbox, not missing. {they_are}. {advice}]"
 
 
 def _program_and_interpreter(path: Path) -> Iterable[Path]:

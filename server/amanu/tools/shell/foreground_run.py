@@ -65,6 +65,7 @@ class ForegroundRuns:
             command=plan.command,
             connects=call.preview is not None and bool(call.preview.likely_grants),
             unseen=[str(path) for path in end.unseen],
+            hidden=end.hidden,
             roots=[*roots, Path("/tmp"), Path("/dev"), Path("/proc")],
         )
         return await asyncio.to_thread(find_blocked, attempt)

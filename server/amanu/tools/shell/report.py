@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from amanu.core.requirements import NamedPath
 from amanu.sandbox.quarantine import QuarantineResult
 from amanu.text.display import one_line
 
@@ -55,6 +56,8 @@ class CommandEnd:
     quarantine: QuarantineResult = field(default_factory=QuarantineResult)
     """See `SandboxedCommand.settle`."""
     unseen: Sequence[Path] = ()
+    """See `SandboxedCommand.workspace_secrets`."""
+    hidden: Sequence[NamedPath] = ()
     """See `SandboxedCommand`."""
 
     @property
