@@ -1,6 +1,7 @@
 """The journal: what `durable` acknowledged is there, whatever happens to the process, the disk or the file."""
 
 import asyncio
+import errno
 import hashlib
 import importlib.resources
 import os
@@ -8,7 +9,8 @@ import random
 import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,13 +20,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from amanu.storage import journal_sqlite
-from amanu.storage.group_commit import LINGER
+from amanu.storage.group_commit import LINGER, GroupCommit
 from amanu.storage.journal import MAX_BLOB, Journal, Preimage, Record
 from amanu.storage.journal_sqlite import SCHEMA_VERSION
 from amanu_protocol.errors import AmanuError, ErrorKind
 from amanu_protocol.events import ItemChanged
 from amanu_protocol.items import ToolCall
 from support.full_disk import full_from
+from support.sweeps import sample
 
 SERVER = Path(__file__).parents[2]
 
@@ -133,6 +136,7 @@ async def test_many_waiters_share_commits(tmp_path: Path, monkeypatch: pytest.Mo
         assert 1 <= len(commits) <= 3
 
 
+@pytest.mark.synced
 async def test_every_commit_is_synced(tmp_path: Path) -> None:
     async with opened(tmp_path / "s") as journal:
         db = journal._db  # pyright: ignore[reportPrivateUsage]
@@ -194,7 +198,7 @@ def start_writer(folder: Path) -> "subprocess.Popen[bytes]":
     )
 
 
-@pytest.mark.parametrize("round_", range(20))
+@pytest.mark.parametrize("round_", sample(range(20), 6))
 async def test_killed_at_any_moment_nothing_acknowledged_is_lost(tmp_path: Path, round_: int) -> None:
     writer = start_writer(tmp_path / "s")
     assert writer.stdout is not None
@@ -400,6 +404,31 @@ async def test_records_are_found_where_they_were_put(tmp_path: Path) -> None:
         assert [each.position for each in await journal.records()] == places, "for good"
         assert await journal.at([places[7]]) == [record(7, 10_000)]
         assert journal.append(record(10)) > places[-1]
+
+
+async def test_a_try_that_began_when_the_disk_was_full_is_not_the_last(tmp_path: Path) -> None:
+    tries: list[list[int]] = []
+    began, ends = threading.Event(), threading.Event()
+
+    def write(entries: Sequence[int]) -> None:
+        tries.append(list(entries))
+        if len(tries) == 1:
+            began.set()
+            ends.wait()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    commits = GroupCommit(tmp_path, "test", write)
+    commits.add(1)
+    first = asyncio.create_task(commits.durable())
+    await asyncio.to_thread(began.wait)
+    second = asyncio.create_task(commits.durable())
+    await asyncio.sleep(0)
+    ends.set()
+    with fails("storageError", "disk is full"):
+        await first
+    await second
+    assert tries == [[1], [1]]
+    commits.close()
 
 
 async def test_records_are_read_when_they_are_taken(tmp_path: Path) -> None:
