@@ -58,7 +58,18 @@ class Command:
             network=self.access.network,
             readable=outside,
             writable=tuple(self.caches),
+            programs=self._outside_files,
             unsandboxed=not self.access.sandbox,
+        )
+
+    @property
+    def _outside_files(self) -> tuple[str, ...]:
+        """The program, and what of its arguments is a file by its absolute path, such as a script: who agreed to the
+        server saw them. A repository could make those in the roots lead anywhere."""
+        files = (word for word in self.argv if os.path.isabs(word) and os.path.isfile(word))  # noqa: PTH113, PTH117
+        parents = {file: Path(file).parent.resolve() for file in files}
+        return tuple(
+            file for file, parent in parents.items() if not any(parent.is_relative_to(root) for root in self.roots)
         )
 
     @property

@@ -66,8 +66,8 @@ def find_toolchains(path: str, home: Path | None, homes: tuple[Path, ...], momen
 
 
 def find_programs(programs: Iterable[str], homes: tuple[Path, ...]) -> Toolchains:
-    """What programs need that a command line calls by their absolute paths: each file with its installation, and the
-    interpreter that a script names in its first line. Blocking."""
+    """What programs need that a command line calls by their absolute paths: each file with its installation (that of
+    one in a `node_modules` is all of it), and the interpreter that a script names in its first line. Blocking."""
     hidden = _hidden(homes)
     called = [Path(program) for name in programs for program in (name, *_interpreter(name))]
     files = [file for path in called for file in (_real(path.parent) / path.name, _real(path))]
@@ -77,6 +77,7 @@ def find_programs(programs: Iterable[str], homes: tuple[Path, ...]) -> Toolchain
         if (installation := _installation(file.parent, homes))
         for folder in (file.parent, *installation)
     ]
+    folders += [folder for file in files for folder in reversed(file.parents) if folder.name == "node_modules"]
     readable = [path for path in (*folders, *files) if not _holds_secrets(path, homes) and not path.is_symlink()]
     return Toolchains(
         tuple(path for path in dict.fromkeys(readable) if path not in homes and _below(path, hidden)),

@@ -11,7 +11,7 @@ from amanu.core.tool import ToolError
 from amanu.mcp import connection
 from amanu.mcp.model import CallClient, QuestionField
 from amanu_protocol.items import Question
-from support.mcp_harness import Folder, harness, python_server
+from support.mcp_harness import Folder, harness, plain_server, python_server
 
 
 def alive(pid: int) -> bool:
@@ -65,7 +65,7 @@ async def test_tools_are_called(tmp_path: Path, revision: tuple[str, ...]) -> No
 async def test_it_can_write_nothing_and_knows_no_secrets(tmp_path: Path) -> None:
     variables = {"OPENAI_API_KEY": "k1", "BRAVE_API_KEY": "k2", "OTHER": "o", "LANG": "C.UTF-8", "SECRET_TOKEN": "s"}
     async with harness(tmp_path, variables) as it:
-        it.configure(sample=python_server(env={"MINE": "${OTHER}", "KEY": "${BRAVE_API_KEY}"}, env_pass=["OTHER"]))
+        it.configure(sample=plain_server(env={"MINE": "${OTHER}", "KEY": "${BRAVE_API_KEY}"}, env_pass=["OTHER"]))
         await it.approved("sample")
         if it.servers.sandbox.tier != "none":
             target = it.workspace.roots[0] / "x"
@@ -80,7 +80,7 @@ async def test_it_can_write_nothing_and_knows_no_secrets(tmp_path: Path) -> None
 
 async def test_a_server_that_may_write_the_workspace_does(tmp_path: Path) -> None:
     async with harness(tmp_path) as it:
-        it.configure(sample=python_server(writes=True))
+        it.configure(sample=plain_server(writes=True))
         await it.approved("sample")
         target = it.workspace.roots[0] / "x"
         assert await it.text("sample", "write", path=str(target)) == "written"
@@ -89,7 +89,7 @@ async def test_a_server_that_may_write_the_workspace_does(tmp_path: Path) -> Non
 
 async def test_one_process_serves_all_sessions_with_the_same_folders(tmp_path: Path) -> None:
     async with harness(tmp_path) as it:
-        it.configure(sample=python_server())
+        it.configure(sample=plain_server())
         await it.approved("sample")
         pid = await it.text("sample", "whoami")
         other = Folder([it.workspace.roots[0]], trusted=False)
@@ -106,7 +106,7 @@ async def test_one_process_serves_all_sessions_with_the_same_folders(tmp_path: P
 
 async def test_it_is_stopped_when_idle_and_started_again(tmp_path: Path) -> None:
     async with harness(tmp_path) as it:
-        it.configure(sample=python_server(idle_seconds=0.5))
+        it.configure(sample=plain_server(idle_seconds=0.5))
         await it.approved("sample")
         await it.until(lambda: it.view("sample").state == "configured")
         assert "echo" in [tool.name for tool in it.view("sample").tools]
@@ -115,7 +115,7 @@ async def test_it_is_stopped_when_idle_and_started_again(tmp_path: Path) -> None
 
 async def test_an_end_during_a_call_is_heard_of_at_once_and_the_next_call_starts_it_again(tmp_path: Path) -> None:
     async with harness(tmp_path) as it:
-        it.configure(sample=python_server())
+        it.configure(sample=plain_server())
         await it.approved("sample")
         async with asyncio.timeout(5):
             with pytest.raises(ToolError, match=r"ended during the call\. It ended with code 3\."):
@@ -142,13 +142,13 @@ async def test_a_cancelled_call_ends_at_once_and_the_server_goes_on(tmp_path: Pa
 @REVISIONS
 async def test_progress_is_shown_and_keeps_a_call_alive(tmp_path: Path, revision: tuple[str, ...]) -> None:
     async with harness(tmp_path) as it:
-        it.configure(sample=python_server(args=revision, call_seconds=1.5))
+        it.configure(sample=python_server(args=revision, call_seconds=1))
         await it.approved("sample")
         lines: list[str] = []
-        answer = await it.call("sample", "slow", CallClient(progress=lines.append), steps=4, seconds=0.6)
+        answer = await it.call("sample", "slow", CallClient(progress=lines.append), steps=4, seconds=0.3)
         assert answer.content[0].text == "finished"
         assert lines[0] == "step 1 (1 of 4)"
-        with pytest.raises(ToolError, match=r"no progress for 1\.5 seconds"):
+        with pytest.raises(ToolError, match=r"no progress for 1 second"):
             await it.call("sample", "hang")
         assert await it.text("sample", "echo", text="x") == "x"
 
@@ -202,7 +202,7 @@ async def test_changed_and_new_tools_are_off_until_the_user_agrees(tmp_path: Pat
 
 async def test_turned_off_it_ends_and_stays_so_until_it_is_approved(tmp_path: Path) -> None:
     async with harness(tmp_path) as it:
-        it.configure(sample=python_server())
+        it.configure(sample=plain_server())
         await it.approved("sample")
         pid = (
             int((await it.text("sample", "whoami")).split()[0])
@@ -220,10 +220,10 @@ async def test_turned_off_it_ends_and_stays_so_until_it_is_approved(tmp_path: Pa
 
 async def test_a_changed_command_is_asked_about_anew_and_what_ran_ends(tmp_path: Path) -> None:
     async with harness(tmp_path) as it:
-        it.configure(sample=python_server())
+        it.configure(sample=plain_server())
         await it.approved("sample")
         digest = it.view("sample").digest
-        it.configure(sample=python_server(network=True))
+        it.configure(sample=plain_server(network=True))
         view = it.view("sample")
         assert (view.state, view.tools) == ("unapproved", [])
         assert "changed since you approved" in view.reason
@@ -235,7 +235,7 @@ async def test_a_changed_command_is_asked_about_anew_and_what_ran_ends(tmp_path:
 
 async def test_restart_starts_another_process(tmp_path: Path) -> None:
     async with harness(tmp_path) as it:
-        it.configure(sample=python_server())
+        it.configure(sample=plain_server())
         await it.approved("sample")
         before = await it.text("sample", "environment")
         await it.servers.restart(it.workspace, "sample")
@@ -246,7 +246,7 @@ async def test_it_starts_in_its_folder_and_writes_its_caches_only(tmp_path: Path
     async with harness(tmp_path) as it:
         folder = tmp_path / "elsewhere"
         folder.mkdir()
-        it.configure(sample=python_server(cwd=str(folder), caches=["~/.cache/sample"]))
+        it.configure(sample=plain_server(cwd=str(folder), caches=["~/.cache/sample"]))
         await it.servers.sandbox.proved()
         assert "It can write ~/.cache/sample." in it.view("sample").access
         await it.approved("sample")
@@ -264,12 +264,15 @@ async def test_it_starts_in_its_folder_and_writes_its_caches_only(tmp_path: Path
             assert (await it.text("sample", "write", path=str(folder / "x"))).startswith("refused")
 
 
-async def test_a_program_that_the_sandbox_hides_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_program_that_needs_what_the_sandbox_hides_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connection, "BACK_OFF", (0.01,))
-    program = tmp_path / "elsewhere" / "server"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\nexit 3\n")
-    program.chmod(0o755)
+    program, needed = tmp_path / "elsewhere" / "server", tmp_path / "hidden" / "tool"
+    for path, script in ((program, f"exec {needed}"), (needed, "exit 3")):
+        path.parent.mkdir()
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
     async with harness(tmp_path) as it:
         it.configure(sample={"command": str(program)})
         await it.approved("sample")
