@@ -4,9 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, TypeVar, cast
-
-import pytest
+from typing import Any, Literal, cast
 
 from amanu.core.conversation import Assistant, Conversation, Message, Result, Results, User
 from amanu.core.model import Delta, Model, RemoteModel, ReplyCompleted, Request, ToolSpec
@@ -296,28 +294,3 @@ def results(reply: Assistant, *texts: str, is_error: bool = False, notes: tuple[
         ),
         notes=notes,
     )
-
-
-Test = TypeVar("Test", bound=Callable[..., Any])
-
-
-def over_vendors(*needs: Need) -> Callable[[Test], Test]:
-    """Run the test over all vendors that have what is named. Its name is a line of the table (`vendor_matrix.py`)."""
-    able = [vendor for vendor in VENDORS if not vendor.lacks.keys() & set(needs)]
-
-    def mark(test: Test) -> Test:
-        over = pytest.mark.parametrize("vendor", able, ids=[vendor.name for vendor in able])
-        return pytest.mark.behaviour(*needs)(over(test))
-
-    return mark
-
-
-def over_handovers() -> Callable[[Test], Test]:
-    """Run the test over all ways to go on with another vendor: from `first` to `vendor`."""
-    pairs = [(first, vendor) for first in VENDORS for vendor in VENDORS if first.service is not vendor.service]
-
-    def mark(test: Test) -> Test:
-        ids = [f"{first.name}-{vendor.name}" for first, vendor in pairs]
-        return pytest.mark.behaviour()(pytest.mark.parametrize(("first", "vendor"), pairs, ids=ids)(test))
-
-    return mark

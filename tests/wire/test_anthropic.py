@@ -48,6 +48,7 @@ from amanu.models.anthropic_request import RequestBodies
 from amanu_protocol.items import Effort, Source
 from support.strict_services.anthropic import Anthropic
 from support.strict_services.http import Fault, Raw, Received, Refusal, Say, Step, ToolUse
+from support.sweeps import examples
 from support.vendors import KEY, TOOLS, VENDORS, answer, deltas, request, running
 
 BOUND, ADAPTIVE, BUDGET = VENDORS[:3]
@@ -475,7 +476,7 @@ def conversations(draw: st.DrawFn) -> list[Message]:
     return messages
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150, 40), deadline=None)
 @given(messages=conversations(), model=st.sampled_from(["claude-opus-5-5", "claude-sonnet-4-6", "claude-haiku-4-5"]))
 def test_any_conversation_makes_a_body_the_service_takes(messages: list[Message], model: str) -> None:
     body(RequestBodies(), Conversation(messages), model)
@@ -751,7 +752,7 @@ async def test_an_event_of_the_wrong_form_breaks_the_reply(event: Any) -> None:
 async def test_no_stream_fails_in_another_way_than_broken() -> None:
     script: list[Step] = []
     async with running(BOUND, lambda _: script.pop()) as (_, model):
-        for events in _examples(broken_streams(), 60):
+        for events in _examples(broken_streams(), examples(60, 20)):
             frames = [f"event: {event.get('type')}\ndata: {json.dumps(event)}\n\n".encode() for event in events]
             script.append(Raw(frames))
             try:

@@ -24,6 +24,7 @@ from amanu.models.vscode import VSCodeModel
 from support.sample_images import base64_of, png
 from support.strict_services.http import Received, Say, ToolUse
 from support.strict_services.vscode import VSCode
+from support.sweeps import examples
 from support.vendors import KEY, TOOLS, VENDORS, Vendor, answer, request
 
 PICTURE = Picture(name="shot.png", media_type="image/png", blob_id="p", size=len(png()))
@@ -188,7 +189,7 @@ async def _run_in_vscode(service: VSCode, asked: Request, say: Say) -> ReplyComp
     return done
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150, 25), deadline=None)
 @given(happenings=st.lists(HAPPENINGS, max_size=12))
 def test_no_service_refuses_what_a_conversation_became(happenings: list[Happening]) -> None:
     lines = [Line(vendor) for vendor in VENDORS]

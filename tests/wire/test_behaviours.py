@@ -31,11 +31,12 @@ from amanu.models.retry import AttemptWithdrawn, RetryPolicy, RetryScheduled, st
 from amanu.tools.edits.draft import EditDraft
 from amanu_protocol.items import Effort
 from support.strict_services.http import Fault, Say, Step, ToolUse
-from support.vendors import KEY, Vendor, answer, deltas, over_vendors, request, results, running
+from support.vendor_sweeps import over_cases, over_vendors
+from support.vendors import KEY, Vendor, answer, deltas, request, results, running
 
 READ = ToolUse("read_file", {"path": "a.py"})
 GREP = ToolUse("grep", {"pattern": 'ä "quoted" \n line'})
-QUICK = RetryPolicy(first_delay=0.01, longest_delay=0.01, idle_text=0.2, idle_thinking=0.2)
+QUICK = RetryPolicy(first_delay=0.01, longest_delay=0.01, idle_text=0.1, idle_thinking=0.1)
 
 
 # The reply ---------------------------------------------------------------------------------------------
@@ -63,13 +64,13 @@ async def test_a_reply_is_thought_text_and_calls_in_order(vendor: Vendor) -> Non
 
 @over_vendors()
 async def test_text_is_yielded_while_the_model_still_writes(vendor: Vendor) -> None:
-    async with running(vendor, [Say(text=["one", "two", "three"], delay=0.15)]) as (_, model):
+    async with running(vendor, [Say(text=["one", "two", "three"], delay=0.02)]) as (_, model):
         times = {
             each.text: time.monotonic()
             async for each in cast("Any", model.stream(request(vendor)))
             if isinstance(each, TextDelta)
         }
-    assert times["three"] - times["one"] > 0.2
+    assert times["three"] - times["one"] > 0.03
 
 
 @over_vendors("stop")
@@ -123,8 +124,7 @@ async def test_thought_tokens_are_told_apart(vendor: Vendor) -> None:
     assert (done.usage.output, done.usage.thoughts) == (12, 400)
 
 
-@over_vendors()
-@pytest.mark.parametrize("effort", EFFORTS)
+@over_cases("effort", {effort: effort for effort in EFFORTS})
 async def test_every_effort_is_accepted(vendor: Vendor, effort: Effort) -> None:
     async with running(vendor, [Say(text="Hi.")]) as (_, model):
         await answer(model, request(vendor, effort=effort, max_output=2_048))
@@ -133,21 +133,19 @@ async def test_every_effort_is_accepted(vendor: Vendor, effort: Effort) -> None:
 # Calls and results -------------------------------------------------------------------------------------
 
 
-@over_vendors()
-@pytest.mark.parametrize(
-    ("texts", "more"),
-    [
-        (("one", "two"), {}),
-        (("",), {}),
-        (("  \n",), {}),
-        (("",), {"is_error": True}),
-        (("No such file.",), {"is_error": True}),
-        (("ok",), {"notes": ("The user says: hurry.", " ", "")}),
-        (("bad \ud800 bytes",), {}),
-        (("x" * 200_000,), {}),
-    ],
-    ids=["plain", "empty", "blank", "empty error", "error", "notes", "lone surrogate", "long"],
-)
+RESULTS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "plain": (("one", "two"), {}),
+    "empty": (("",), {}),
+    "blank": (("  \n",), {}),
+    "empty error": (("",), {"is_error": True}),
+    "error": (("No such file.",), {"is_error": True}),
+    "notes": (("ok",), {"notes": ("The user says: hurry.", " ", "")}),
+    "lone surrogate": (("bad \ud800 bytes",), {}),
+    "long": (("x" * 200_000,), {}),
+}
+
+
+@over_cases("texts, more", RESULTS)
 async def test_results_of_all_kinds_are_accepted(vendor: Vendor, texts: tuple[str, ...], more: dict[str, Any]) -> None:
     async with running(vendor, [Say(text="Look.", calls=[READ, GREP]), Say(text="Fine.")]) as (_, model):
         conversation = Conversation([User(text="Hello.")])
@@ -159,8 +157,7 @@ async def test_results_of_all_kinds_are_accepted(vendor: Vendor, texts: tuple[st
     assert done.message.text == "Fine."
 
 
-@over_vendors("rawArguments")
-@pytest.mark.parametrize("written", ['{"path": "a', "[1, 2]", "not json", '"text"', "{}}"])
+@over_cases("written", {each: each for each in ['{"path": "a', "[1, 2]", "not json", '"text"', "{}}"]}, "rawArguments")
 async def test_arguments_that_are_no_object_come_as_written_and_can_be_answered(vendor: Vendor, written: str) -> None:
     script = [Say(calls=[ToolUse("read_file", written)]), Say(text="Sorry.")]
     async with running(vendor, script) as (_, model):
@@ -243,8 +240,7 @@ FOREIGN = [
 ]
 
 
-@over_vendors()
-@pytest.mark.parametrize("length", range(1, len(FOREIGN) + 1))
+@over_cases("length", {str(length): length for length in range(1, len(FOREIGN) + 1)})
 async def test_a_conversation_another_model_had_is_understood(vendor: Vendor, length: int) -> None:
     messages = FOREIGN[:length]
     if isinstance(messages[-1], Assistant) and messages[-1].calls:
@@ -287,32 +283,31 @@ async def test_a_conversation_survives_the_journal(vendor: Vendor) -> None:
 
 # Faults ------------------------------------------------------------------------------------------------
 
-FAULTS: list[tuple[str, Fault, type[ModelError], float | None]] = [
-    ("401", Fault("status", status=401), AuthFailed, None),
-    ("403", Fault("status", status=403), AuthFailed, None),
-    ("404", Fault("status", status=404, message="model: nothing"), RequestRefused, None),
-    ("400", Fault("status", status=400, message="tools: bad"), RequestRefused, None),
-    ("429", Fault("status", status=429), RateLimited, None),
-    ("429 with Retry-After", Fault("status", status=429, headers={"retry-after": "7"}), RateLimited, 7.0),
-    ("500", Fault("status", status=500), Overloaded, None),
-    ("502", Fault("status", status=502), Overloaded, None),
-    ("503 with Retry-After", Fault("status", status=503, headers={"retry-after": "3"}), Overloaded, 3.0),
-    ("529", Fault("status", status=529), Overloaded, None),
-    ("redirect", Fault("status", status=307, headers={"location": "http://127.0.0.1:9/"}), RequestRefused, None),
-    ("reset before headers", Fault("reset", headers_first=False), Unreachable, None),
-    ("reset after headers", Fault("reset"), StreamBroken, None),
-    ("reset in mid-stream", Fault("reset", after=3), StreamBroken, None),
-    ("no finish marker", Fault("unfinished"), StreamBroken, None),
-    ("cut in a string", Fault("cut", after=2), StreamBroken, None),
-    ("cut in the first event", Fault("cut"), StreamBroken, None),
-    ("empty stream", Fault("empty"), StreamBroken, None),
-    ("malformed event", Fault("malformed", after=2), StreamBroken, None),
-    ("malformed first event", Fault("malformed"), StreamBroken, None),
-]
+FAULTS: dict[str, tuple[Fault, type[ModelError], float | None]] = {
+    "401": (Fault("status", status=401), AuthFailed, None),
+    "403": (Fault("status", status=403), AuthFailed, None),
+    "404": (Fault("status", status=404, message="model: nothing"), RequestRefused, None),
+    "400": (Fault("status", status=400, message="tools: bad"), RequestRefused, None),
+    "429": (Fault("status", status=429), RateLimited, None),
+    "429 with Retry-After": (Fault("status", status=429, headers={"retry-after": "7"}), RateLimited, 7.0),
+    "500": (Fault("status", status=500), Overloaded, None),
+    "502": (Fault("status", status=502), Overloaded, None),
+    "503 with Retry-After": (Fault("status", status=503, headers={"retry-after": "3"}), Overloaded, 3.0),
+    "529": (Fault("status", status=529), Overloaded, None),
+    "redirect": (Fault("status", status=307, headers={"location": "http://127.0.0.1:9/"}), RequestRefused, None),
+    "reset before headers": (Fault("reset", headers_first=False), Unreachable, None),
+    "reset after headers": (Fault("reset"), StreamBroken, None),
+    "reset in mid-stream": (Fault("reset", after=3), StreamBroken, None),
+    "no finish marker": (Fault("unfinished"), StreamBroken, None),
+    "cut in a string": (Fault("cut", after=2), StreamBroken, None),
+    "cut in the first event": (Fault("cut"), StreamBroken, None),
+    "empty stream": (Fault("empty"), StreamBroken, None),
+    "malformed event": (Fault("malformed", after=2), StreamBroken, None),
+    "malformed first event": (Fault("malformed"), StreamBroken, None),
+}
 
 
-@over_vendors("http")
-@pytest.mark.parametrize(("fault", "error", "wait"), [row[1:] for row in FAULTS], ids=[row[0] for row in FAULTS])
+@over_cases("fault, error, wait", FAULTS, "http")
 async def test_a_fault_is_a_typed_error(vendor: Vendor, fault: Fault, error: type[ModelError], wait: float) -> None:
     async with running(vendor, [fault]) as (service, model):
         with pytest.raises(ModelError) as caught:
@@ -367,7 +362,7 @@ async def test_the_key_is_nowhere_to_be_seen(vendor: Vendor) -> None:
 @over_vendors()
 @pytest.mark.parametrize("after", [0, 3])
 async def test_silence_is_noticed_and_tried_again(vendor: Vendor, after: int) -> None:
-    script: list[Step] = [Say(text="Warm."), Fault("silence", after=after), Say(text="Here.")]
+    script: list[Step] = [Say(text="Warm."), Fault("silence", after=after), *[Say(text="Here.")] * 9]
     async with running(vendor, script) as (service, model):
         _ = [each async for each in model.stream(request(vendor))]  # importing an SDK is no silence
         seen = [each async for each in stream_with_retry(model, request(vendor), QUICK)]
@@ -422,13 +417,19 @@ async def test_a_reply_of_thoughts_alone_is_no_answer(vendor: Vendor) -> None:
     ]
 
 
-@over_vendors()
-@pytest.mark.parametrize("step", [Say(text=["a"] * 50, delay=0.05), Fault("silence"), Say(text="a", wait=30)])
+UNDER_WAY: dict[str, Step] = {
+    "writing": Say(text=["a"] * 50, delay=0.05),
+    "silent": Fault("silence"),
+    "not yet begun": Say(text="a", wait=30),
+}
+
+
+@over_cases("step", UNDER_WAY)
 async def test_cancelling_drops_the_connection_at_once(vendor: Vendor, step: Step) -> None:
     async with running(vendor, [step]) as (service, model):
         task = asyncio.create_task(deltas(model, request(vendor)))
         await _until(lambda: len(service.requests) == 1)
-        await asyncio.sleep(0.08)
+        await asyncio.sleep(0.03)
         cancelled = time.monotonic()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -18,7 +18,8 @@ from amanu.core.model import Unreachable
 from amanu.models.http import http_client, tls_for
 from amanu.models.limits import KEPT
 from support.strict_services.http import Say, Service
-from support.vendors import KEY, Vendor, answer, over_vendors, request, running
+from support.vendor_sweeps import over_vendors
+from support.vendors import KEY, Vendor, answer, request, running
 
 
 async def asked(base_url: str) -> list[str]:

@@ -18,10 +18,11 @@ from amanu.models.retry import RetryPolicy
 from recordings.make import WAYS, Way
 from recordings.shapes import a_end, a_start, a_text, g, g_call, o, o_call
 from support.damaged_streams import Outcome, Sweep, quiet
+from support.sweeps import examples
 
-SAMPLE = 50
+SAMPLE = examples(50, 16)
 """Cuts of each way, others in each run of the tests."""
-EXAMPLES = 25
+EXAMPLES = examples(25, 8)
 """Changed streams of each way."""
 
 

@@ -10,7 +10,8 @@ from amanu.core.conversation import Assistant, Conversation, Message, Picture, R
 from amanu.core.model import Model
 from support.sample_images import base64_of, png
 from support.strict_services.http import Say, Service, ToolUse
-from support.vendors import KEY, VENDORS, Vendor, answer, over_handovers, request, results, running
+from support.vendor_sweeps import over_handovers
+from support.vendors import KEY, VENDORS, Vendor, answer, request, results, running
 from wire.test_behaviours import _history  # pyright: ignore[reportPrivateUsage]
 
 CALLS = [

@@ -26,10 +26,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*BoundAsyncStream:pytest.Pytest
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
-    monkeypatch.setattr(transport, "MAX_REPLY", 4 << 20)
-    monkeypatch.setattr(transport, "MAX_LINE", 2 << 20)
-    monkeypatch.setattr(transport, "MAX_LINES", 100_000)
-    monkeypatch.setattr(limits, "MAX_ARGUMENTS", 1 << 20)
+    monkeypatch.setattr(transport, "MAX_REPLY", 1 << 20)
+    monkeypatch.setattr(transport, "MAX_LINE", 512 << 10)
+    monkeypatch.setattr(transport, "MAX_LINES", 25_000)
+    monkeypatch.setattr(limits, "MAX_ARGUMENTS", 256 << 10)
 
 
 @pytest.mark.parametrize("way", WIRES, ids=[way.name for way in WIRES])

@@ -13,7 +13,8 @@ from amanu.core.model import ModelError, Request, RequestRefused
 from amanu.core.model_families import model_info
 from support.sample_images import base64_of, gif, jpeg, png, webp
 from support.strict_services.http import Say, ToolUse
-from support.vendors import KEY, VENDORS, Vendor, answer, over_handovers, over_vendors, request, results, running
+from support.vendor_sweeps import over_handovers, over_vendors
+from support.vendors import KEY, VENDORS, Vendor, answer, request, results, running
 from wire.test_behaviours import _history  # pyright: ignore[reportPrivateUsage]
 
 READ = ToolUse("read_file", {"path": "a.py"})

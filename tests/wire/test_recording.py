@@ -11,7 +11,8 @@ from amanu.models.recording import Recorder, load
 from amanu.models.replay import Replay, ReplayMismatch
 from amanu.models.session_transport import SessionTransport
 from support.strict_services.http import Fault, Say, ToolUse
-from support.vendors import KEY, Vendor, deltas, over_vendors, request, running
+from support.vendor_sweeps import over_vendors
+from support.vendors import KEY, Vendor, deltas, request, running
 
 ANSWER = Say(thought=["Hm, ", "ünï."], text=["One ", "twö."], calls=[ToolUse("read_file", {"path": "ä.py"})])
 

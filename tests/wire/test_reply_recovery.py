@@ -17,6 +17,7 @@ from amanu.core.model_families import model_info
 from amanu.models.retry import RetryPolicy
 from support.loop_harness import LoopHarness
 from support.strict_services.http import Fault, Raw, Say, Step, ToolUse
+from support.vendor_sweeps import of_each_wire
 from support.vendors import VENDORS, Vendor, answer, request, running
 
 READ = ToolUse("read", {"path": "a.py"})
@@ -381,7 +382,11 @@ def on_stage(vendor: Vendor, model: Model, finishing: str | None = None) -> Loop
 
 @pytest.mark.parametrize(
     ("vendor", "case"),
-    [pytest.param(vendor, case, id=f"{name}-{vendor.name}") for name, case in CASES.items() for vendor in over(case)],
+    [
+        pytest.param(vendor, case, id=f"{name}-{vendor.name}")
+        for at, (name, case) in enumerate(CASES.items())
+        for vendor in of_each_wire(over(case), at)
+    ],
 )
 async def test_an_odd_reply_is_answered_and_leaves_a_conversation_that_can_go_on(vendor: Vendor, case: Case) -> None:
     steps = case.steps(vendor) if callable(case.steps) else case.steps

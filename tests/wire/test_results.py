@@ -10,7 +10,8 @@ from amanu.core.conversation import Conversation, Masked, Message, Picture, Resu
 from support.sample_images import base64_of, gif, jpeg, png
 from support.sample_pdf import pdf
 from support.strict_services.http import Say, ToolUse
-from support.vendors import Vendor, answer, over_handovers, over_vendors, request, running
+from support.vendor_sweeps import over_handovers, over_vendors
+from support.vendors import Vendor, answer, request, running
 from wire.test_behaviours import _history  # pyright: ignore[reportPrivateUsage]
 
 READ = ToolUse("read_file", {"path": "a.py"})

@@ -8,7 +8,8 @@ from amanu.agent.replies_as_calls import ReplyAsCall, ReplyCall
 from amanu.core.conversation import Assistant, Conversation, User
 from amanu.core.model import CallDelta, CallStarted, ReplyCompleted, TextDelta
 from support.strict_services.http import Say
-from support.vendors import TOOLS, Vendor, over_vendors, request, running
+from support.vendor_sweeps import over_vendors
+from support.vendors import TOOLS, Vendor, request, running
 
 REPLY = '<rewrite>\n    return "ä\\n"\n</rewrite>'
 

@@ -5,14 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-import pytest
-
 from amanu.core.conversation import Conversation, Picture, Results, User
 from amanu.core.model import Model
 from amanu.core.model_families import model_info
 from support.sample_images import base64_of, png
 from support.strict_services.http import Say, Service, ToolUse
-from support.vendors import TOOLS, Vendor, answer, over_vendors, request, results, running
+from support.vendor_sweeps import over_cases, over_vendors
+from support.vendors import TOOLS, Vendor, answer, request, results, running
 
 READ = ToolUse("read_file", {"path": "a.py"})
 GREP = ToolUse("grep", {"pattern": "x"})
@@ -118,8 +117,7 @@ REWRITES: dict[str, tuple[Rewrite, list[int]]] = {
 }
 
 
-@over_vendors()
-@pytest.mark.parametrize(("rewrite", "kept"), REWRITES.values(), ids=REWRITES)
+@over_cases("rewrite, kept", REWRITES)
 async def test_a_conversation_can_be_rewritten_between_steps(vendor: Vendor, rewrite: Rewrite, kept: list[int]) -> None:
     async with running(vendor, []) as (service, model):
         talk = await _begun(vendor, service, model)

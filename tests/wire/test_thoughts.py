@@ -11,7 +11,8 @@ from amanu.core.model import RequestRefused
 from amanu.core.model_families import EFFORTS
 from amanu_protocol.items import Source
 from support.strict_services.http import Cite, Say, ToolUse
-from support.vendors import VENDORS, Vendor, answer, over_vendors, request, results, running
+from support.vendor_sweeps import over_cases, over_vendors
+from support.vendors import VENDORS, Vendor, answer, request, results, running
 
 READ = ToolUse("read_file", {"path": "a.py"})
 GREP = ToolUse("grep", {"pattern": "x"})
@@ -58,8 +59,7 @@ async def test_thoughts_go_back_as_the_service_wants_them(vendor: Vendor) -> Non
     )
 
 
-@over_vendors("thoughts")
-@pytest.mark.parametrize("effort", EFFORTS)
+@over_cases("effort", {effort: effort for effort in EFFORTS}, "thoughts")
 async def test_every_effort_is_one_the_model_knows(vendor: Vendor, effort: str) -> None:
     await conversed(vendor, [Say(thought="Hm.", calls=[READ]), Say(text="Done.")], effort=effort)
 

@@ -11,7 +11,8 @@ from amanu.tools.registry import make_tools
 from support.prompt_sizes import ROWS, TOOL_BUDGET, all_tools, tool_tokens, vendor_named
 from support.strict_services.http import Say, ToolUse
 from support.tool_harness import ToolHarness
-from support.vendors import Vendor, answer, over_vendors, request, running
+from support.vendor_sweeps import over_vendors
+from support.vendors import Vendor, answer, request, running
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "read_file": {"path": "a.pdf", "pages": "2-3"},

@@ -14,7 +14,8 @@ from amanu.models.credentials import Credentials
 from amanu.models.registry import ModelRegistry
 from amanu.models.vertex import VertexModel
 from support.strict_services.http import Cite, Say
-from support.vendors import KEY, VENDORS, Vendor, over_vendors, running
+from support.vendor_sweeps import over_vendors
+from support.vendors import KEY, VENDORS, Vendor, running
 
 CITES = [
     Cite("Zebra", "https://z.example/"),

@@ -151,6 +151,7 @@ class Anthropic(Service):
         last = max((at for at, message in enumerate(messages) if message["role"] == "assistant"), default=-1)
         seen: set[str] = set()
         waiting: list[str] = []
+        prefixes = _prefixes(body) if rules(body["model"])["prefix_checked"] else []
         for at, message in enumerate(messages):
             need(message.keys() <= {"role", "content"}, "messages: Extra inputs are not permitted")
             need(message["role"] in ("user", "assistant", "system"), f"messages.{at}.role: user or assistant")
@@ -166,7 +167,7 @@ class Anthropic(Service):
                     _check_block(block, message["role"], at)
             waiting = self._check_pairs(blocks, message["role"], at, waiting, seen)
             if message["role"] == "assistant":
-                self._check_bound(body, at, in_loop=at > loop, latest=at == last)
+                self._check_bound(body, at, prefixes, in_loop=at > loop, latest=at == last)
         need(not waiting, f"tool_use ids were found without tool_result blocks: {waiting}")
 
     def _check_pairs(
@@ -190,7 +191,7 @@ class Anthropic(Service):
         need(kinds == sorted(kinds, key=lambda kind: kind != "tool_result"), f"messages.{at}: text before tool_result")
         return []
 
-    def _check_bound(self, body: dict[str, Any], at: int, *, in_loop: bool, latest: bool) -> None:
+    def _check_bound(self, body: dict[str, Any], at: int, prefixes: list[str], *, in_loop: bool, latest: bool) -> None:
         """Thinking blocks come back unchanged, in place, after exactly what they were produced with."""
         blocks = _blocks(body["messages"][at])
         facts = rules(body["model"])
@@ -209,7 +210,7 @@ class Anthropic(Service):
                 continue
             need(block == known, f"messages.{at}: `thinking` blocks cannot be modified")
             if facts["prefix_checked"]:
-                same = prefix == _prefix(body, at)
+                same = prefix == prefixes[at]
                 need(same, f"messages.{at}: the thinking block was produced after a different prefix")
         need(blocks[-1]["type"] not in _THINKING, f"messages.{at}: the final block cannot be thinking")
         calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
@@ -224,7 +225,7 @@ class Anthropic(Service):
             need(facts["adaptive"] or not begins, f"messages.{at}: expected `thinking`, found `{blocks[0]['type']}`")
         elif opening in self._issued:
             _, model, prefix = self._issued[opening]
-            dropped = model != body["model"] or (facts["prefix_checked"] and prefix != _prefix(body, at))
+            dropped = model != body["model"] or (facts["prefix_checked"] and prefix != prefixes[at])
             need(opens or dropped, f"messages.{at}: expected `thinking`, found `{blocks[0]['type']}`")
 
     # what it says --------------------------------------------------------------------------------------
@@ -235,7 +236,7 @@ class Anthropic(Service):
 
     def _events(self, say: Say, request: Received) -> Iterator[bytes]:
         body: dict[str, Any] = request.json
-        prefix = _prefix(body, len(body["messages"]))
+        prefix = _prefixes(body)[-1]
         written = say.usage.get("cache_write", 0)
         hour = written if "1h" in _check_marks(body, knows_ttl=True) else 0
         usage: dict[str, Any] = {
@@ -309,7 +310,7 @@ class Anthropic(Service):
         yield {"type": "web_search_tool_result", "tool_use_id": search_id, "content": found}, []
 
     def issue(self, body: bytes, request: Received) -> None:
-        prefix = _prefix(request.json, len(request.json["messages"]))
+        prefix = _prefixes(request.json)[-1]
         blocks: dict[int, dict[str, Any]] = {}
         for event in data_of(body):
             with contextlib.suppress(KeyError, TypeError, AttributeError):
@@ -540,10 +541,14 @@ def _is_prompt(messages: list[dict[str, Any]], at: int) -> bool:
     return at == 0 or messages[at - 1]["role"] != "user" or _is_prompt(messages, at - 1)
 
 
-def _prefix(body: dict[str, Any], at: int) -> str:
-    """Digest of all before message `at`; cache marks do not count."""
-    seen = [body.get("system"), body.get("tools"), body["messages"][:at]]
-    return hashlib.sha256(json.dumps(_unmarked(seen), sort_keys=True).encode()).hexdigest()
+def _prefixes(body: dict[str, Any]) -> list[str]:
+    """Digests of all before each message, and of all; cache marks do not count."""
+    digest = hashlib.sha256()
+    found: list[str] = []
+    for part in ([body.get("system"), body.get("tools")], *body["messages"]):
+        digest.update(json.dumps(_unmarked(part), sort_keys=True).encode())
+        found.append(digest.hexdigest())
+    return found
 
 
 def _unmarked(value: Any) -> Any:
