@@ -200,6 +200,7 @@ async def test_cancelled_before_the_first_token(tmp_path: Path, how: str) -> Non
 
 async def test_cancelled_at_once(tmp_path: Path) -> None:
     async with session([Say(text="One."), Say(text="Two.")], tmp_path) as (client, session_id, _, _):
+        client.answers["session/request_permission"] = trusting  # twice, if the cancellation overtakes the first answer
         ended = client.begin("session/prompt", text_prompt(session_id, "one"))
         client.notify("session/cancel", {"sessionId": session_id})
         assert (await ended)["stopReason"] == "cancelled"

@@ -20,6 +20,7 @@ from e2e.test_prompt_to_edit import TWELVE, TWO_HUNKS, service, stop_daemon
 from support import acp_client
 from support.required_programs import needs, needs_acp, needs_acp_python
 from support.strict_services.http import Say, Script, Service
+from support.warm_process import warm
 
 SUPPORT = Path(acp_client.__file__).parent
 EVERYTHING = [READ, EDIT, COMMAND, ASK, Say(text="Done.")]
@@ -64,9 +65,9 @@ async def run(command: list[str], root: Path, environment: Mapping[str, str]) ->
 
 
 async def test_the_typescript_sdk_finds_nothing_wrong(tmp_path: Path) -> None:
-    command = [needs("node"), str(SUPPORT / "acp_peer.mjs"), str(needs_acp()), str(tmp_path), *acp_client.COMMAND]
+    command = [needs("node"), str(SUPPORT / "acp_peer.mjs"), str(needs_acp()), str(tmp_path)]
     async with scripted([*EVERYTHING, SLOW, COMMAND], tmp_path) as (served, environment):
-        code, (report,) = await run(command, tmp_path, environment)
+        code, (report,) = await run([*command, *warm(acp_client.COMMAND)], tmp_path, environment)
     assert (code, report["problems"], report["codes"]) == (0, [], [0, 0])
     assert report["agent"] == "amanu"
     assert [prompt["stopReason"] for prompt in report["prompts"]] == ["end_turn", "cancelled", "cancelled"]
@@ -125,7 +126,7 @@ async def acpx(root: Path, environment: Mapping[str, str], policy: str) -> tuple
     """What it makes of one prompt: its exit code, and the messages that went either way."""
     needs("node")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    agent = ["--agent", shlex.join(acp_client.COMMAND), "--format", "json", "--json-strict", policy]
+    agent = ["--agent", shlex.join(warm(acp_client.COMMAND)), "--format", "json", "--json-strict", policy]
     command = [str(needs_acp() / ".bin/acpx"), *agent, "exec", "change it"]
     return await run(command, root, {**environment, "PATH": path})
 

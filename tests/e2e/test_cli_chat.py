@@ -7,7 +7,7 @@ import signal
 import subprocess
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ import pytest
 from support import checked_edits
 from support.cli_process import AMANU, amanu, call, script
 from support.running_daemon import signal_daemon
+from support.warm_process import warm
 
 SECONDS = 40.0
 
@@ -22,12 +23,14 @@ SECONDS = 40.0
 class Screen:
     """A chat in a process of its own, and somebody who looks and types."""
 
-    def __init__(self, *arguments: str, cwd: Path, size: tuple[int, int] = (100, 40)) -> None:
+    def __init__(
+        self, *arguments: str, cwd: Path, size: tuple[int, int] = (100, 40), command: Sequence[str] = ()
+    ) -> None:
         columns, lines = size
         self._screen, side = pty.openpty()
         termios.tcsetwinsize(side, (lines, columns))
         self.process = subprocess.Popen(
-            [*AMANU, "chat", *arguments],
+            [*(command or warm(AMANU)), "chat", *arguments],
             stdin=side,
             stdout=side,
             stderr=side,
@@ -86,7 +89,7 @@ def test_a_turn_outlives_the_terminal(tmp_path: Path) -> None:
     shop.mkdir()
     write = call("write_file", path="a.txt", content="one\n")
     model = script(tmp_path, {"text": "I will write it.", "calls": [write]}, {"expect": "a.txt", "text": "Written."})
-    screen = Screen("--model", model, cwd=shop)
+    screen = Screen("--model", model, cwd=shop, command=AMANU)
     try:
         screen.sees("mode ask")  # the line above it is broken between words, nobody knows where
         screen.sees("Trust this folder?")
@@ -100,7 +103,7 @@ def test_a_turn_outlives_the_terminal(tmp_path: Path) -> None:
         screen.leaves()
     finally:
         screen.close()
-    again = Screen("--continue", cwd=shop)
+    again = Screen("--continue", cwd=shop, command=AMANU)
     try:
         again.sees("› write it")
         again.sees("+one")

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from support.cli_process import AMANU, amanu
+from support.warm_process import warm
 
 
 def test_straight_through_without_a_terminal(tmp_path: Path) -> None:
@@ -39,7 +40,7 @@ def test_straight_through_without_a_terminal(tmp_path: Path) -> None:
 def test_a_user_who_rejects_is_obeyed(tmp_path: Path) -> None:
     screen, keyboard = pty.openpty()
     process = subprocess.Popen(
-        [*AMANU, "demo"],
+        warm([*AMANU, "demo"]),
         stdin=keyboard,
         stdout=keyboard,
         stderr=keyboard,

@@ -18,6 +18,7 @@ from support.fake_browser import visit
 from support.strict_services.http import Say
 from support.strict_services.openai_identity import OpenAIIdentityService
 from support.strict_services.responses import Responses
+from support.warm_process import warm
 
 BROWSER = f"{sys.executable} {fake_browser.__file__} %s"
 LOGIN = ("auth", "login", "openai")
@@ -106,7 +107,7 @@ async def test_ended_while_it_waits(
 
 async def started(*options: str, cwd: Path, **variables: str) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        *(*AMANU, *LOGIN, *options),
+        *warm([*AMANU, *LOGIN, *options]),
         cwd=cwd,
         env={**os.environ, **variables},
         stdout=asyncio.subprocess.PIPE,

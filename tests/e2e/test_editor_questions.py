@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 
 from support.raw_client import RawClient
+from support.warm_process import warm
 
 SERVE = [sys.executable, "-P", "-m", "amanu", "serve"]
 LOOK: dict[str, Any] = {"calls": [{"tool": "list_symbols", "arguments": {"path": "cart.py"}}]}
@@ -24,7 +25,7 @@ Answer = Callable[[str, Any], dict[str, Any] | None]
 @pytest_asyncio.fixture
 async def client(tmp_path: Path) -> AsyncIterator["Client"]:
     (tmp_path / "cart.py").write_text(CART)
-    raw = await RawClient.spawn([*SERVE, "--alone"], {**os.environ})
+    raw = await RawClient.spawn(warm([*SERVE, "--alone"]), {**os.environ})
     yield Client(raw, tmp_path)
     await raw.stop()
 
@@ -158,8 +159,8 @@ async def test_the_editor_that_is_asked_goes_away(tmp_path: Path) -> None:
     """The turn goes on without it, and whoever comes next sees why."""
     (tmp_path / "cart.py").write_text(CART)
     environment = {**os.environ, "AMANU_IDLE_SECONDS": "5"}
-    first = Client(await RawClient.spawn(SERVE, environment), tmp_path)
-    second = await RawClient.spawn(SERVE, environment)
+    first = Client(await RawClient.spawn(warm(SERVE), environment), tmp_path)
+    second = await RawClient.spawn(warm(SERVE), environment)
     try:
         said = "could not answer: The client has disconnected. Instead, use grep."
         await first.begin(LOOK, {"expect": said, "text": "So."}, editor=ALL)

@@ -1,11 +1,5 @@
 """`amanu run` with every model of the shipped table: tools, an edit, an answer; the strict services refuse nothing."""
 
-import contextlib
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -14,44 +8,31 @@ from amanu.cli.run import main
 from amanu.core.model_families import MODELS
 from support.cli_in_process import InProcessCli
 from support.google_account import service_account
+from support.service_thread import serving
+from support.strict_services import clouds
+from support.strict_services.anthropic import Anthropic
+from support.strict_services.gemini import Gemini
+from support.strict_services.http import Received, Say, Service, ToolUse
+from support.strict_services.responses import Responses
 
-SERVICES = {"anthropic": "anthropic", "gemini": "gemini", "openai": "responses"}
-"""Vendor → the module of its strict service."""
-CLOUDS = {
-    "bedrock:anthropic.claude-opus-5-5": "clouds bedrock",
-    "foundry:claude-sonnet-5-5": "clouds foundry",
-    "vertex:claude-haiku-5-5": "clouds vertex-claude",
-    "vertex:gemini-4-hydrogen": "clouds vertex-gemini",
+SERVICES: dict[str, type[Service]] = {"anthropic": Anthropic, "gemini": Gemini, "openai": Responses}
+"""Vendor → its strict service."""
+CLOUDS: dict[str, type[Service]] = {
+    "bedrock:anthropic.claude-opus-5-5": clouds.Bedrock,
+    "foundry:claude-sonnet-5-5": clouds.Foundry,
+    "vertex:claude-haiku-5-5": clouds.VertexClaude,
+    "vertex:gemini-4-hydrogen": clouds.VertexGemini,
 }
-"""A model of each cloud → the module, and what it is told."""
+"""A model of each cloud → the service."""
 SCRIPT = [
-    {
-        "thought": "**Looking** at the file",
-        "text": "I read the file and look around.",
-        "calls": [
-            {"tool": "read_file", "arguments": {"path": "a.txt"}},
-            {"tool": "list_directory", "arguments": {"path": "."}},
-        ],
-    },
-    {"calls": [{"tool": "edit_file", "arguments": {"path": "a.txt", "old_text": "one", "new_text": "two"}}]},
-    {"text": "Done."},
+    Say(
+        thought="**Looking** at the file",
+        text="I read the file and look around.",
+        calls=[ToolUse("read_file", {"path": "a.txt"}), ToolUse("list_directory", {"path": "."})],
+    ),
+    Say(calls=[ToolUse("edit_file", {"path": "a.txt", "old_text": "one", "new_text": "two"})]),
+    Say(text="Done."),
 ]
-
-
-@contextlib.contextmanager
-def serving(module: str, folder: Path) -> Generator[tuple[str, Path]]:
-    """The service as a process; its address and its log."""
-    script, log = folder / "script.json", folder / "log.ndjson"
-    script.write_text(json.dumps(SCRIPT))
-    arguments = ["--script", str(script), "--log", str(log)]
-    command = [sys.executable, "-m", *f"support.strict_services.{module}".split(), *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        try:
-            yield f"http://127.0.0.1:{int(process.stdout.readline())}", log
-        finally:
-            process.terminate()
 
 
 @pytest.mark.parametrize("model_id", [*(info.model_id for info in MODELS), *CLOUDS])
@@ -62,7 +43,10 @@ def test_a_turn_with_tools(
     work = tmp_path / "work"
     work.mkdir()
     (work / "a.txt").write_text("one\n")
-    with serving(CLOUDS.get(model_id) or SERVICES[vendor], tmp_path) as (url, log):
+    service = (CLOUDS.get(model_id) or SERVICES[vendor])(list(SCRIPT))
+    checked: list[Received] = []  # without those for a token
+    service.on_request = checked.append
+    with serving(service) as url:
         for name in ("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY"):
             monkeypatch.setenv(name, "sk-test")
         monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
@@ -81,6 +65,5 @@ def test_a_turn_with_tools(
         done = InProcessCli(monkeypatch, capsys).run(main, *arguments, cwd=work)
     assert (done.returncode, (work / "a.txt").read_text()) == (0, "two\n"), done.stderr
     assert "Done." in done.stdout
-    requests = [json.loads(line) for line in log.read_text().splitlines()]
-    assert [request["refused"] for request in requests] == [None] * 3
-    assert requests[-1]["lint"] == []
+    assert [request.refused for request in checked] == [None] * 3
+    assert not service.lint

@@ -5,17 +5,18 @@ import asyncio
 import json
 import os
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.cli_process import AMANU
 from support.strict_services.anthropic import Anthropic
 from support.strict_services.gemini import Gemini
 from support.strict_services.http import Received, Say, Script, Service, ToolUse
 from support.strict_services.responses import Responses
+from support.warm_process import warm
 
 VENDORS: list[tuple[Callable[[Script], Service], str, dict[str, str]]] = [
     (Anthropic, "anthropic:claude-opus-5-5", {"ANTHROPIC_API_KEY": "sk-ant-test", "ANTHROPIC_BASE_URL": "{url}"}),
@@ -86,7 +87,7 @@ async def test_it_finds_its_way_through_two_thousand_files(
     service = make(models.answer)
     url = await service.start()
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "amanu", "run", "How is the discount made?", "--model", model),
+        *warm([*AMANU, "run", "How is the discount made?", "--model", model]),
         *("--workspace", str(root), "--output-format", "json"),
         env={**os.environ, **{name: value.format(url=url) for name, value in variables.items()}},
         cwd=tmp_path,

@@ -16,6 +16,7 @@ import pytest
 import pytest_asyncio
 
 from support.raw_client import RawClient, python
+from support.warm_process import warm
 
 SUPPORT = Path(__file__).parents[1] / "support"
 SERVERS = {
@@ -23,7 +24,7 @@ SERVERS = {
     "stock": python(str(SUPPORT / "stock_pygls_server.py")),
 }
 CANARY = "canary-in-a-body"
-SOON = 1.0
+SOON = 0.3
 """Seconds stock gets for an answer it never gives."""
 
 Promise = Callable[[RawClient, float], Awaitable[None]]
@@ -59,7 +60,8 @@ async def spawn(daemon: dict[str, str], tmp_path: Path) -> AsyncIterator[Callabl
     clients: list[RawClient] = []
 
     async def start(server: str) -> RawClient:
-        client = await RawClient.spawn(SERVERS[server], daemon, cwd=str(tmp_path))
+        command = warm(SERVERS[server]) if server == "stock" else SERVERS[server]
+        client = await RawClient.spawn(command, daemon, cwd=str(tmp_path))
         clients.append(client)
         return client
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from support.required_programs import needs_mcp_server
+from support.warm_process import warm
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,7 +38,7 @@ ROOT = Path(__file__).parents[2]
 async def test_the_official_suite(tmp_path: Path, scenario: str) -> None:
     _, program = needs_mcp_server("conformance")
     node = str(Path(sys.prefix) / "bin" / "node")  # the suite needs Node 22
-    client = shlex.join([sys.executable, "-W", "ignore", "-m", "support.mcp_conformance_client"])
+    client = shlex.join(warm([sys.executable, "-P", "-m", "support.mcp_conformance_client"]))
     command = [node, program, "client", "--command", client, "--scenario", scenario, "--timeout", "90000"]
     paths = os.pathsep.join(str(ROOT / part) for part in ("server", "protocol", "tests"))
     process = await asyncio.create_subprocess_exec(

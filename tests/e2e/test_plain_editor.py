@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import pytest_lsp
 from lsprotocol import types
-from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
+from pytest_lsp import LanguageClient, client_capabilities
 
 from amanu.frontends.lsp.plain.transcript import YOUR_TURN
 from amanu.home import find_home
@@ -21,9 +21,10 @@ from amanu.text.code_units import units
 from support import checked_edits
 from support.agent_session import ask_agent, complete, user_agent
 from support.cli_process import amanu
-from support.plain_editor import PlainEditor
+from support.plain_editor import PlainEditor, WarmServer
 from support.raw_client import RawClient
 from support.running_daemon import signal_daemon
+from support.warm_process import warm
 
 SERVE = [sys.executable, "-P", "-m", "amanu", "serve"]
 SHOP = """\
@@ -48,7 +49,7 @@ FIRST, SECOND = 4, 12
 Start = Callable[..., Any]
 
 
-@pytest_lsp.fixture(config=ClientServerConfig(server_command=SERVE))  # pyright: ignore[reportUntypedFunctionDecorator]
+@pytest_lsp.fixture(config=WarmServer(server_command=SERVE))  # pyright: ignore[reportUntypedFunctionDecorator]
 async def client(lsp_client: LanguageClient) -> AsyncGenerator[None]:
     yield
     with contextlib.suppress(Exception):
@@ -459,7 +460,7 @@ async def test_what_a_rule_applied_is_kept_or_undone(client: LanguageClient, sho
 async def test_what_is_open_is_shown_again_after_a_reload(client: LanguageClient, shop: Path) -> None:
     editor = await begin(client, shop, [BOTH, DONE])
     await proposed(editor, shop)
-    again = await RawClient.spawn(SERVE, os.environ)
+    again = await RawClient.spawn(warm(SERVE), os.environ)
     try:
         folder = {"uri": shop.parent.as_uri(), "name": "project"}
         await again.initialize({}, workspaceFolders=[folder])

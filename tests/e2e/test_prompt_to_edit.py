@@ -20,6 +20,7 @@ from support.strict_services.anthropic import Anthropic
 from support.strict_services.gemini import Gemini
 from support.strict_services.http import Say, Script, Service, ToolUse
 from support.strict_services.responses import Responses
+from support.warm_process import warm
 
 SERVE = [sys.executable, "-P", "-m", "amanu", "serve"]
 TWELVE = "".join(f"line {n}\n" for n in range(1, 13))
@@ -107,7 +108,7 @@ async def service(vendor: str, script: Script) -> AsyncGenerator[tuple[Service, 
 
 @asynccontextmanager
 async def editor(environment: Mapping[str, str], *options: str) -> AsyncGenerator[Editor]:
-    raw = await RawClient.spawn([*SERVE, *options], {**os.environ, **environment})
+    raw = await RawClient.spawn(warm([*SERVE, *options]), {**os.environ, **environment})
     try:
         await raw.initialize()
         yield Editor(raw)

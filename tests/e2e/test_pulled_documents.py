@@ -15,6 +15,7 @@ import pytest_asyncio
 from amanu.frontends.lsp.connection import connect_in_process
 from amanu.session.sessions import open_sessions
 from support.raw_client import RawClient
+from support.warm_process import warm
 
 SERVE = [sys.executable, "-P", "-m", "amanu", "serve"]
 GUARD = 0.55
@@ -104,7 +105,7 @@ async def client(tmp_path: Path) -> AsyncIterator[PullingEditor]:
     (tmp_path / "work").mkdir()
     file = tmp_path / "work" / "cart.py"
     file.write_text("saved = 1\n")
-    raw = await RawClient.spawn([*SERVE, "--alone"], {**os.environ})
+    raw = await RawClient.spawn(warm([*SERVE, "--alone"]), {**os.environ})
     yield PullingEditor(raw, file)
     await raw.stop()
 

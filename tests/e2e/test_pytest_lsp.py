@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 import pytest_lsp
 from lsprotocol import types
-from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
+from pytest_lsp import LanguageClient, client_capabilities
+
+from support.plain_editor import WarmServer
 
 SERVE = [sys.executable, "-P", "-m", "amanu", "serve", "--alone"]
 DISK = "one\ntwo\nthree\n"
@@ -21,7 +23,7 @@ EDITED = "one\ntwo, nicht gespeichert: ü𝒳\nTHREE\n"
 
 
 @pytest_lsp.fixture(  # pyright: ignore[reportUntypedFunctionDecorator]
-    config=ClientServerConfig(server_command=SERVE),
+    config=WarmServer(server_command=SERVE),
     params=["visual_studio_code", "neovim", "emacs"],
 )
 async def client(lsp_client: LanguageClient, request: pytest.FixtureRequest) -> AsyncGenerator[None]:

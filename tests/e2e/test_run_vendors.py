@@ -5,7 +5,6 @@ import asyncio
 import json
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -14,11 +13,13 @@ from typing import Any
 import pytest
 
 from amanu.home import find_home
+from support.cli_process import AMANU
 from support.strict_services.anthropic import Anthropic
 from support.strict_services.gemini import Gemini
 from support.strict_services.http import Say, Script, Service, ToolUse
 from support.strict_services.openai import OpenAI
 from support.strict_services.responses import Responses
+from support.warm_process import warm
 
 VENDORS: list[tuple[Callable[[Script], Service], str, dict[str, str]]] = [
     (Anthropic, "anthropic:claude-opus-5-5", {"ANTHROPIC_API_KEY": "sk-ant-test", "ANTHROPIC_BASE_URL": "{url}"}),
@@ -67,7 +68,7 @@ async def test_the_main_job(
     url = await service.start()
     environment = _environment(variables, url)
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "amanu", "run", "The tests fail. Mend it.", "--model", model),
+        *warm([*AMANU, "run", "The tests fail. Mend it.", "--model", model]),
         *("--workspace", str(shop), "--allow", "@write(*.py)", "--allow", f"run_shell_command({TESTS})"),
         *("--output-format", "json"),
         env={**os.environ, **environment},
@@ -112,7 +113,7 @@ async def test_a_refusal_is_told_in_the_words_of_the_service(
     service = make([Say(text="I begin, but", stop="refused")])
     url = await service.start()
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "amanu", "run", "Do it.", "--model", model, "--output-format", "stream-json"),
+        *(*AMANU, "run", "Do it.", "--model", model, "--output-format", "stream-json"),
         env={**os.environ, **_environment(variables, url)},
         cwd=tmp_path,
         stdout=asyncio.subprocess.PIPE,

@@ -14,6 +14,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from support.required_programs import needs_acp
+from support.warm_process import warm
 
 COMMAND = [sys.executable, "-P", "-m", "amanu", "acp"]
 RESULTS = {
@@ -232,7 +233,7 @@ async def acp_client(environment: Mapping[str, str] | None = None, *options: str
     """A started agent, not initialized yet."""
     schema()
     process = await asyncio.create_subprocess_exec(
-        *COMMAND,
+        *warm(COMMAND),
         *options,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

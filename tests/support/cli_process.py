@@ -7,13 +7,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from support.warm_process import warm
+
 AMANU = (sys.executable, "-P", "-m", "amanu")
 
 
 def amanu(*arguments: str, cwd: Path, typed: str = "", **variables: str) -> "subprocess.CompletedProcess[str]":
     """Run to the end, standard input a pipe with `typed` in it."""
     return subprocess.run(
-        [*AMANU, *arguments],
+        warm([*AMANU, *arguments]),
         cwd=cwd,
         input=typed,
         capture_output=True,

@@ -23,6 +23,7 @@ from amanu.storage.journal import Journal
 from amanu_protocol.events import ProposalChanged
 from amanu_protocol.items import Proposal
 from support.crash_worker import AFTER, BASE, BEFORE, BEGIN, Kept
+from support.warm_process import warm
 
 CALLS = (
     *("openat", "openat2", "write", "pwrite64", "fsync", "fdatasync", "ftruncate", "close"),
@@ -152,13 +153,19 @@ def _walk(work: Path) -> Iterator[Path]:
 
 
 def _run(folder: Path, word: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """A worker, which strace has taken hold of before it begins."""
     strace = shutil.which("strace")
     assert strace is not None
-    worker = Path(__file__).with_name("crash_worker.py")
-    return subprocess.run(
-        [strace, "-f", "-qq", *options, sys.executable, "-X", "frozen_modules", str(worker), str(folder), word],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
+    command = [sys.executable, "-P", str(Path(__file__).with_name("crash_worker.py")), str(folder), word]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(warm(command), stdin=pipe, stdout=pipe, stderr=pipe, text=True) as worker:
+        assert worker.stdout is not None
+        pid = worker.stdout.readline().strip()
+        tracing = subprocess.Popen([strace, "-f", *options, "-p", pid], stderr=pipe, text=True)
+        with tracing:
+            assert tracing.stderr is not None
+            while "attached" not in (line := tracing.stderr.readline()):
+                assert line, "strace cannot take hold of the worker"
+            _, said = worker.communicate("go\n", timeout=60)
+            tracing.communicate()
+    return subprocess.CompletedProcess(command, worker.returncode, "", said)

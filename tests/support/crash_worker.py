@@ -1,10 +1,12 @@
 """The process that is killed: accepts one proposal over three files, and with "undo" takes it back again.
 
-`python crash_worker.py FOLDER WORD`: the workspace is FOLDER/work, the journal FOLDER/session. Touches nothing of the
-workspace before it asks for `BEGIN`, which a tracer sees.
+`python crash_worker.py FOLDER WORD`: the workspace is FOLDER/work, the journal FOLDER/session. It prints its process
+id, and goes on at a line on its standard input: traced by then. Touches nothing of the workspace before it asks for
+`BEGIN`, which a tracer sees.
 """
 
 import asyncio
+import ctypes
 import os
 import sys
 import time
@@ -83,5 +85,13 @@ async def main(folder: Path, word: str) -> None:
     os._exit(0)
 
 
+def be_traced() -> None:
+    """By whoever is told our number, also where only parents may trace (Yama: PR_SET_PTRACER, PR_SET_PTRACER_ANY)."""
+    ctypes.CDLL(None).prctl(0x59616D61, ctypes.c_ulong(-1))
+    print(os.getpid(), flush=True)
+    sys.stdin.readline()
+
+
 if __name__ == "__main__":
+    be_traced()
     asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))
