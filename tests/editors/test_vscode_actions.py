@@ -9,51 +9,13 @@ from typing import Any
 import pytest
 
 from support.strict_services.http import Received, Say
-from support.vscode import SECONDS, VSCODE, answered, command, open_chat, open_file, service, shoot, workbench
+from support.vscode import IN_VSCODE, SECONDS, answered, command, open_chat, open_file, service, shoot, workbench
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(240),
-]
+pytestmark = IN_VSCODE
 
 SETTINGS = '{\n  "one": 1,\n  "two": 2,,\n  "three": 3\n}\n'
 
 CODE = "export function add(a: number, b: number) {\n  const sum = a + b;\n  return sum;\n}\n"
-
-FAILING = """
-const vscode = require("vscode");
-exports.activate = () => {
-  const tests = vscode.tests.createTestController("t", "T");
-  const uri = vscode.Uri.joinPath(vscode.workspace.workspaceFolders[0].uri, "add.ts");
-  const item = tests.createTestItem("adds", "adds up", uri);
-  item.range = new vscode.Range(0, 0, 3, 1);
-  tests.items.add(item);
-  tests.createRunProfile("Run", vscode.TestRunProfileKind.Run, (request) => {
-    const run = tests.createTestRun(request);
-    const message = vscode.TestMessage.diff("the sum is wrong", "3", "4");
-    message.location = new vscode.Location(uri, new vscode.Range(1, 0, 1, 10));
-    run.failed(item, message);
-    run.end();
-  }, true);
-};
-"""
-"""An extension with a test that fails."""
-
-
-def with_tests(folder: Path) -> Path:
-    manifest = {
-        "name": "tests",
-        "publisher": "x",
-        "version": "0.0.1",
-        "engines": {"vscode": "^1.90.0"},
-        "main": "./main.js",
-        "activationEvents": ["onStartupFinished"],
-    }
-    extension = folder / "tests"
-    extension.mkdir()
-    (extension / "package.json").write_text(json.dumps(manifest))
-    (extension / "main.js").write_text(FAILING)
-    return extension
 
 
 async def offered(page: Any, title: str, *keys: str) -> Any:
@@ -86,16 +48,15 @@ def said(request: Received) -> str:
     return json.dumps([each for each in messages if each["role"] == "user"][-1], ensure_ascii=False)
 
 
-async def test_code_actions(tmp_path: Path) -> None:
-    folder = tmp_path / "work"
-    folder.mkdir()
+async def test_code_actions(lived_in: Path) -> None:
+    folder = lived_in / "work"
     (folder / "settings.json").write_text(SETTINGS)
     (folder / "add.ts").write_text(CODE)
     texts = ("Mended.", "Better now.", "Explained.", "It adds.", "Tested.", "Passes.", "Passes now.")
     says = [Say(text=text) for text in texts]
     async with (
         service("anthropic", says) as (served, environment),
-        workbench(tmp_path, environment, extension=with_tests(tmp_path)) as page,
+        workbench(lived_in, environment) as page,
     ):
         chat = await open_chat(page)
         await open_file(page, "settings.json")
@@ -151,6 +112,7 @@ async def test_code_actions(tmp_path: Path) -> None:
         assert "Write tests for these lines" in heard and "export function" in heard and "return sum" in heard
 
         # a test that fails, in the Test Results: in their list, and over what it says
+        await command(page, "Add the Failing Test")
         await command(page, "Test: Run All Tests")
         failed = page.locator(".test-output-peek-tree .monaco-list-row", has_text="adds up")
         if not await page.locator(".test-output-peek-tree:visible").count():
@@ -164,4 +126,5 @@ async def test_code_actions(tmp_path: Path) -> None:
         await answered(chat, "Passes now.")
         heard = said(served.requests[6])
         assert "the sum is wrong" in heard and "Expected: 3" in heard and "const sum" in heard
+        await command(page, "Remove the Failing Test")
         assert not served.refused

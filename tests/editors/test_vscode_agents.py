@@ -7,18 +7,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from amanu.home import find_home
 from support.agent_session import complete, user_agent
 from support.scripted_session import call, step
 from support.strict_services.http import Say, ToolUse
-from support.vscode import SECONDS, VSCODE, answered, command, open_chat, send, service, shoot, until, workbench
+from support.vscode import IN_VSCODE, SECONDS, answered, command, open_chat, send, service, shoot, until, workbench
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(180),
-]
+pytestmark = IN_VSCODE
 
 LINES = "".join(f"line {n}\n" for n in range(1, 13))
 CHANGED = LINES.replace("line 2\n", "line 2\nmore\nand more\n").replace("line 11\n", "line eleven\n")
@@ -38,16 +33,15 @@ def asks(name: str, task: str) -> ToolUse:
     return ToolUse("run_agent", {"agent": name, "prompt": f"{task}.", "description": task})
 
 
-async def test_two_agents_edit_one_file_and_a_third_is_stopped(tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
-    notes = tmp_path / "work" / "notes.txt"
+async def test_two_agents_edit_one_file_and_a_third_is_stopped(lived_in: Path, tmp_path: Path) -> None:
+    notes = lived_in / "work" / "notes.txt"
     notes.write_text(LINES)
     user_agent(tmp_path, "top", editor("line 2\n", "line 2\nmore\nand more\n"))
     user_agent(tmp_path, "end", editor("line 11\n", "line eleven\n"))
     user_agent(tmp_path, "slow", [step("x", delay_ms=600_000)])
     calls = [asks("top", "add two lines"), asks("end", "spell a number"), asks("slow", "think about it")]
     script = [Say(text="Three of them.", calls=calls), Say(text="Both are in.")]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", script) as (served, environment), workbench(lived_in, environment) as page:
         chat = await open_chat(page)
         await send(chat, "Change both places")
         agents = chat.locator(".list > .agent")
@@ -115,13 +109,12 @@ async def test_two_agents_edit_one_file_and_a_third_is_stopped(tmp_path: Path) -
         assert not served.refused
 
 
-async def test_an_agent_is_stopped_on_its_card_and_the_turn_goes_on(tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "notes.txt").write_text(LINES)
+async def test_an_agent_is_stopped_on_its_card_and_the_turn_goes_on(lived_in: Path, tmp_path: Path) -> None:
+    (lived_in / "work" / "notes.txt").write_text(LINES)
     reads = step("", call("read_file", path="notes.txt"))
     user_agent(tmp_path, "slow", [reads, step("x", delay_ms=600_000)])
     script = [Say(text="", calls=[asks("slow", "think about it")]), Say(text="Without it, then.")]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", script) as (served, environment), workbench(lived_in, environment) as page:
         chat = await open_chat(page)
         await send(chat, "Ask it")
         slow = chat.locator(".list > .agent")
@@ -132,13 +125,12 @@ async def test_an_agent_is_stopped_on_its_card_and_the_turn_goes_on(tmp_path: Pa
         assert not served.refused
 
 
-async def test_its_own_session_is_stopped_and_goes_on_after_it_has_ended(tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "notes.txt").write_text(LINES)
+async def test_its_own_session_is_stopped_and_goes_on_after_it_has_ended(lived_in: Path, tmp_path: Path) -> None:
+    (lived_in / "work" / "notes.txt").write_text(LINES)
     reads = step("", call("read_file", path="notes.txt"))
     user_agent(tmp_path, "slow", [reads, step("x", delay_ms=600_000)])
     script = [Say(text="", calls=[asks("slow", "think about it")]), Say(text="Without it, then.")]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", script) as (served, environment), workbench(lived_in, environment) as page:
         chat = await open_chat(page)
         await send(chat, "Ask it")
         slow = chat.locator(".list > .agent")
@@ -160,16 +152,15 @@ async def test_its_own_session_is_stopped_and_goes_on_after_it_has_ended(tmp_pat
         assert not served.refused
 
 
-async def test_what_a_reviewer_found_stands_beside_its_line(tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "notes.txt").write_text(LINES)
+async def test_what_a_reviewer_found_stands_beside_its_line(window: Path) -> None:
+    (window / "work" / "notes.txt").write_text(LINES)
     finding = {"path": "notes.txt", "line": 3, "severity": "warning", "message": "This line says nothing."}
-    steps = tmp_path / "reviewer.json"
+    steps = window / "reviewer.json"
     steps.write_text(json.dumps([step("", call("complete_task", summary="One thing.", findings=[finding]))]))
     routing = f"[routing]\nsubagent = {json.dumps(f'scripted:{steps}')}\n"
     (find_home(os.environ).make().config / "config.toml").write_text(routing)
     script = [Say(text="", calls=[asks("reviewer", "review the notes")]), Say(text="One finding.")]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", script) as (served, environment), workbench(window, environment) as page:
         chat = await open_chat(page)
         await send(chat, "Review it")
         await answered(chat, "One finding.")

@@ -10,8 +10,8 @@ import pytest
 
 from support.strict_services.http import Say
 from support.vscode import (
+    IN_VSCODE,
     SECONDS,
-    VSCODE,
     answered,
     asked,
     command,
@@ -24,10 +24,7 @@ from support.vscode import (
     workbench,
 )
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(180),
-]
+pytestmark = IN_VSCODE
 
 ANSWER = """# Where it is
 
@@ -58,11 +55,11 @@ async def line_of_cursor(page: Any, number: int) -> None:
     await page.locator(".statusbar-item", has_text=f"Ln {number}, Col 1").wait_for(timeout=SECONDS)
 
 
-async def test_an_answer_leads_to_files(tmp_path: Path) -> None:
-    folder = tmp_path / "work" / "src" / "click"
+async def test_an_answer_leads_to_files(lived_in: Path) -> None:
+    folder = lived_in / "work" / "src" / "click"
     folder.mkdir(parents=True)
     (folder / "utils.py").write_text("".join(f"line_{n} = {n}\n" for n in range(1, 101)))
-    async with service("anthropic", [Say(text=ANSWER)]) as (_, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", [Say(text=ANSWER)]) as (_, environment), workbench(lived_in, environment) as page:
         chat = await open_chat(page)
         await send(chat, "Where?")
         await answered(chat, "In code")
@@ -135,14 +132,14 @@ PICTURES = bool(os.environ.get("AMANU_SCREENSHOTS"))
 
 
 @pytest.mark.parametrize("theme", THEMES if PICTURES else THEMES[:1])
-async def test_code_has_the_colours_of_the_theme_and_goes_to_the_editor(theme: str, tmp_path: Path) -> None:
-    folder = tmp_path / "work" / "src"
+async def test_code_has_the_colours_of_the_theme_and_goes_to_the_editor(theme: str, lived_in: Path) -> None:
+    folder = lived_in / "work" / "src"
     folder.mkdir(parents=True)
     (folder / "till.py").write_text("")
     settings = {"workbench.colorTheme": theme}
     async with (
         service("anthropic", [Say(text=CODE)]) as (_, environment),
-        workbench(tmp_path, environment, settings=settings) as page,
+        workbench(lived_in, environment, settings=settings) as page,
     ):
         chat = await open_chat(page)
         await send(chat, "How?")
@@ -199,13 +196,13 @@ PLACED = """<<<<<<< SEARCH
 >>>>>>> REPLACE"""
 
 
-async def test_a_block_is_applied_as_a_proposal_and_run_by_the_rules(tmp_path: Path) -> None:
-    folder = tmp_path / "work"
+async def test_a_block_is_applied_as_a_proposal_and_run_by_the_rules(lived_in: Path) -> None:
+    folder = lived_in / "work"
     (folder / "src").mkdir(parents=True)
     (folder / "src" / "till.py").write_text(TILL)
     (folder / "notes.txt").write_text("all is well\n")
     says = [Say(text=BLOCKS), Say(text=PLACED), Say(text="I see it.")]
-    async with service("anthropic", says) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", says) as (served, environment), workbench(lived_in, environment) as page:
         chat = await open_chat(page)
         await send(chat, "How?")
         await answered(chat, "Well?")

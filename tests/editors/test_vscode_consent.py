@@ -8,15 +8,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from support.strict_services.http import Say, ToolUse
-from support.vscode import SECONDS, VSCODE, answered, asked, command, open_chat, send, service, shoot, workbench
+from support.vscode import IN_VSCODE, SECONDS, answered, asked, command, open_chat, send, service, shoot, workbench
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(240),
-]
+pytestmark = IN_VSCODE
 
 HOSTILE = """Look here.
 
@@ -33,9 +28,8 @@ def run(line: str) -> ToolUse:
     return ToolUse("run_shell_command", {"command": line})
 
 
-async def test_consent(tmp_path: Path) -> None:
-    folder = tmp_path / "work"
-    folder.mkdir()
+async def test_consent(window: Path) -> None:
+    folder = window / "work"
     (folder / "AGENTS.md").write_text("Use make.\n")
     (folder / "Makefile").write_text("hello:\n\t@echo hello | tee -a said.txt\nbye:\n\t@echo bye >> said.txt\n")
     script = folder / "job.sh"
@@ -59,7 +53,7 @@ async def test_consent(tmp_path: Path) -> None:
         Say(text="And again.", calls=[run("touch one")]),
         Say(text="That was all."),
     ]
-    async with trap, service("anthropic", says) as (served, environment), workbench(tmp_path, environment) as page:
+    async with trap, service("anthropic", says) as (served, environment), workbench(window, environment) as page:
         page.on("request", lambda request: caught.append(request.url) if f":{port}/" in request.url else None)
         chat = await open_chat(page)
         await send(chat, "Go")

@@ -9,12 +9,9 @@ import pytest
 
 from support.long_session import tokens
 from support.strict_services.http import Received, Say, ToolUse
-from support.vscode import SECONDS, VSCODE, answered, command, open_chat, pick_model, send, service, shoot, workbench
+from support.vscode import IN_VSCODE, SECONDS, answered, command, open_chat, pick_model, send, service, shoot, workbench
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(240),
-]
+pytestmark = IN_VSCODE
 
 MODEL = "gemini:gemini-3.5-flash"
 WINDOW = 30_000
@@ -81,10 +78,9 @@ THEMES = (
 
 
 @pytest.mark.parametrize("theme", THEMES)
-async def test_a_small_window(theme: str, tmp_path: Path) -> None:
+async def test_a_small_window(theme: str, window: Path) -> None:
     shot = f"context-{theme.split()[1].lower()}"
-    workspace = tmp_path / "work"
-    workspace.mkdir()
+    workspace = window / "work"
     for part in range(PARTS):
         lines = (f"{day:04d} part {part} paid {day * 37 % 1000} of {day * 91 % 4000}" for day in range(1, 600))
         (workspace / f"part{part}.txt").write_text("\n".join(lines) + "\n")
@@ -93,7 +89,7 @@ async def test_a_small_window(theme: str, tmp_path: Path) -> None:
     (config / "config.toml").write_text(f'[context.windows]\n"{MODEL}" = {WINDOW}\n')
     async with (
         service("gemini", Ledger().answer) as (served, environment),
-        workbench(tmp_path, environment, settings={"workbench.colorTheme": theme}) as page,
+        workbench(window, environment, settings={"workbench.colorTheme": theme}) as page,
     ):
         chat = await open_chat(page)
         await pick_model(page, chat, MODEL)

@@ -2,29 +2,23 @@
 
 from pathlib import Path
 
-import pytest
-
 from support.strict_services.http import Say, ToolUse
-from support.vscode import SECONDS, VSCODE, asked, open_chat, send, service, shoot, workbench
+from support.vscode import IN_VSCODE, SECONDS, asked, open_chat, send, service, shoot, workbench
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(180),
-]
+pytestmark = IN_VSCODE
 
 OLD = "".join(f"def old_{n}():\n    return {n}\n\n\n" for n in range(12))
 NEW = OLD.replace("old_", "new_")
 
 
-async def test_an_edit_is_seen_while_it_is_written(tmp_path: Path) -> None:
-    workspace = tmp_path / "work"
-    workspace.mkdir()
+async def test_an_edit_is_seen_while_it_is_written(lived_in: Path) -> None:
+    workspace = lived_in / "work"
     file = workspace / "code.py"
     file.write_text(OLD)
     edit = ToolUse("edit_file", {"path": "code.py", "old_text": OLD, "new_text": NEW})
     async with (
         service("anthropic", [Say(text="I rename them.", calls=[edit], delay=0.3)]) as (_, environment),
-        workbench(tmp_path, environment) as page,
+        workbench(lived_in, environment) as page,
     ):
         chat = await open_chat(page)
         await send(chat, "Rename them")

@@ -4,15 +4,10 @@ through VS Code, tools and all. No key is set anywhere."""
 import os
 from pathlib import Path
 
-import pytest
-
 from amanu.home import find_home
-from support.vscode import SECONDS, VSCODE, answered, open_chat, send, shoot, workbench
+from support.vscode import IN_VSCODE, SECONDS, answered, open_chat, send, shoot, workbench
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(180),
-]
+pytestmark = IN_VSCODE
 PROVIDER = Path(__file__).parents[1] / "support" / "model_provider"
 
 

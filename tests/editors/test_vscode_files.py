@@ -4,12 +4,10 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from support.strict_services.http import Say, ToolUse
 from support.vscode import (
+    IN_VSCODE,
     SECONDS,
-    VSCODE,
     answered,
     asked,
     command,
@@ -21,10 +19,7 @@ from support.vscode import (
     workbench,
 )
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(180),
-]
+pytestmark = IN_VSCODE
 
 MIXED = b"one\r\ntwo\nthree\r\nfour\n\tfive\r\nno end"
 LATIN_1 = "caf\xe9\nma\xf1ana\nthird\n".encode("latin-1")
@@ -45,9 +40,8 @@ def edits(*each: tuple[str, str, str]) -> list[Say]:
     ]
 
 
-async def test_nothing_is_lost_or_rewritten(tmp_path: Path) -> None:
-    folder = tmp_path / "work"
-    folder.mkdir()
+async def test_nothing_is_lost_or_rewritten(lived_in: Path) -> None:
+    folder = lived_in / "work"
     files = {"mixed.txt": MIXED, "latin.txt": LATIN_1, "dirty.txt": PLAIN, "dirty-latin.txt": LATIN_1}
     for name, data in files.items():
         (folder / name).write_bytes(data)
@@ -57,7 +51,7 @@ async def test_nothing_is_lost_or_rewritten(tmp_path: Path) -> None:
         ("dirty.txt", "gamma", "GAMMA"),
         ("dirty-latin.txt", "third", "THIRD"),
     )
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", script) as (served, environment), workbench(lived_in, environment) as page:
         chat = await open_chat(page)
 
         # an untitled document: nobody's business but the user's

@@ -7,15 +7,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from support.strict_services.http import Received, Say
-from support.vscode import SECONDS, VSCODE, answered, command, open_chat, open_file, service, shoot, shows, workbench
+from support.vscode import IN_VSCODE, SECONDS, answered, command, open_chat, open_file, service, shoot, shows, workbench
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(240),
-]
+pytestmark = IN_VSCODE
 
 TEXT = "def f(a):\n    x = a\n    return x\n\n\ndef g():\n    pass\n"
 
@@ -49,9 +44,8 @@ async def proposed(page: Any, text: str) -> None:
     await line.first.click()
 
 
-async def test_lines_are_rewritten_at_the_cursor(tmp_path: Path) -> None:
-    folder = tmp_path / "work"
-    folder.mkdir()
+async def test_lines_are_rewritten_at_the_cursor(lived_in: Path) -> None:
+    folder = lived_in / "work"
     (folder / "a.py").write_text(TEXT)
     git(folder, "init", "-q")
     git(folder, "add", ".")
@@ -66,7 +60,7 @@ async def test_lines_are_rewritten_at_the_cursor(tmp_path: Path) -> None:
         Say(text=reply("    return 8")),
         Say(text="Because it is eight."),
     ]
-    async with service("anthropic", says) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", says) as (served, environment), workbench(lived_in, environment) as page:
         chat = await open_chat(page)
         await open_file(page, "a.py")
         await page.keyboard.press("Control+Home")

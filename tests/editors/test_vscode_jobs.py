@@ -3,26 +3,18 @@ Those in the background: counted in the status bar, listed, stopped, still there
 
 from pathlib import Path
 
-import pytest
-
 from editors.test_vscode_reload import again
 from support.strict_services.http import Say, ToolUse
-from support.vscode import SECONDS, VSCODE, answered, asked, open_chat, send, service, shoot, workbench
+from support.vscode import IN_VSCODE, SECONDS, answered, asked, open_chat, send, service, shoot, workbench
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(240),
-]
+pytestmark = IN_VSCODE
 
 
-STAYS = {"AMANU_IDLE_SECONDS": "20"}
-"""The daemon outlives the time it takes to load a window again."""
 TEXT = {"terminal.integrated.gpuAcceleration": "off"}
 """The terminal's text is in the page, and not only painted."""
 
 
-async def test_commands_in_terminal_tabs(tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
+async def test_commands_in_terminal_tabs(lived_in: Path) -> None:
     builds = ToolUse("run_shell_command", {"command": "echo begun; while [ ! -e on ]; do sleep 0.1; done; echo built"})
     serves = "echo ready; while [ ! -e go ]; do sleep 0.1; done; echo gone on; sleep 100"
     started = ToolUse("run_shell_command", {"command": serves, "background": True, "until": "ready"})
@@ -35,7 +27,7 @@ async def test_commands_in_terminal_tabs(tmp_path: Path) -> None:
     told = {"amanu.notifyAfter": 1, **TEXT}
     async with (
         service("anthropic", script) as (served, environment),
-        workbench(tmp_path, {}, settings={**told, "amanu.server.environment": {**environment, **STAYS}}) as page,
+        workbench(lived_in, environment, settings=told) as page,
     ):
         chat = await open_chat(page)
         terminal = page.locator(".terminal-wrapper .xterm-rows")
@@ -45,7 +37,7 @@ async def test_commands_in_terminal_tabs(tmp_path: Path) -> None:
         await shoot(page, "jobs-1-terminal")
         await send(chat, "/new")
         await chat.locator("h2.title", has_text="New session").wait_for(timeout=SECONDS)
-        (tmp_path / "work" / "on").write_text("")
+        (lived_in / "work" / "on").write_text("")
         await terminal.filter(has_text="[succeeded]").first.wait_for(timeout=SECONDS)
         toast = page.locator(".notifications-toasts .notification-list-item", has_text="“Build it” has finished.")
         await toast.wait_for(timeout=SECONDS)
@@ -65,7 +57,7 @@ async def test_commands_in_terminal_tabs(tmp_path: Path) -> None:
         await row.wait_for(timeout=SECONDS)
         await row.click()
         await terminal.filter(has_text="ready").first.wait_for(timeout=SECONDS)
-        (tmp_path / "work" / "go").write_text("")
+        (lived_in / "work" / "go").write_text("")
         await terminal.filter(has_text="gone on").first.wait_for(timeout=SECONDS)
         await item.locator("a").click()
         await row.hover()

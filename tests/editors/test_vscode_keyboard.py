@@ -3,21 +3,15 @@
 import asyncio
 from pathlib import Path
 
-import pytest
-
 from editors.test_vscode import EXPECTED, LINES, PROPOSED
 from support.strict_services.http import Say, ToolUse
-from support.vscode import SECONDS, VSCODE, answered, asked, command, open_chat, service, until, workbench
+from support.vscode import IN_VSCODE, SECONDS, answered, asked, command, open_chat, service, until, workbench
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(180),
-]
+pytestmark = IN_VSCODE
 
 
-async def test_the_keyboard_is_enough(tmp_path: Path) -> None:
-    folder = tmp_path / "work"
-    folder.mkdir()
+async def test_the_keyboard_is_enough(lived_in: Path) -> None:
+    folder = lived_in / "work"
     file = folder / "notes.txt"
     file.write_text("\n".join(LINES) + "\n")
     script = [
@@ -28,7 +22,7 @@ async def test_the_keyboard_is_enough(tmp_path: Path) -> None:
         Say(text="And a look.", calls=[ToolUse("run_shell_command", {"command": "touch made && echo by-key"})]),
         Say(text="That was all."),
     ]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", script) as (served, environment), workbench(lived_in, environment) as page:
         chat = await open_chat(page)
         key = page.keyboard
 

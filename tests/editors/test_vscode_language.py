@@ -4,15 +4,10 @@ at, as the model hears it."""
 import json
 from pathlib import Path
 
-import pytest
-
 from support.strict_services.http import Say, ToolUse
-from support.vscode import SECONDS, VSCODE, answered, open_chat, open_file, send, service, shows, workbench
+from support.vscode import IN_VSCODE, SECONDS, answered, open_chat, open_file, send, service, shows, workbench
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(180),
-]
+pytestmark = IN_VSCODE
 
 SHOP = """\
 export function subtotal(prices: number[]): number {
@@ -33,9 +28,8 @@ USE = 'import { subtotal } from "./shop";\n\nexport const none = () => subtotal(
 RENAME = ToolUse("rename_symbol", {"path": "shop.ts", "line": 5, "symbol": "subtotal", "new_name": "sumOf"})
 
 
-async def test_language_servers_answer(tmp_path: Path) -> None:
-    folder = tmp_path / "work"
-    folder.mkdir()
+async def test_language_servers_answer(lived_in: Path) -> None:
+    folder = lived_in / "work"
     (folder / "shop.ts").write_text(SHOP)
     (folder / "use.ts").write_text(USE)
     (folder / "tsconfig.json").write_text("{}\n")  # files that are not open are of the project only with one
@@ -44,7 +38,7 @@ async def test_language_servers_answer(tmp_path: Path) -> None:
         Say(text="I rename it.", calls=[RENAME]),
         Say(text="So that is it."),
     ]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", script) as (served, environment), workbench(lived_in, environment) as page:
         chat = await open_chat(page)
         await open_file(page, "shop.ts")
         await page.locator(".squiggly-error").first.wait_for(timeout=2 * SECONDS)  # the server is up

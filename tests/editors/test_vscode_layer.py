@@ -10,8 +10,8 @@ from editors.test_vscode_review import becomes, write
 from support.required_programs import needs
 from support.strict_services.http import Say, ToolUse
 from support.vscode import (
+    IN_VSCODE,
     SECONDS,
-    VSCODE,
     answered,
     asked,
     open_chat,
@@ -24,11 +24,7 @@ from support.vscode import (
     workbench,
 )
 
-pytestmark = [
-    pytest.mark.layers,
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(180),
-]
+pytestmark = [pytest.mark.layers, *IN_VSCODE]
 
 TIDY = """
 from pathlib import Path
@@ -57,10 +53,9 @@ def run(line: str) -> ToolUse:
     return ToolUse("run_shell_command", {"command": line})
 
 
-async def test_what_a_command_changed_is_reviewed_and_its_commit_asked_about(tmp_path: Path) -> None:
+async def test_what_a_command_changed_is_reviewed_and_its_commit_asked_about(lived_in: Path) -> None:
     needs("bwrap")
-    folder = tmp_path / "work"
-    folder.mkdir()
+    folder = lived_in / "work"
     before = {"a.txt": text(), "b.txt": text(), "tidy.py": TIDY}
     for name, content in before.items():
         (folder / name).write_text(content)
@@ -71,7 +66,7 @@ async def test_what_a_command_changed_is_reviewed_and_its_commit_asked_about(tmp
         Say(text="I commit it.", calls=[run("git commit -qam 'Tidy up two files'")]),
         Say(text="All done."),
     ]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", script) as (served, environment), workbench(lived_in, environment) as page:
         chat = await open_chat(page)
         await send(chat, "Tidy up and commit")
         card = chat.locator(".tool:has(.approval:visible)")
@@ -122,15 +117,14 @@ async def test_what_a_command_changed_is_reviewed_and_its_commit_asked_about(tmp
         assert not served.refused
 
 
-async def test_unsaved_text_is_seen_by_a_command_and_stays_the_user_s(tmp_path: Path) -> None:
+async def test_unsaved_text_is_seen_by_a_command_and_stays_the_user_s(lived_in: Path) -> None:
     needs("bwrap")
-    folder = tmp_path / "work"
-    folder.mkdir()
+    folder = lived_in / "work"
     file = folder / "notes.txt"
     file.write_text(text())
     line = "grep -n typed notes.txt; sed -i 's/line 9$/line nine/' notes.txt"
     script = [Say(text="I change a line.", calls=[run(line)]), Say(text="Done with it.")]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", script) as (served, environment), workbench(lived_in, environment) as page:
         chat = await open_chat(page)
         await open_file(page, "notes.txt")
         await write(page, 1, " typed")
@@ -156,11 +150,10 @@ async def test_unsaved_text_is_seen_by_a_command_and_stays_the_user_s(tmp_path: 
         assert not served.refused
 
 
-async def test_a_draft_is_reviewed_once_when_the_model_is_done(tmp_path: Path) -> None:
+async def test_a_draft_is_reviewed_once_when_the_model_is_done(lived_in: Path) -> None:
     """An edit, a failing test, a second edit, tests pass, one review; with the file dirty in the editor."""
     needs("bwrap")
-    folder = tmp_path / "work"
-    folder.mkdir()
+    folder = lived_in / "work"
     file = folder / "notes.txt"
     file.write_text(text())
     edits = [{"old_string": "line 9\n", "new_string": "line nine\n"}]
@@ -172,7 +165,7 @@ async def test_a_draft_is_reviewed_once_when_the_model_is_done(tmp_path: Path) -
         Say(text="", calls=[run(test)]),
         Say(text="All of it is drafted."),
     ]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", script) as (served, environment), workbench(lived_in, environment) as page:
         chat = await open_chat(page)
         await open_file(page, "notes.txt")
         await write(page, 1, " typed")

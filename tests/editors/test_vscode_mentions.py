@@ -7,19 +7,14 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from support.strict_services.http import Say
-from support.vscode import SECONDS, VSCODE, answered, command, open_chat, open_file, service, shoot, workbench
+from support.vscode import IN_VSCODE, SECONDS, answered, command, open_chat, open_file, service, shoot, workbench
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(240),
-]
+pytestmark = IN_VSCODE
 
 
-async def test_what_goes_along(tmp_path: Path) -> None:
-    workspace = tmp_path / "work"
+async def test_what_goes_along(lived_in: Path) -> None:
+    workspace = lived_in / "work"
     (workspace / "src").mkdir(parents=True)
     for name in ("a.py", "src/cart.py", "src/shop.json", "ignored.log"):
         (workspace / name).write_text("total = 1\n")
@@ -32,7 +27,7 @@ async def test_what_goes_along(tmp_path: Path) -> None:
     settings = {"terminal.integrated.gpuAcceleration": "off"}  # its text is in the page then
     async with (
         service("anthropic", script) as (served, environment),
-        workbench(tmp_path, environment, settings=settings) as page,
+        workbench(lived_in, environment, settings=settings) as page,
     ):
         chat = await open_chat(page)
         await open_file(page, "cart.py")

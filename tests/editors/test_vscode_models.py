@@ -4,22 +4,16 @@ from the palette, and what is wrong with a key names the commands VS Code has.""
 import os
 from pathlib import Path
 
-import pytest
-
 from amanu.home import find_home
 from support.strict_services.anthropic import Anthropic
 from support.strict_services.http import Fault, Say
 from support.strict_services.openai import OpenAI
-from support.vscode import SECONDS, VSCODE, answered, command, open_chat, pick_model, send, shoot, workbench
+from support.vscode import IN_VSCODE, SECONDS, answered, command, open_chat, pick_model, send, shoot, workbench
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(180),
-]
+pytestmark = IN_VSCODE
 
 
-async def test_a_server_of_this_machine_is_allowed(tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
+async def test_a_server_of_this_machine_is_allowed(window: Path) -> None:
     local, far = OpenAI([Say(text="I am on this machine.")], keyless=True), Anthropic([Fault("status", status=401)])
     address = await local.start()
     config = find_home(os.environ).config
@@ -27,7 +21,7 @@ async def test_a_server_of_this_machine_is_allowed(tmp_path: Path) -> None:
     (config / "config.toml").write_text(f'# mine\n[base_urls]\nollama = "{address}/v1"\n')
     keys = {"ANTHROPIC_API_KEY": "sk-ant-wrong", "ANTHROPIC_BASE_URL": await far.start()}
     try:
-        async with workbench(tmp_path, keys) as page:
+        async with workbench(window, keys) as page:
             chat = await open_chat(page)
             await send(chat, "Are you there?")
             await chat.locator(".notice", has_text="Amanu: Set API Key… says which it is").wait_for(timeout=SECONDS)

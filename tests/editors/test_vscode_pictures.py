@@ -9,8 +9,8 @@ import pytest
 
 from support.strict_services.http import Say, ToolUse
 from support.vscode import (
+    IN_VSCODE,
     SECONDS,
-    VSCODE,
     answered,
     asked,
     command,
@@ -24,8 +24,8 @@ from support.vscode import (
 )
 
 pytestmark = [
-    pytest.mark.skipif(not (VSCODE and os.environ.get("AMANU_SCREENSHOTS")), reason="draws pictures"),
-    pytest.mark.timeout(240),
+    pytest.mark.skipif(not os.environ.get("AMANU_SCREENSHOTS"), reason="draws pictures"),
+    *IN_VSCODE,
 ]
 SETTINGS = {
     "workbench.colorTheme": "Dark Modern",
@@ -131,8 +131,8 @@ SCRIPT = [
 ]
 
 
-async def test_the_pictures_of_the_documents(tmp_path: Path) -> None:
-    folder = tmp_path / "work"
+async def test_the_pictures_of_the_documents(window: Path) -> None:
+    folder = window / "work"
     for path, text in FILES.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
@@ -144,7 +144,7 @@ async def test_the_pictures_of_the_documents(tmp_path: Path) -> None:
         subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
     async with (
         service("anthropic", SCRIPT) as (_, environment),
-        workbench(tmp_path, environment, settings=SETTINGS) as page,
+        workbench(window, environment, settings=SETTINGS) as page,
     ):
         await page.set_viewport_size({"width": 1400, "height": 860})
         key = page.keyboard

@@ -4,23 +4,17 @@
 import asyncio
 from pathlib import Path
 
-import pytest
-
 from support.planner import Planner
-from support.vscode import SECONDS, VSCODE, answered, asked, command, open_chat, send, service, shoot, workbench
+from support.vscode import IN_VSCODE, SECONDS, answered, asked, command, open_chat, send, service, shoot, workbench
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(240),
-]
+pytestmark = IN_VSCODE
 
 
-async def test_a_plan(tmp_path: Path) -> None:
-    folder = tmp_path / "work"
-    folder.mkdir()
+async def test_a_plan(lived_in: Path) -> None:
+    folder = lived_in / "work"
     (folder / "hello.txt").write_text("hi\n")
     planner = Planner()
-    async with service("anthropic", planner.answer) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", planner.answer) as (served, environment), workbench(lived_in, environment) as page:
         chat = await open_chat(page)
         await send(chat, "Greet politely")
 

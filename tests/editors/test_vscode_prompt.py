@@ -5,16 +5,11 @@ import json
 import struct
 from pathlib import Path
 
-import pytest
-
 from support.sample_images import png
 from support.strict_services.http import Say
-from support.vscode import SECONDS, VSCODE, answered, command, open_chat, send, service, workbench
+from support.vscode import IN_VSCODE, SECONDS, answered, command, open_chat, send, service, workbench
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(180),
-]
+pytestmark = IN_VSCODE
 
 PASTE = """(box, data) => {
   const bytes = Uint8Array.from(atob(data), each => each.charCodeAt(0));
@@ -30,10 +25,9 @@ DROP = """(box, uri) => {
 }"""
 
 
-async def test_what_goes_along(tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
+async def test_what_goes_along(lived_in: Path) -> None:
     script = [Say(text="A black wall."), Say(text="A list for shopping.")]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", script) as (served, environment), workbench(lived_in, environment) as page:
         chat = await open_chat(page)
         box = chat.locator("textarea")
 
@@ -50,10 +44,10 @@ async def test_what_goes_along(tmp_path: Path) -> None:
         assert await chat.locator(".user img").evaluate("each => each.decode().then(() => each.naturalWidth)") == 2000
 
         # dropped from elsewhere: a picture goes along, a text is refused in words
-        (tmp_path / "shot.png").write_bytes(png(30, 20))
-        (tmp_path / "diary.txt").write_text("private")
+        (lived_in / "shot.png").write_bytes(png(30, 20))
+        (lived_in / "diary.txt").write_text("private")
         for name in ("shot.png", "diary.txt"):
-            await box.evaluate(DROP, (tmp_path / name).as_uri())
+            await box.evaluate(DROP, (lived_in / name).as_uri())
         await chat.locator(".chip", has_text="shot.png").wait_for(timeout=SECONDS)
         await chat.locator(".told", has_text="diary.txt is outside the workspace").wait_for(timeout=SECONDS)
 

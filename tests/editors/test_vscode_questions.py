@@ -8,12 +8,9 @@ from typing import Any
 import pytest
 
 from support.strict_services.http import Say, ToolUse
-from support.vscode import SECONDS, VSCODE, answered, open_chat, send, service, shoot, workbench
+from support.vscode import IN_VSCODE, SECONDS, answered, open_chat, send, service, shoot, workbench
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(240),
-]
+pytestmark = IN_VSCODE
 THEMES = ["Default Dark Modern", "Default Light Modern"] if os.environ.get("AMANU_SCREENSHOTS") else [""]
 
 DATABASE = {
@@ -41,8 +38,7 @@ def ask(*questions: Any) -> ToolUse:
 
 
 @pytest.mark.parametrize("theme", THEMES)
-async def test_a_question_is_answered(theme: str, tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
+async def test_a_question_is_answered(theme: str, lived_in: Path) -> None:
     says = [
         Say(text="Three things first.", calls=[ask(DATABASE, CHECKS, NAME)]),
         Say(text="One more.", calls=[ask(DATABASE)]),
@@ -52,7 +48,7 @@ async def test_a_question_is_answered(theme: str, tmp_path: Path) -> None:
     settings = {"workbench.colorTheme": theme} if theme else {}
     async with (
         service("anthropic", says) as (served, environment),
-        workbench(tmp_path, environment, settings=settings) as page,
+        workbench(lived_in, environment, settings=settings) as page,
     ):
         chat = await open_chat(page)
         await send(chat, "Make me a shop")

@@ -2,19 +2,26 @@
 whatever other windows of the folder show, and to what was being reviewed."""
 
 import asyncio
-from functools import partial
+import contextlib
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from support.strict_services.http import Say, ToolUse
-from support.vscode import SECONDS, VSCODE, answered, command, open_chat, ready, send, service, shoot, until, workbench
+from support.vscode import (
+    IN_VSCODE,
+    SECONDS,
+    answered,
+    command,
+    open_chat,
+    ready,
+    send,
+    service,
+    shoot,
+    until,
+    workbench,
+)
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(240),
-]
+pytestmark = IN_VSCODE
 
 
 async def again(page: Any) -> None:
@@ -24,23 +31,20 @@ async def again(page: Any) -> None:
     await ready(page)
 
 
-async def windows(folder: Path) -> int:
-    """How many windows are served: each by its own process, after which its file is named."""
-    shown = (folder / "user" / "User" / "globalStorage" / "amanu.amanu" / "shown").glob("*/*")
-    return sum(_is_served_by(file.name) for file in shown)
+def windows(user: Path) -> set[tuple[str, str]]:
+    """The processes that serve windows, after which their files are named; and when each began, for its number may be
+    another's soon."""
+    found: set[tuple[str, str]] = set()
+    for file in (user / "User" / "globalStorage" / "amanu.amanu" / "shown").glob("*/*"):
+        process = Path("/proc", file.name)
+        with contextlib.suppress(OSError):
+            if b"extensionHost" in (process / "cmdline").read_bytes():
+                found.add((file.name, (process / "stat").read_text().rpartition(")")[2].split()[19]))
+    return found
 
 
-def _is_served_by(pid: str) -> bool:
-    """Whether that process serves a window; by now the number may be another process's, or a thread's."""
-    try:
-        return b"extensionHost" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
-
-
-async def test_reloaded(tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
-    files = [tmp_path / "work" / name for name in ("a.txt", "b.txt")]
+async def test_reloaded(new_window: Path) -> None:
+    files = [new_window / "work" / name for name in ("a.txt", "b.txt")]
     for file in files:
         file.write_text("one\ntwo\n")
     changes = [
@@ -53,7 +57,7 @@ async def test_reloaded(tmp_path: Path) -> None:
         Say(text="Both.", calls=changes),
         Say(text="Reviewed."),
     ]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", script) as (served, environment), workbench(new_window, environment) as page:
         # as soon as the very first prompt is with the daemon, while its turn runs
         chat = await open_chat(page)
         async with page.expect_event("framenavigated") as _:
@@ -86,13 +90,15 @@ async def test_reloaded(tmp_path: Path) -> None:
         await answered(chat, "Another answer")
         await again(other)
         await answered(beside, "One more answer")
+        user = new_window.parent / "user"
+        both = windows(user)
         await other.close()
-        await until(partial(windows, tmp_path), 1)
-        await again(page)
-        await answered(chat, "Another answer")
+        async with asyncio.timeout(SECONDS / 1000):
+            while both <= windows(user):
+                await asyncio.sleep(0.05)
         assert len(served.requests) == 3
 
-        # a review of several files, and the diff of one
+        # the one that stays comes back to its own, too, with a review of several files, and the diff of one
         await send(chat, "Change both")
         await until(chat.locator(".approval:visible").count, 2)
         await command(page, "Amanu: Show Proposed Changes")
@@ -105,6 +111,7 @@ async def test_reloaded(tmp_path: Path) -> None:
         await until(page.locator(".codelens-decoration a", has_text="Accept").count, 2)
         for name in ("a!", "b!"):
             await page.locator(".multiDiffEntry .view-line", has_text=name).first.wait_for(timeout=SECONDS)
+        await answered(chat, "Another answer")
         await shoot(page, "reload-1-review")
         await page.locator(".tab", has_text="a.txt (proposed)").click()
         await page.locator(".modified-in-monaco-diff-editor .view-line", has_text="a!").last.click(timeout=SECONDS)

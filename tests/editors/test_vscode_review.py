@@ -5,12 +5,10 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from support.strict_services.http import Say, ToolUse
 from support.vscode import (
+    IN_VSCODE,
     SECONDS,
-    VSCODE,
     answered,
     command,
     open_chat,
@@ -23,10 +21,7 @@ from support.vscode import (
     workbench,
 )
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(180),
-]
+pytestmark = IN_VSCODE
 
 NAMES = ["a.txt", "b.txt", "c.txt", "d.txt"]
 LINES = {n: f"line {n}" for n in range(1, 21)}
@@ -45,11 +40,10 @@ def text(*changed: int, lines: dict[int, str] = LINES) -> str:
     return "".join(f"{line}{'!' if n in changed else ''}\n" for n, line in lines.items())
 
 
-async def test_twenty_five_changes_by_keyboard(tmp_path: Path) -> None:
+async def test_twenty_five_changes_by_keyboard(lived_in: Path) -> None:
     """Four files, one of them open and longer than the screen: what is proposed is in no buffer, and nothing is
     accepted before it was on screen."""
-    folder = tmp_path / "work"
-    folder.mkdir()
+    folder = lived_in / "work"
     long = {n: f"line {n}" for n in range(1, 201)}
     many = tuple(range(2, 200, 20))
     before = {name: text() for name in NAMES[:3]} | {"d.txt": text(lines=long)}
@@ -62,7 +56,7 @@ async def test_twenty_five_changes_by_keyboard(tmp_path: Path) -> None:
     settings = {"files.autoSave": "afterDelay", "files.autoSaveDelay": 50}
     async with (
         service("anthropic", script) as (served, environment),
-        workbench(tmp_path, environment, settings=settings) as page,
+        workbench(lived_in, environment, settings=settings) as page,
     ):
         chat = await open_chat(page)
         key = page.keyboard
@@ -148,15 +142,14 @@ async def test_twenty_five_changes_by_keyboard(tmp_path: Path) -> None:
         assert not served.refused
 
 
-async def test_a_big_file_is_compared_with_its_text(tmp_path: Path) -> None:
+async def test_a_big_file_is_compared_with_its_text(lived_in: Path) -> None:
     """That text is fetched when the diff opens: the proposal does not have it."""
-    folder = tmp_path / "work"
-    folder.mkdir()
+    folder = lived_in / "work"
     lines = [f"line {n} of a file that is longer than what a proposal carries\n" for n in range(1, 3001)]
     (folder / "big.txt").write_text("".join(lines))
     change = {"path": "big.txt", "old_text": "line 1500 of", "new_text": "line one thousand five hundred of"}
     script = [Say(text="One change.", calls=[ToolUse("edit_file", change)]), Say(text="Decided.")]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", script) as (served, environment), workbench(lived_in, environment) as page:
         chat = await open_chat(page)
         await send(chat, "Change a line")
         await until(chat.locator(".approval:visible").count, 1)
@@ -176,15 +169,14 @@ async def test_a_big_file_is_compared_with_its_text(tmp_path: Path) -> None:
         assert not served.refused
 
 
-async def test_undo_takes_back_ours_alone(tmp_path: Path) -> None:
+async def test_undo_takes_back_ours_alone(lived_in: Path) -> None:
     """An unsaved text, edits of the model a rule allows, typing in between: each stays who it belongs to."""
-    folder = tmp_path / "work"
-    folder.mkdir()
+    folder = lived_in / "work"
     file = folder / "notes.txt"
     file.write_text(text())
     edits = [edit("notes.txt", 9), edit("notes.txt", 16)]
     script = [Say(text="Two changes.", calls=edits), Say(text="Both done.")]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", script) as (served, environment), workbench(lived_in, environment) as page:
         key = page.keyboard
         chat = await open_chat(page)
         await chat.locator("select.mode").select_option("acceptEdits")
@@ -235,9 +227,8 @@ async def test_undo_takes_back_ours_alone(tmp_path: Path) -> None:
         assert not served.refused
 
 
-async def test_the_way_back_from_the_chat(tmp_path: Path) -> None:
-    folder = tmp_path / "work"
-    folder.mkdir()
+async def test_the_way_back_from_the_chat(lived_in: Path) -> None:
+    folder = lived_in / "work"
     for name in NAMES[:2]:
         (folder / name).write_text(text())
     script = [
@@ -249,7 +240,7 @@ async def test_the_way_back_from_the_chat(tmp_path: Path) -> None:
         Say(text="As you wish."),
         Say(text="Noted."),
     ]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", script) as (served, environment), workbench(lived_in, environment) as page:
         chat = await open_chat(page)
         await chat.locator("select.mode").select_option("acceptEdits")
         for name in NAMES[:2]:

@@ -4,15 +4,10 @@ an empty chat offers."""
 import asyncio
 from pathlib import Path
 
-import pytest
-
 from support.strict_services.http import Say, ToolUse
-from support.vscode import SECONDS, VSCODE, answered, open_chat, send, service, shoot, until, workbench
+from support.vscode import IN_VSCODE, SECONDS, answered, open_chat, send, service, shoot, until, workbench
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(240),
-]
+pytestmark = IN_VSCODE
 
 OLD = "".join(f"line {n}\n" for n in range(1, 10))
 NEW = OLD.replace("line 3\n", "line three\n")
@@ -24,8 +19,8 @@ LOOKS = [
 EDIT = ToolUse("edit_file", {"path": "src/a.txt", "old_text": "line 3\n", "new_text": "line three\n"})
 
 
-async def test_rows(tmp_path: Path) -> None:
-    folder = tmp_path / "work" / "src"
+async def test_rows(lived_in: Path) -> None:
+    folder = lived_in / "work" / "src"
     folder.mkdir(parents=True)
     for name in ("a.txt", "b.txt"):
         (folder / name).write_text(OLD)
@@ -38,7 +33,7 @@ async def test_rows(tmp_path: Path) -> None:
         Say(text="It is changed."),
         Say(text="It is not."),
     ]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", script) as (served, environment), workbench(lived_in, environment) as page:
         chat = await open_chat(page)
         await chat.locator(".starters button", has_text="Explain this project").wait_for(timeout=SECONDS)
         await shoot(page, "rows-1-empty")

@@ -8,14 +8,12 @@ import signal
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from amanu.home import find_home
 from support.running_daemon import signal_daemon
 from support.strict_services.http import Say, ToolUse
 from support.vscode import (
+    IN_VSCODE,
     SECONDS,
-    VSCODE,
     answered,
     asked,
     command,
@@ -29,19 +27,15 @@ from support.vscode import (
     workbench,
 )
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(240),
-]
+pytestmark = IN_VSCODE
 
 
 def run(line: str) -> ToolUse:
     return ToolUse("run_shell_command", {"command": line})
 
 
-async def test_a_session_that_waits_is_announced(tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
-    gate = tmp_path / "work" / "gate"
+async def test_a_session_that_waits_is_announced(window: Path) -> None:
+    gate = window / "work" / "gate"
     os.mkfifo(gate)
     config = find_home(os.environ).config
     config.mkdir(parents=True)
@@ -52,7 +46,7 @@ async def test_a_session_that_waits_is_announced(tmp_path: Path) -> None:
         Say(text="Now this.", calls=[run("touch made.txt")]),
         Say(text="All done."),
     ]
-    async with service("anthropic", says) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", says) as (served, environment), workbench(window, environment) as page:
         chat = await open_chat(page)
         await send(chat, "The first job")
         await answered(chat, "Working.")
@@ -74,7 +68,7 @@ async def test_a_session_that_waits_is_announced(tmp_path: Path) -> None:
         await chat.locator("h2.title", has_text="The first job").wait_for(timeout=SECONDS)
         await (await asked(chat)).click()
         await answered(chat, "All done.")
-        assert (tmp_path / "work" / "made.txt").exists()
+        assert (window / "work" / "made.txt").exists()
         await page.locator(".part.auxiliarybar .badge-content", has_text="1").wait_for(state="hidden", timeout=SECONDS)
         assert await page.locator(".notification-toast").count() == 0  # once, and not when it is shown
         assert not served.refused
@@ -87,9 +81,8 @@ async def delete(page: Any, row: Any) -> None:
     await page.locator(".monaco-dialog-box .monaco-button", has_text="Delete").click(timeout=SECONDS)
 
 
-async def test_many_at_once(tmp_path: Path) -> None:
-    folder = tmp_path / "work"
-    folder.mkdir()
+async def test_many_at_once(window: Path) -> None:
+    folder = window / "work"
     notes = folder / "notes.txt"
     notes.write_text("one\ntwo\nthree\n")
     for gate in ("first", "second"):
@@ -109,7 +102,7 @@ async def test_many_at_once(tmp_path: Path) -> None:
         Say(text="The change is in."),
         Say(text="The second is done."),
     ]
-    async with service("anthropic", says) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", says) as (served, environment), workbench(window, environment) as page:
         chat = await open_chat(page)
         await send(chat, "Change the notes")
         await asked(chat)
@@ -163,7 +156,7 @@ async def test_many_at_once(tmp_path: Path) -> None:
         await to_review.wait_for(state="hidden", timeout=SECONDS)
 
         # a window that is loaded anew has its tabs again
-        await page.reload()
+        await command(page, "Developer: Reload Window")
         await page.locator(".tab", has_text="The second job").click(timeout=SECONDS)
         await answered(tab, "Working on the second")
         await asyncio.to_thread((folder / "second").write_text, "go\n")
@@ -197,10 +190,9 @@ async def test_many_at_once(tmp_path: Path) -> None:
         assert not served.refused
 
 
-async def test_a_turn_that_died_does_not_seem_to_run(tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
+async def test_a_turn_that_died_does_not_seem_to_run(window: Path) -> None:
     says = [Say(text=["One ", "two "], delay=0.5, repeat=1000)]
-    async with service("anthropic", says) as (_, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", says) as (_, environment), workbench(window, environment) as page:
         chat = await open_chat(page)
         await send(chat, "Count")
         await answered(chat, "One two")

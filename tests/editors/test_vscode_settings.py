@@ -7,12 +7,9 @@ from pathlib import Path
 import pytest
 
 from amanu.home import find_home
-from support.vscode import SECONDS, VSCODE, command, open_chat, service, shoot, shows, workbench
+from support.vscode import IN_VSCODE, SECONDS, command, open_chat, service, shoot, shows, workbench
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(180),
-]
+pytestmark = IN_VSCODE
 THEMES = ["Default Dark Modern", "Default Light Modern", "Default High Contrast"]
 FILE = """# mine
 mode = "plan"  # look first
@@ -23,15 +20,14 @@ cost_usd = 2.0
 
 
 @pytest.mark.parametrize("theme", THEMES if os.environ.get("AMANU_SCREENSHOTS") else THEMES[:1])
-async def test_the_page_of_settings(theme: str, tmp_path: Path) -> None:
+async def test_the_page_of_settings(theme: str, window: Path) -> None:
     shot = f"settings-{theme.split()[1].lower()}"
-    (tmp_path / "work").mkdir()
     path = find_home(os.environ).settings
     path.parent.mkdir(parents=True)
     path.write_text(FILE)
     async with (
         service("anthropic", []) as (_, environment),
-        workbench(tmp_path, environment, settings={"workbench.colorTheme": theme}) as page,
+        workbench(window, environment, settings={"workbench.colorTheme": theme}) as page,
     ):
         chat = await open_chat(page)
         await command(page, "Amanu: Settings")

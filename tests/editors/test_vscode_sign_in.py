@@ -10,24 +10,18 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
-
 from amanu.home import find_home
 from support.strict_services.http import Say
 from support.strict_services.openai_identity import OpenAIIdentityService
 from support.strict_services.responses import Responses
-from support.vscode import SECONDS, VSCODE, answered, command, open_chat, send, shoot, until, workbench
+from support.vscode import IN_VSCODE, SECONDS, answered, command, open_chat, send, shoot, until, workbench
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(240),
-]
+pytestmark = IN_VSCODE
 BUTTON, COMMAND = "Sign in with ChatGPT", "Amanu: Sign In with ChatGPT"
 _AUTHORIZE = re.compile(r"/api/accounts/authorize\?")
 
 
-async def test_sign_in_prompt_sign_out(tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
+async def test_sign_in_prompt_sign_out(window: Path) -> None:
     identity = OpenAIIdentityService()
     api = Responses([Say(text="Hello from your **plan**.")], plan=identity.valid)
     environment = {
@@ -35,7 +29,7 @@ async def test_sign_in_prompt_sign_out(tmp_path: Path) -> None:
         "OPENAI_BASE_URL": f"{await api.start()}/v1",
     }
     try:
-        async with workbench(tmp_path, environment) as page:
+        async with workbench(window, environment) as page:
             await page.set_viewport_size({"width": 1280, "height": 800})
             await page.context.route(_AUTHORIZE, arrive)
             chat = await open_chat(page)

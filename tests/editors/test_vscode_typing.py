@@ -4,13 +4,11 @@ diff that is being edited; what is applied is what was approved, and nothing typ
 import asyncio
 from pathlib import Path
 
-import pytest
-
 from editors.test_vscode import LINES, PROPOSED
 from support.strict_services.http import Say, ToolUse
 from support.vscode import (
+    IN_VSCODE,
     SECONDS,
-    VSCODE,
     answered,
     asked,
     open_chat,
@@ -22,18 +20,14 @@ from support.vscode import (
     workbench,
 )
 
-pytestmark = [
-    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
-    pytest.mark.timeout(180),
-]
+pytestmark = IN_VSCODE
 
 TYPED = {"line 2": "line two", "line 7": "line seven (mine)"}
 EXPECTED = ["typed above", *(TYPED.get(each, each) for each in LINES)]
 
 
-async def test_hunks_move_along(tmp_path: Path) -> None:
-    folder = tmp_path / "work"
-    folder.mkdir()
+async def test_hunks_move_along(lived_in: Path) -> None:
+    folder = lived_in / "work"
     file = folder / "notes.txt"
     file.write_text("\n".join(LINES) + "\n")
     content = "\n".join(PROPOSED) + "\n"
@@ -41,7 +35,7 @@ async def test_hunks_move_along(tmp_path: Path) -> None:
         Say(text="Three changes.", calls=[ToolUse("write_file", {"path": "notes.txt", "content": content})]),
         Say(text="All decided."),
     ]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
+    async with service("anthropic", script) as (served, environment), workbench(lived_in, environment) as page:
         chat = await open_chat(page)
         await open_file(page, "notes.txt")
         await send(chat, "Change three lines")

