@@ -1,36 +1,47 @@
 """What holds for every test: no network beyond loopback, no key, a home of its own."""
 
+import functools
 import gc
 import itertools
 import logging
 import os
 import re
 import signal
-import socket
+import sqlite3
 import sys
 from collections.abc import Generator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from support import loopback
+from support.sweeps import WHOLE
+
 if TYPE_CHECKING:
     from amanu.sandbox.self_test import Tier
 
 _KEYS = ("API_KEY", "AUTH_TOKEN", "ACCESS_TOKEN", "CREDENTIALS", "_BASE_URL")
-_HOMES = ("CONFIG", "DATA", "STATE", "CACHE", "RUNTIME")
-_LOOPBACK = re.compile(r"127(\.\d+){3}|::1|::ffff:127(\.\d+){3}|localhost|0\.0\.0\.0|::|")
+_HOMES = {
+    "HOME": "",
+    "AMANU_HOME": "amanu",
+    "XDG_CONFIG_HOME": "config",
+    "XDG_DATA_HOME": "data",
+    "XDG_STATE_HOME": "state",
+    "XDG_CACHE_HOME": "cache",
+    "XDG_RUNTIME_DIR": "runtime",
+}
 
 # Pytest keeps each test file as it compiled it, whatever PYTHONDONTWRITEBYTECODE says: to compile all of them takes ten
 # seconds of the processor, in each run and each worker.
 sys.dont_write_bytecode = False
 
-_connect = socket.socket.connect
-_connect_ex = socket.socket.connect_ex
-_getaddrinfo = socket.getaddrinfo
+_NEVER_SYNC = "PRAGMA synchronous = OFF"
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    loopback.only()
     # Who runs the tests in the background of a shell has it ignored, and so would every command that a test starts.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -39,17 +50,28 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """What is imported and collected stays until the end: to look through it again and again takes a quarter of the
+    time, and no collector of a test does so either."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Each report of a behaviour's test says which cell it fills: in a run with workers, reports are all there is."""
+    if (providers := sys.modules.get("hypothesis.internal.conjecture.providers")) is not None and not WHOLE:
+        # Hypothesis also tries constants that stand in our code, and parses all of it for them, in each worker.
+        vars(providers)["is_local_module_file"] = lambda path: False  # pyright: ignore[reportUnknownLambdaType]
     for item in items:
         if item.get_closest_marker("behaviour") is not None and isinstance(item, pytest.Function):
             column = cast(Any, item.callspec.params["vendor"]).column
             item.user_properties.append(("behaviour", (item.originalname, column)))
-
-
-def pytest_collection_finish() -> None:
-    """What was imported and collected stays until the end: no collector of a test looks through it again."""
-    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -67,16 +89,14 @@ def pytest_runtest_makereport() -> Generator[None, Any, Any]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    from support import vendor_matrix
+    reports: list[Any] = terminalreporter.stats.get("passed", [])
+    if any(name == "behaviour" for report in reports for name, _ in report.user_properties):
+        from support import vendor_matrix  # it imports half of what there is
 
-    if lines := vendor_matrix.summary(terminalreporter.stats):
-        terminalreporter.section("behaviours")
-        for line in lines:
-            terminalreporter.write_line(line)
-
-
-class NetworkForbidden(AssertionError):
-    """A test tried to leave the machine."""
+        if lines := vendor_matrix.summary(terminalreporter.stats):
+            terminalreporter.section("behaviours")
+            for line in lines:
+                terminalreporter.write_line(line)
 
 
 _number = itertools.count()
@@ -84,31 +104,79 @@ _ODD = re.compile(r"\W")
 
 
 @pytest.fixture
-def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tmp_path(request: pytest.FixtureRequest) -> Path:
     """As pytest's own. That one lists all folders there are to number the next: seconds of a minute for thousands."""
-    path = tmp_path_factory.getbasetemp() / f"{_ODD.sub('_', request.node.name)[:30]}{next(_number)}"
+    path = Path(_scratch(request), f"{_ODD.sub('_', request.node.name)[:30]}{next(_number)}")
     path.mkdir(mode=0o700)
     return path
 
 
+_base = pytest.StashKey[str]()
+
+
+def _scratch(request: pytest.FixtureRequest) -> str:
+    """The folder of this run. Not a fixture: to ask for one costs more than to make a folder."""
+    stash = request.config.stash
+    if _base not in stash:
+        stash[_base] = str(request.getfixturevalue("tmp_path_factory").getbasetemp())
+    return stash[_base]
+
+
 @pytest.fixture(autouse=True)
-def _own_home(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
-    """A scratch home (short: unix sockets must fit in 108 bytes), and no key or address from outside."""
-    home = tmp_path_factory.getbasetemp() / f"u{next(_number)}"  # not h: test_neovim.py names its own so
-    home.mkdir(mode=0o700)
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("AMANU_HOME", str(home / "amanu"))
-    if request.node.get_closest_marker("layers") is None:  # what commands change is a proposal, then
-        monkeypatch.setenv("AMANU_SANDBOX_LAYERS", "false")
-    monkeypatch.setenv("AMANU_CATALOGUE_REFRESH", "false")  # of daemons that run longer than a moment
-    for name in _HOMES:
-        monkeypatch.setenv(f"XDG_{name}_{'DIR' if name == 'RUNTIME' else 'HOME'}", str(home / name.lower()))
-    for name in list(os.environ):
-        if name.upper().endswith(_KEYS) or name.upper().endswith("_PROXY"):
-            monkeypatch.delenv(name)
+def _as_alone(request: pytest.FixtureRequest) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    """A scratch home (short: unix sockets must fit in 108 bytes), no key or address from outside, and logging as it was
+    before. One fixture: ten thousand tests each pay for every fixture there is."""
+    home = f"{_scratch(request)}/u{next(_number)}"  # not h: test_neovim.py names its own so
+    os.mkdir(home, mode=0o700)  # noqa: PTH102
+    ours: dict[str, str | None] = {name: f"{home}/{path}" if path else home for name, path in _HOMES.items()}
+    # What commands change is a proposal, then.
+    ours["AMANU_SANDBOX_LAYERS"] = "false" if request.node.get_closest_marker("layers") is None else None
+    ours["AMANU_CATALOGUE_REFRESH"] = "false"  # of daemons that run longer than a moment
+    ours.update(dict.fromkeys(name for name in os.environ if _from_outside(name)))
+    before = {name: os.environ.get(name) for name in ours}
+    loggers = [(logger, logger.level) for logger in map(logging.getLogger, ("", "amanu", "pygls", "watchfiles"))]
+    handlers = logging.root.handlers[:]
+    _set(ours)
     yield
+    _set(before)
+    for handler in set(logging.root.handlers) - set(handlers):
+        handler.close()
+    logging.root.handlers[:] = handlers
+    for logger, level in loggers:
+        if logger.level != level:
+            logger.setLevel(level)
+    logging.captureWarnings(False)
+
+
+@functools.cache
+def _from_outside(name: str) -> bool:
+    return name.upper().endswith((*_KEYS, "_PROXY"))
+
+
+def _set(variables: dict[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is not None:
+            os.environ[name] = value
+        elif name in os.environ:
+            del os.environ[name]
+
+
+class _Unsynced(sqlite3.Connection):
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        if sql.startswith("PRAGMA journal_mode"):  # which syncs, too
+            super().execute(_NEVER_SYNC)
+        return super().execute(_NEVER_SYNC if sql.startswith("PRAGMA synchronous") else sql, parameters)
+
+
+@pytest.fixture(autouse=True)
+def _no_wait_for_the_disk(  # pyright: ignore[reportUnusedFunction]
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing that this process writes is synced to the disk, which takes most of the time of a small session: no test
+    cuts the power. Those marked `synced` look at what is synced."""
+    if request.node.get_closest_marker("synced") is None:
+        monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=_Unsynced))
+        monkeypatch.setattr(os, "fsync", lambda _: None)  # pyright: ignore[reportUnknownLambdaType]
 
 
 @pytest.fixture(params=["bubblewrap", "landlock"])
@@ -130,47 +198,3 @@ def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> "Ti
 
     monkeypatch.setattr(Sandbox, "__init__", make)
     return tier
-
-
-@pytest.fixture(autouse=True)
-def _logging_as_it_was() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
-    """What a test makes of logging (`amanu.logs`) ends with it."""
-    loggers = {name: logging.getLogger(name) for name in ("", "amanu", "pygls", "watchfiles")}
-    levels = {name: logger.level for name, logger in loggers.items()}
-    handlers = loggers[""].handlers[:]
-    yield
-    for handler in set(loggers[""].handlers) - set(handlers):
-        handler.close()
-    loggers[""].handlers[:] = handlers
-    for name, logger in loggers.items():
-        logger.setLevel(levels[name])
-    logging.captureWarnings(False)
-
-
-@pytest.fixture(autouse=True)
-def _only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
-    """Sockets of this process reach loopback and unix sockets, and names are not looked up elsewhere."""
-
-    def connect(self: socket.socket, address: Any) -> None:
-        _check(self.family, address)
-        _connect(self, address)
-
-    def connect_ex(self: socket.socket, address: Any) -> int:
-        _check(self.family, address)
-        return _connect_ex(self, address)
-
-    def getaddrinfo(host: Any, *rest: Any, **named: Any) -> Any:
-        _check(socket.AF_INET, (host, 0))
-        return _getaddrinfo(host, *rest, **named)
-
-    monkeypatch.setattr(socket.socket, "connect", connect)
-    monkeypatch.setattr(socket.socket, "connect_ex", connect_ex)
-    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-
-
-def _check(family: int, address: Any) -> None:
-    if family not in (socket.AF_INET, socket.AF_INET6):
-        return
-    host = address[0].decode() if isinstance(address[0], bytes) else address[0]
-    if host is not None and not _LOOPBACK.fullmatch(str(host)):
-        raise NetworkForbidden(f"no test needs the network, but one asked for {host}")

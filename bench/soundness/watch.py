@@ -55,7 +55,7 @@ class Watch:
     def __init__(self) -> None:
         ctypes.CDLL(None).prctl(_SUBREAPER, 1)
         self._sockets: list[socket.socket] = []
-        self._kept = {TOP, TEMPLATE, *Path("/tmp").iterdir()}
+        self._kept = {TOP, TEMPLATE, *(path for folder in ("/tmp", *_WATCHED) for path in Path(folder).glob("*"))}
         TOOLS.mkdir()
         self._kept.add(TOOLS)
         for name, program in (("fd", "fdfind"), ("gsed", "sed")):  # as other systems name them
@@ -71,12 +71,10 @@ class Watch:
         return CommandContext(root, (root,), self.environment, world.may_read(root), trusted=plain, sandboxed=plain)
 
     def rebuild(self) -> None:
-        for each in _WATCHED:
-            for path in Path(each).glob("*"):
-                _remove(path)
-        for path in Path("/tmp").iterdir():
-            if path not in self._kept:
-                _remove(path)
+        for top in ("/tmp", *_WATCHED):
+            for path in Path(top).glob("*"):
+                if path not in self._kept:
+                    _remove(path)
         subprocess.run(["cp", "-a", f"{TEMPLATE}/.", str(TOP)], check=True)
         for each in self._sockets:
             each.close()

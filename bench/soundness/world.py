@@ -195,11 +195,11 @@ Signature = tuple[int, ...]
 def signatures(tops: list[str]) -> dict[str, Signature]:
     """Every file below these folders: what would tell that it was written, made, removed, renamed or given other
     rights. The time of status change moves with every one of them, extended attributes included; that of access does
-    not count."""
+    not count. What is mounted below them is read only, and left out."""
     found: dict[str, Signature] = {}
-    todo = list(tops)
+    todo = [(top, Path(top).stat().st_dev) for top in tops]
     while todo:
-        folder = todo.pop()
+        folder, device = todo.pop()
         try:
             entries = os.scandir(folder)
         except NotADirectoryError:
@@ -216,6 +216,6 @@ def signatures(tops: list[str]) -> dict[str, Signature]:
                     status.st_uid,
                     status.st_nlink,
                 )
-                if stat.S_ISDIR(status.st_mode):
-                    todo.append(entry.path)
+                if stat.S_ISDIR(status.st_mode) and status.st_dev == device:
+                    todo.append((entry.path, device))
     return found

@@ -99,6 +99,7 @@ def filled(value: Any) -> Any:
     return [filled(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
+@pytest.mark.place
 async def test_begun_over_acp_decided_in_neovim_finished_in_the_terminal(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

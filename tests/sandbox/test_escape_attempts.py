@@ -15,6 +15,7 @@ from amanu.sandbox.layers.layer import clean as clean_layers
 from amanu.sandbox.temp_folders import TemporaryFolders
 from support.ordinary_user import NOBODY, USERS, started_as
 from support.required_programs import needs
+from support.sweeps import sample_pairs
 
 LEAVES = """
 setsid -f sleep {n}
@@ -177,8 +178,7 @@ async def test_nothing_outlives_a_killed_daemon(tier: str, user: int) -> None:
     shutil.rmtree(base)
 
 
-@pytest.mark.parametrize("tier", ["bubblewrap", "layer", "landlock"])
-@pytest.mark.parametrize("milliseconds", [2, 5, 8])
+@pytest.mark.parametrize(("tier", "milliseconds"), sample_pairs(["bubblewrap", "layer", "landlock"], [2, 5, 8]))
 async def test_a_daemon_killed_while_the_walls_are_made_leaves_nothing(tier: str, milliseconds: int) -> None:
     if tier in ("bubblewrap", "layer"):
         needs("bwrap")

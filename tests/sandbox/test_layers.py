@@ -3,7 +3,6 @@ user. What they cannot do is in the table of `test_escape_attempts.py`."""
 
 import asyncio
 import contextlib
-import functools
 import json
 import os
 import shlex
@@ -131,21 +130,16 @@ CASES = {
 }
 
 
-@functools.cache
-def results(user: int) -> dict[str, Result]:
-    """What became of each case. One program runs all of them, since its start takes as long as many commands."""
+@pytest.mark.parametrize("user", USERS)
+def test_commands(user: int) -> None:
+    """One program runs all of them, since its start takes as long as many commands."""
+    needs("bwrap")
     with started_as(user, "layer_runner.py", takes_input=True) as process:
         output, _ = process.communicate(json.dumps({name: asdict(case) for name, case in CASES.items()}), timeout=50)
-    return {name: Result(**each) for name, each in json.loads(output).items()}
-
-
-@pytest.mark.parametrize("user", USERS)
-@pytest.mark.parametrize("name", CASES)
-def test_a_command(name: str, user: int) -> None:
-    needs("bwrap")
-    found, case = results(user)[name], CASES[name]
-    said = case.said.replace("{user}", str(user))
-    assert found == Result(said, case.changes, case.complete, untouched=True, removed=True)
+    assert {name: Result(**each) for name, each in json.loads(output).items()} == {
+        name: Result(case.said.replace("{user}", str(user)), case.changes, case.complete, untouched=True, removed=True)
+        for name, case in CASES.items()
+    }
 
 
 @pytest.fixture

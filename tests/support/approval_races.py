@@ -127,27 +127,23 @@ class Mutator:
     """What runs after a second yes still writes `A`."""
 
 
-def _scripts() -> dict[str, Mutator]:
-    ways = (
-        "./x.sh",
-        "bash x.sh",
-        "sh ./x.sh",
-        "sh -c ./x.sh",
-        "true && ./x.sh",
-        "env ./x.sh",
-        "timeout 9 ./x.sh",
-        ". ./x.sh",
-    )
-    found: dict[str, Mutator] = {}
-    for way in ways:
-        found[f"{way}: written"] = Mutator(way, lambda g: g.write("x.sh", "B"))
-        found[f"{way}: replaced by rename"] = Mutator(way, lambda g: g.renamed("x.sh"))
-        found[f"{way}: replaced by a link"] = Mutator(way, lambda g: g.link("x.sh", "evil.sh"))
-    return found
-
-
-MUTATORS: dict[str, Mutator] = {
-    **_scripts(),
+WAYS = (
+    "./x.sh",
+    "bash x.sh",
+    "sh ./x.sh",
+    "sh -c ./x.sh",
+    "true && ./x.sh",
+    "env ./x.sh",
+    "timeout 9 ./x.sh",
+    ". ./x.sh",
+)
+"""To run a script."""
+CHANGES: dict[str, Callable[[Ground], object]] = {
+    "written": lambda g: g.write("x.sh", "B"),
+    "replaced by rename": lambda g: g.renamed("x.sh"),
+    "replaced by a link": lambda g: g.link("x.sh", "evil.sh"),
+}
+OTHER_MUTATORS: dict[str, Mutator] = {
     "the script's mode": Mutator("bash x.sh", lambda g: (g.root / "x.sh").chmod(0o700), same=True),
     "python's script": Mutator("python3 x.py", lambda g: g.write("x.py", "B")),
     "what a link leads to": Mutator("./linked.sh", lambda g: g.write("real.sh", "B")),
@@ -175,6 +171,7 @@ MUTATORS: dict[str, Mutator] = {
     "a link in the script's path": Mutator("cur/x.sh", lambda g: g.link("cur", "other")),
     "the workspace": Mutator("bash x.sh", lambda g: (g.another_root(), g.write("x.sh", "B"))),
 }
+MUTATORS = {f"{way}: {name}": Mutator(way, change) for way in WAYS for name, change in CHANGES.items()} | OTHER_MUTATORS
 
 
 @contextmanager

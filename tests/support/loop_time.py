@@ -6,6 +6,10 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
+TRIES = 3
+"""In how many the loop may be seen to be busy for too long: beside other processes the same work takes the processor
+twice as long, now and then."""
+
 
 @contextmanager
 def loop_times() -> Generator[list[float]]:

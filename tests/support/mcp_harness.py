@@ -74,6 +74,11 @@ def python_server(program: str = "mcp_server.py", args: Sequence[str] = (), **ta
     return {"command": sys.executable, "args": [str(SUPPORT / program), *args], **table}
 
 
+def plain_server(**table: Any) -> dict[str, Any]:
+    """The table of a server that starts at once."""
+    return python_server("plain_mcp_server.py", **table)
+
+
 @contextlib.asynccontextmanager
 async def harness(tmp_path: Path, variables: Mapping[str, str] | None = None) -> AsyncGenerator[Harness]:
     home = find_home({"AMANU_HOME": str(tmp_path / "ours")}).make()

@@ -20,6 +20,7 @@ require("amanu").setup(vim.json.decode(%(setup)s))
 """
 HANDS = r"""
 vim.o.swapfile = false
+vim.g.loaded_python3_provider = 0 -- or it starts a dozen Pythons as soon as a file in Python is opened
 
 -- A user's answers to what `vim.ui` asks, in order: text that a choice must hold, or what to type.
 Asked, Answers, Said = {}, {}, {}

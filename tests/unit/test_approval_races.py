@@ -6,6 +6,7 @@ import pytest
 
 from amanu.permissions import approvals as approval
 from support import approval_races
+from support.sweeps import sample_pairs
 
 
 @pytest.fixture(autouse=True)
@@ -14,8 +15,9 @@ def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[report
 
 
 async def test_what_became_something_else_is_asked_about_again(tmp_path: Path) -> None:
-    ends = await approval_races.mutate(tmp_path, list(approval_races.MUTATORS), rounds=1)
-    assert ends == {"asked again, no": len(approval_races.MUTATORS)}
+    scripts = [f"{way}: {change}" for way, change in sample_pairs(approval_races.WAYS, list(approval_races.CHANGES))]
+    names = [*scripts, *approval_races.OTHER_MUTATORS]
+    assert await approval_races.mutate(tmp_path, names, rounds=1) == {"asked again, no": len(names)}
 
 
 async def test_what_changes_while_the_walls_are_built_is_not_run(tmp_path: Path) -> None:

@@ -56,6 +56,6 @@ def test_a_failing_test_never_takes_pytest_down(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(FAILING)
     (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_runtest_makereport\n")
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": str(TESTS.parent), "PYTEST_ADDOPTS": ""}
+    environment = {**os.environ, "PYTHONPATH": f"{TESTS.parent}{os.pathsep}{TESTS}", "PYTEST_ADDOPTS": ""}
     found = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
     assert found.stdout.splitlines()[-1].startswith("1 failed"), found.stdout[-2000:] + found.stderr

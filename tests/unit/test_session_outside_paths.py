@@ -1,6 +1,7 @@
 """Paths outside the workspace that a command line names, in folders that the sandbox hides: a program that is called by
 its path runs, with its installation; of another path that exists nobody is told that it is missing."""
 
+import os
 import venv
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,11 +12,14 @@ import pytest
 from amanu.permissions import approvals as approval
 from amanu.sandbox.self_test import Tier
 from amanu_protocol.items import Mode, ToolCall
+from support.agent_session import ask_agent, complete, nested, session_with_agents
 from support.scripted_session import ScriptedSession, call, scripted_session, step
+from support.sweeps import sample_pairs
 
-pytestmark = [pytest.mark.layers, pytest.mark.usefixtures("tier")]
+pytestmark = [pytest.mark.layers, pytest.mark.place, pytest.mark.usefixtures("tier")]
 
 DONE = step("Done.")
+TIERS: Sequence[Tier] = ("bubblewrap", "landlock")
 
 
 @pytest.fixture(autouse=True)
@@ -79,9 +83,11 @@ RUNS: Sequence[tuple[str, str]] = [
 ]
 
 
+RUN_IN = [*(("ask", *run) for run in RUNS), *((mode, *run) for mode in ("plan", "draft") for run in RUNS[:2])]
+
+
 @pytest.mark.parametrize(
-    ("mode", "line", "prints"),
-    [*(("ask", *run) for run in RUNS), *((mode, *run) for mode in ("plan", "draft") for run in RUNS[:2])],
+    ("mode", "line", "prints", "tier"), [(*run, tier) for run, tier in sample_pairs(RUN_IN, TIERS)], indirect=["tier"]
 )
 async def test_a_program_called_by_its_path_runs(
     tmp_path: Path, environment: Path, home: Path, mode: Mode, line: str, prints: str
@@ -129,9 +135,11 @@ HIDDEN: Sequence[str] = [
 ]
 
 
+NAMED_IN = [*(("ask", line) for line in HIDDEN), *((mode, line) for mode in ("plan", "draft") for line in HIDDEN[:4])]
+
+
 @pytest.mark.parametrize(
-    ("mode", "line"),
-    [*(("ask", line) for line in HIDDEN), *((mode, line) for mode in ("plan", "draft") for line in HIDDEN[:4])],
+    ("mode", "line", "tier"), [(*named, tier) for named, tier in sample_pairs(NAMED_IN, TIERS)], indirect=["tier"]
 )
 async def test_another_path_is_asked_about_and_never_told_as_missing(
     tmp_path: Path, environment: Path, home: Path, mode: Mode, line: str
@@ -155,18 +163,23 @@ NOT_ASKED: Sequence[str] = [
     "grep -rn {home}/notes . || true",
     "echo see {home}/notes/todo.txt",
     "git log --grep={home}/notes/todo.txt 2>/dev/null || true",
-    "test -e /tmp/amanu-test-shared && echo yes || echo no",
-    "false > /tmp/amanu-test-shared",
+    "test -e {shared} && echo yes || echo no",
 ]
 
 
-@pytest.mark.parametrize("line", NOT_ASKED)
+@pytest.mark.parametrize(
+    ("line", "tier"),
+    [
+        *((line, tier) for line in NOT_ASKED for tier in TIERS),
+        ("false > {shared}", "bubblewrap"),  # Landlock closes that folder, and does not replace it
+    ],
+    indirect=["tier"],
+)
 async def test_a_path_that_is_missing_or_not_missed_is_no_question(
-    tmp_path: Path, environment: Path, home: Path, tier: Tier, line: str
+    tmp_path: Path, environment: Path, home: Path, line: str
 ) -> None:
-    if tier == "landlock" and ">" in line:
-        pytest.skip("Landlock closes the folder for temporary files instead of replacing it")
-    line, shared = line.format(home=home), Path("/tmp/amanu-test-shared")
+    shared = Path(f"/tmp/amanu-test-{os.getpid()}")
+    line = line.format(home=home, shared=shared)
     shared.touch()
     try:
         async with scripted_session(tmp_path, step("", shell(line)), DONE) as d:
@@ -176,3 +189,40 @@ async def test_a_path_that_is_missing_or_not_missed_is_no_question(
             assert "hidden by" not in d.told()
     finally:
         shared.unlink()
+
+
+async def test_a_yes_shows_it(tmp_path: Path, home: Path) -> None:
+    async with scripted_session(tmp_path, step("", shell("cat ~/notes/todo.txt")), DONE) as d:
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        await d.answer("allow", grants=asked.likely_grants)
+        await d.ended()
+        assert "buy milk" in only_call(d).output
+
+
+async def test_where_nobody_is_the_model_learns_that_it_is_hidden(tmp_path: Path, home: Path) -> None:
+    async with scripted_session(tmp_path, step("", shell("cat ~/notes/todo.txt")), DONE, headless=True) as d:
+        await d.prompt("go")
+        await d.ended()
+        assert "hidden by the sandbox, not missing" in d.told() and "buy milk" not in d.told()
+
+
+async def test_in_the_background_the_model_learns_that_it_is_hidden(tmp_path: Path, home: Path) -> None:
+    calls = shell(
+        "{ ~/venvs/shop/bin/python -m greeting; cat ~/notes/todo.txt; }", background=True, until="it ends before"
+    )
+    async with scripted_session(tmp_path, step("", calls), DONE, mode="auto") as d:
+        await d.prompt("go")
+        await d.ended()
+        assert "hello from" in d.told() and "not missing" in d.told(), d.told()
+
+
+async def test_a_sub_agent_is_asked_for_by_its_name(tmp_path: Path, home: Path) -> None:
+    agents = {"helper": [step("", shell("cat ~/notes/todo.txt")), step("", complete())]}
+    async with session_with_agents(tmp_path, agents, step("", ask_agent("helper")), DONE) as d:
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert asked.agent == "helper" and "the sandbox hides" in str(asked)
+        await d.answer("reject")
+        await d.ended()
+        assert "not missing" in nested(d)[0].output

@@ -47,6 +47,7 @@ def project(root: Path) -> None:
     subprocess.run(f"git init -q; git add .; {GIT} commit -qm one", shell=True, cwd=root, check=True)
 
 
+@pytest.mark.place
 @pytest.mark.parametrize(
     ("line", "prints"),
     [

@@ -1,9 +1,9 @@
 """A killed daemon leaves an edit half done, and nobody opens its session again: the next daemon ends it."""
 
 import os
-import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,57 +16,83 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import SessionCreateParams, SessionListParams
 from support.scripted_session import TWELVE, scripted_session, step
 
-WORKER = """
-import asyncio, os, signal, sys
+DEATHS = """
+import asyncio, json, os, signal, sys
 from pathlib import Path
 from amanu.workspace import disk
+from amanu_protocol.requests import SessionListParams
 from support.scripted_session import call, scripted_session, step
 
-commit, count = disk._commit, 0
-
-def commit_or_die(staged):
-    global count
-    count += 1
-    if count == int(sys.argv[2]):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return commit(staged)
-
-disk._commit = commit_or_die
 PATCH = "*** Update File: notes.txt\\n-line 2\\n+line two\\n*** Add File: new.txt\\n+new\\n"
 PATCH += "*** Add File: newer.txt\\n+newer"
 
-async def main():
-    async with scripted_session(Path(sys.argv[1]), step("", call("apply_patch", patch=PATCH)), mode="acceptEdits") as d:
+def dies_at(number):
+    commit, count = disk._commit, 0
+
+    def commit_or_die(staged):
+        nonlocal count
+        count += 1
+        if count == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return commit(staged)
+
+    disk._commit = commit_or_die
+
+async def edits(folder):
+    async with scripted_session(folder, step("", call("apply_patch", patch=PATCH)), mode="acceptEdits") as d:
         await d.prompt("go")
         await d.ended()
 
-asyncio.run(main())
-"""
-ASKS = """
-import asyncio, os, signal, sys
-from pathlib import Path
-from amanu_protocol.requests import SessionCreateParams, SessionListParams
-from support.scripted_session import call, scripted_session, step
-
-async def main():
-    async with scripted_session(Path(sys.argv[1]), step("", call("run_shell_command", command="touch x"))) as d:
+async def asks(folder):
+    async with scripted_session(folder, step("", call("run_shell_command", command="touch x"))) as d:
         await d.prompt("go")
         await d.until(lambda state: state.approvals)
         assert [each.status for each in (await d.sessions.summaries.list(SessionListParams())).sessions] == ["waiting"]
         os.kill(os.getpid(), signal.SIGKILL)
 
-asyncio.run(main())
+for name in sys.argv[2:]:
+    if not (child := os.fork()):
+        folder = Path(sys.argv[1], name)
+        os.environ["AMANU_HOME"] = str(folder / "amanu")
+        if name.startswith("edit"):
+            dies_at(int(name[-1]))
+        asyncio.run(edits(folder) if name.startswith("edit") else asks(folder))
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 """
+"""Daemons that are killed, each in the folder of its name: all of one process, whose start costs more than they do."""
 AFTER = {"notes.txt": TWELVE.replace("line 2\n", "line two\n"), "new.txt": "new\n", "newer.txt": "newer\n"}
 
 
-@pytest.mark.parametrize(("dies_at", "expected"), [(1, {"notes.txt": TWELVE}), (2, AFTER), (3, AFTER)])
-async def test_an_edit_of_a_session_nobody_opens_again(tmp_path: Path, dies_at: int, expected: dict[str, str]) -> None:
-    command = [sys.executable, "-c", WORKER, str(tmp_path), str(dies_at)]
+Died = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def _deaths(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder, names = tmp_path_factory.mktemp("deaths"), ["edit 1", "edit 2", "edit 3", "ask", "ask, opened"]
+    for name in names:
+        (folder / name).mkdir()
     tests = str(Path(__file__).parents[1])
-    died = subprocess.run(command, env={**os.environ, "PYTHONPATH": tests}, check=False)
-    assert died.returncode == -signal.SIGKILL
-    work = tmp_path / "work"
+    subprocess.run(
+        [sys.executable, "-c", DEATHS, str(folder), *names], env={**os.environ, "PYTHONPATH": tests}, check=True
+    )
+    return folder
+
+
+@pytest.fixture
+def died(_deaths: Path, monkeypatch: pytest.MonkeyPatch) -> Died:
+    """Of a name in `DEATHS`: its workspace. Its home is the test's."""
+
+    def died(name: str) -> Path:
+        monkeypatch.setenv("AMANU_HOME", str(_deaths / name / "amanu"))
+        return _deaths / name / "work"
+
+    return died
+
+
+@pytest.mark.parametrize(("dies_at", "expected"), [(1, {"notes.txt": TWELVE}), (2, AFTER), (3, AFTER)])
+async def test_an_edit_of_a_session_nobody_opens_again(died: Died, dies_at: int, expected: dict[str, str]) -> None:
+    work = died(f"edit {dies_at}")
     assert len(list(work.iterdir())) > len(expected) or dies_at > 1, "temporary files are there"
     folder = find_home().sessions / "s"
     assert lease.left(folder)
@@ -84,11 +110,8 @@ async def test_an_edit_of_a_session_nobody_opens_again(tmp_path: Path, dies_at: 
 
 
 @pytest.mark.parametrize("opened_first", [True, False])
-async def test_the_list_says_that_a_turn_died_with_its_daemon(tmp_path: Path, opened_first: bool) -> None:
-    command = [sys.executable, "-c", ASKS, str(tmp_path)]
-    tests = str(Path(__file__).parents[1])
-    died = subprocess.run(command, env={**os.environ, "PYTHONPATH": tests}, check=False)
-    assert died.returncode == -signal.SIGKILL
+async def test_the_list_says_that_a_turn_died_with_its_daemon(died: Died, opened_first: bool) -> None:
+    died("ask, opened" if opened_first else "ask")
     sessions = open_sessions()
 
     async def status() -> str:

@@ -1,5 +1,6 @@
 """What cannot work in the sandbox can ask to be let out; what the user then keeps is kept with what they granted."""
 
+import itertools
 import json
 import os
 import socketserver
@@ -18,16 +19,15 @@ from amanu_protocol.requests import PromptSendParams, SessionCreateParams
 from amanu_protocol.state import SessionState
 from support.scripted_session import ScriptedSession, call, scripted_session, step
 from support.session_client import Client, until
+from support.sweeps import sample_pairs
 
-CLIENT = """#!/usr/bin/env python3
-import socket, sys
+CLIENT = """#!/usr/bin/env -S python3 -IS
+import sys
+import _socket as socket
 kind, address = sys.argv[1:]
 try:
-    if kind == "ps":
-        to = socket.socket(socket.AF_UNIX)
-        to.connect(address)
-    else:
-        to = socket.create_connection(("127.0.0.1", int(address)), 5)
+    to = socket.socket(socket.AF_UNIX if kind == "ps" else socket.AF_INET)
+    to.connect(address if kind == "ps" else ("127.0.0.1", int(address)))
     print(to.recv(99).decode())
 except OSError as error:
     sys.exit("Cannot connect to the Docker daemon" if kind == "ps" else f"Network is unreachable: {error}")
@@ -87,10 +87,15 @@ async def anew(d: ScriptedSession, tmp_path: Path, mode: Mode, *steps: dict[str,
     return state
 
 
-@pytest.mark.parametrize("by_itself", [True, False])
-@pytest.mark.parametrize("mode", ["ask", "acceptEdits", "auto"])
+MODES: list[Mode] = ["ask", "acceptEdits", "auto"]
+KINDS: list[tuple[str, str, Grant]] = [("ps", "outside", "unsandboxed"), ("get", "network", "network")]
+CELLS = list(itertools.product(["bubblewrap", "landlock"], KINDS, [True, False]))
+
+
 @pytest.mark.parametrize(
-    ("kind", "argument", "grant"), [("ps", "outside", "unsandboxed"), ("get", "network", "network")]
+    ("tier", "kind", "argument", "grant", "by_itself", "mode"),
+    [(tier, *kind, by_itself, mode) for (tier, kind, by_itself), mode in sample_pairs(CELLS, MODES)],
+    indirect=["tier"],
 )
 async def test_what_was_blocked_is_one_question_and_the_answer_is_kept(
     tmp_path: Path, tier: Tier, mode: Mode, kind: str, argument: str, grant: Grant, by_itself: bool

@@ -1,5 +1,6 @@
 """Files that hold secrets: read by nobody the user was not asked about, whatever reads them."""
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from amanu.permissions import approvals as approval
 from amanu.sandbox.self_test import Tier
 from amanu_protocol.items import Mode
 from support.scripted_session import ScriptedSession, call, scripted_session, step
+from support.sweeps import sample_pairs
 
 KEY = "canary-48151623"
 SECRETS = (
@@ -52,23 +54,26 @@ async def test_file_tools_ask_before_they_read_a_secret(tmp_path: Path, mode: Mo
     assert "12 files with secrets not searched: .aws/credentials, .docker/config.json, .env" in told
 
 
-@pytest.mark.parametrize("trusted", [False, True])
+LINES = {
+    "cp": "cp .env x.txt; cat x.txt",
+    "open": "python3 -c 'print(open(\".env\").read())'",
+    "move": 'python3 -c \'import shutil; shutil.move(".env", "x"); print(open("x").read())\'',
+    "link": 'ln .env x; ln -s .env y; python3 -c \'print(open("x").read(), open("y").read())\'',
+    "walk": 'python3 -c \'import os; [print(open(os.path.join(d, f), errors="replace").read()) for d, _, fs in '
+    'os.walk(".") for f in fs if os.access(os.path.join(d, f), os.R_OK)]\'',
+}
+TRIES = list(itertools.product(["bubblewrap", "landlock"], LINES))
+
+
 @pytest.mark.parametrize(
-    "line",
-    [
-        "cp .env x.txt; cat x.txt",
-        "python3 -c 'print(open(\".env\").read())'",
-        'python3 -c \'import shutil; shutil.move(".env", "x"); print(open("x").read())\'',
-        'ln .env x; ln -s .env y; python3 -c \'print(open("x").read(), open("y").read())\'',
-        'python3 -c \'import os; [print(open(os.path.join(d, f), errors="replace").read()) for d, _, fs in '
-        'os.walk(".") for f in fs if os.access(os.path.join(d, f), os.R_OK)]\'',
-    ],
-    ids=["cp", "open", "move", "link", "walk"],
+    ("tier", "name", "trusted"),
+    [(*each, trusted) for each, trusted in sample_pairs(TRIES, [False, True])],
+    indirect=["tier"],
 )
 async def test_a_command_nobody_was_asked_about_reads_no_secret(
-    tmp_path: Path, tier: Tier, line: str, trusted: bool
+    tmp_path: Path, tier: Tier, name: str, trusted: bool
 ) -> None:
-    run = call("run_shell_command", command=line)
+    run = call("run_shell_command", command=LINES[name])
     look = call("run_shell_command", command="cat x.txt x 2>/dev/null; python3 -c 'print(open(\"x\").read())'")
     async with scripted_session(tmp_path, step("", run), step("", look), step("Done."), mode="auto") as d:
         lay(d)

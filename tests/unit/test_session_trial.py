@@ -1,5 +1,6 @@
 """Sandbox first: a command runs unasked where it can change nothing, and what blocks it becomes one question."""
 
+import itertools
 import os
 import subprocess
 from pathlib import Path
@@ -12,6 +13,7 @@ from amanu.sandbox.self_test import Tier
 from amanu_protocol.items import Mode, ToolCall
 from support.required_programs import needs
 from support.scripted_session import ScriptedSession, call, scripted_session, step
+from support.sweeps import sample_pairs
 
 DONE = step("Done.")
 
@@ -30,17 +32,23 @@ def only_call(d: ScriptedSession) -> ToolCall:
     return item
 
 
-@pytest.mark.parametrize("mode", ["ask", "acceptEdits"])
+MODES: list[Mode] = ["ask", "acceptEdits"]
+TIERS = ["bubblewrap", "landlock"]
+LACK_NOTHING = [
+    ("python3 -c 'print(6 * 7)'", 0),
+    ("./check.sh", 3),
+    ("f() { echo 42; }; f", 0),  # not understood
+    ("make -s test", 0),
+    ("git -c core.fsmonitor=true status --short", 0),
+    ("python3 -c 'import tempfile; tempfile.TemporaryFile(); print(42)'", 0),
+]
+WRITE = ["echo ran > it", 'eval "echo ran > it"', "./it.sh; true"]
+
+
 @pytest.mark.parametrize(
-    ("line", "code"),
-    [
-        ("python3 -c 'print(6 * 7)'", 0),
-        ("./check.sh", 3),
-        ("f() { echo 42; }; f", 0),  # not understood
-        ("make -s test", 0),
-        ("git -c core.fsmonitor=true status --short", 0),
-        ("python3 -c 'import tempfile; tempfile.TemporaryFile(); print(42)'", 0),
-    ],
+    ("tier", "line", "code", "mode"),
+    [(tier, *line, mode) for (tier, line), mode in sample_pairs([*itertools.product(TIERS, LACK_NOTHING)], MODES)],
+    indirect=["tier"],
 )
 async def test_a_command_that_lacks_nothing_asks_nothing(
     tmp_path: Path, tier: Tier, mode: Mode, line: str, code: int
@@ -59,8 +67,11 @@ async def test_a_command_that_lacks_nothing_asks_nothing(
         assert item.sandbox is not None and item.sandbox.writes == "nothing" and not item.sandbox.network
 
 
-@pytest.mark.parametrize("mode", ["ask", "acceptEdits"])
-@pytest.mark.parametrize("line", ["echo ran > it", 'eval "echo ran > it"', "./it.sh; true"])
+@pytest.mark.parametrize(
+    ("tier", "line", "mode"),
+    [(*each, mode) for each, mode in sample_pairs([*itertools.product(TIERS, WRITE)], MODES)],
+    indirect=["tier"],
+)
 async def test_what_cannot_be_written_is_one_question(tmp_path: Path, tier: Tier, mode: Mode, line: str) -> None:
     async with scripted_session(tmp_path, step("", shell(line)), DONE, mode=mode) as d:
         (d.root / "it.sh").write_text("#!/bin/sh\necho ran > it\n")

@@ -62,7 +62,7 @@ async def play(*doing: Any, interval: float, monkeypatch: pytest.MonkeyPatch) ->
                 reply.add_delta(each)
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-    await asyncio.sleep(0.03)
+    await asyncio.sleep(0.03 if interval == HOUR else 1.5 * interval)
     return seen
 
 
@@ -81,7 +81,7 @@ HOUR, NO_TIME = 3600.0, 0.0
         # the first piece is looked at at once, all others together
         (HOUR, [*written(), "finish"], ["c started", f"c is {EDIT}", "c +one\n+two\n+three\n"]),
         (HOUR, [*written(size=30), "finish"], ["c started", f"c is {EDIT}", "c +one\n+two\n+three\n"]),
-        (0.01, [*written(size=30)], ["c started", f"c is {EDIT}", "c +one\n+two\n+three\n"]),  # the model pauses
+        (0.02, [*written(size=30)], ["c started", f"c is {EDIT}", "c +one\n+two\n+three\n"]),  # the model pauses
         (
             HOUR,
             [*written("a"), *written("b"), "finish"],
@@ -96,7 +96,7 @@ HOUR, NO_TIME = 3600.0, 0.0
         (NO_TIME, [*written(tool="nothing"), "finish"], ["c started"]),
         # gone, and what was held back stays away
         (NO_TIME, [*written()[:4], "cut"], ["c started", f"c is {EDIT}", "withdrawn c"]),
-        (0.01, [*written(size=30), "withdraw"], ["c started", f"c is {EDIT}", "withdrawn c"]),
+        (0.2, [*written(size=30), "withdraw"], ["c started", f"c is {EDIT}", "withdrawn c"]),
         (
             HOUR,
             [*written(), "withdraw", *written("d"), "finish"],

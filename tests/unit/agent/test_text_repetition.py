@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from amanu.agent.loop_guard.text_repetition import BLOCK, TextRepetition
 
-TEXTS = [
-    said.text for case in load() for turn in case.turns for step in turn for said in step.said if len(said.text) > 500
-]
+
+def texts() -> st.SearchStrategy[str]:
+    """Of the corpus, which is not read before it is needed."""
+    said = [said for case in load() for turn in case.turns for step in turn for said in step.said]
+    return st.sampled_from([each.text for each in said if len(each.text) > 500])
 
 
 def position(text: str, cuts: list[int]) -> int | None:
@@ -26,7 +28,7 @@ def position(text: str, cuts: list[int]) -> int | None:
     return None
 
 
-@given(st.sampled_from(TEXTS), st.data())
+@given(st.deferred(texts), st.data())
 def test_how_a_text_is_cut_changes_nothing(text: str, data: st.DataObject) -> None:
     fine = position(text, list(range(1, len(text))))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=40)))

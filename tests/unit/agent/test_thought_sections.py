@@ -10,6 +10,7 @@ from amanu.core.conversation import Assistant, Text
 from amanu.core.model import CallStarted, TextDelta, ThoughtDelta
 from amanu_protocol.items import Thought
 from support.loop_harness import Emitted
+from support.sweeps import examples
 
 
 def sections(*pieces: str) -> list[str]:
@@ -58,7 +59,7 @@ THOUGHTS = st.lists(
 
 
 @given(THOUGHTS, st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300, 80), deadline=None)
 def test_the_size_of_the_pieces_changes_nothing(thought: str, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.sets(st.integers(0, len(thought)), max_size=8)))
     pieces = [thought[start:end] for start, end in zip([0, *cuts], [*cuts, len(thought)], strict=True)]

@@ -1,6 +1,7 @@
 """The chat with a real core in this process and a person made of keystrokes."""
 
 import asyncio
+import functools
 import io
 import json
 import os
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prompt_toolkit.application import application
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.key_binding.defaults import load_key_bindings
 from prompt_toolkit.key_binding.key_processor import KeyPress
@@ -18,15 +20,30 @@ from prompt_toolkit.output import DummyOutput
 from amanu.cli.chat import Chat, ChatOptions
 from amanu.cli.console import PlainConsole
 from amanu.cli.terminal import Terminal
+from amanu.client import session_view
 from amanu.client.connect import connect
 from amanu.client.daemon_client import DaemonClient
-from amanu.client.session_view import GUARD_SECONDS, SessionView
+from amanu.client.session_view import SessionView
 from amanu.home import find_home
+from amanu.permissions import approvals
 from amanu_protocol.base import Wire
 from amanu_protocol.requests import PromptBeginParams
 from support.required_programs import needs
 
+GUARD = 0.1
+"""Seconds in which an answer does not count. Half a second for people."""
 ENTER, CTRL_C, CTRL_D, ALT_ENTER = "\r", "\x03", "\x04", "\x1b\r"
+
+
+# Each chat binds the same hundreds of keys anew; to do it once halves what these tests take.
+_keys = functools.cache(load_key_bindings)
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    monkeypatch.setattr(approvals, "GUARD_SECONDS", GUARD)
+    monkeypatch.setattr(session_view, "GUARD_SECONDS", GUARD)
+    monkeypatch.setattr(application, "load_key_bindings", _keys)
 
 
 class Desk:
@@ -93,7 +110,7 @@ async def test_from_trust_to_an_applied_edit(desk: Desk, tmp_path: Path) -> None
     desk.types("write" + ALT_ENTER + "it" + ENTER)
     await desk.sees("› write\nit\n")
     await desk.sees("+one\n")
-    await asyncio.sleep(GUARD_SECONDS)
+    await asyncio.sleep(GUARD)
     desk.types("a" + ENTER)
     await desk.sees("1 hunk: 1 applied")
     await desk.sees("Done.")
@@ -257,7 +274,7 @@ async def test_a_command_at_a_question_is_no_answer_to_it(desk: Desk, tmp_path: 
     for typed, shown in (("/todos", "No to-dos."), ("/undo", "/undo must wait"), ("?", "? Create a.txt")):
         desk.types(typed + ENTER)
         await desk.sees(shown)
-    await asyncio.sleep(GUARD_SECONDS)
+    await asyncio.sleep(GUARD)
     desk.types("a" + ENTER)
     await desk.sees("Done.")
 
@@ -304,7 +321,7 @@ async def test_a_half_typed_prompt_survives_a_question(desk: Desk, tmp_path: Pat
     await desk.sees("› go")
     desk.types("half ")
     await desk.sees("+one\n")
-    await asyncio.sleep(GUARD_SECONDS)
+    await asyncio.sleep(GUARD)
     desk.types("r no" + ENTER)
     await desk.sees("rejected by you: “no”")
     await desk.sees("Second.")
@@ -517,7 +534,7 @@ async def test_what_a_review_left_open_can_still_be_decided(desk: Desk, tmp_path
     desk.types("go" + ENTER)
     await desk.sees("  Louder.\n@@")  # what it is for
     await desk.sees("Needs approval")  # the choices are a prompt, which is not on this paper
-    await asyncio.sleep(GUARD_SECONDS)
+    await asyncio.sleep(GUARD)
     desk.types("f" + ENTER)
     await desk.sees("Done.")
     desk.types("/accept" + ENTER)
@@ -560,7 +577,7 @@ async def test_what_is_typed_at_the_review_of_a_draft(
     await desk.sees("trusted\n")
     desk.types("go" + ENTER)
     await desk.sees("? Apply the draft")
-    await asyncio.sleep(GUARD_SECONDS)
+    await asyncio.sleep(GUARD)
     desk.types(typed + ENTER)
     await desk.sees(shown)
     if shown.startswith("›"):
@@ -587,7 +604,7 @@ async def test_what_cannot_be_accepted_says_why(desk: Desk, tmp_path: Path, mine
     await desk.sees("trusted\n")
     desk.types("go" + ENTER)
     await desk.sees("? Apply the draft")
-    await asyncio.sleep(GUARD_SECONDS)
+    await asyncio.sleep(GUARD)
     desk.types("f" + ENTER)
     await desk.sees("The draft has not been applied")
     if mine is None:
@@ -618,7 +635,7 @@ async def test_what_no_hunk_shows_of_a_draft_is_named_before_it_is_accepted(desk
     await desk.sees("trusted\n")
     desk.types("go" + ENTER)
     await desk.sees("? Apply the draft")
-    await asyncio.sleep(GUARD_SECONDS)
+    await asyncio.sleep(GUARD)
     desk.types("f" + ENTER)
     await desk.sees("/reject session discards it. Also applied if you accept the whole draft: b.txt, pic.bin.")
     desk.types("/accept" + ENTER)

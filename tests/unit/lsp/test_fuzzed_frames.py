@@ -12,6 +12,7 @@ from amanu.frontends.lsp import message_weight as weight
 from amanu.frontends.lsp.message_weight import MAX_VALUES, weigh
 from support.frame_fuzzer import Odd, Place, frames, played, suffer
 from support.raw_client import AMANU
+from support.sweeps import examples
 
 
 @pytest.mark.parametrize("capabilities", [AMANU, {}], ids=["plugin", "plain"])
@@ -102,7 +103,7 @@ def count(value: Any) -> int:
             return 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60, 20), deadline=None)
 @given(json_values, st.booleans(), st.sampled_from([1, 2, 3, 7, 1 << 18]))
 def test_no_value_is_overlooked_and_no_text_is_taken_for_values(value: Any, ascii: bool, piece: int) -> None:
     body = json.dumps(value, ensure_ascii=ascii).encode()

@@ -23,6 +23,7 @@ from amanu_protocol.methods import BY_NAME
 from amanu_protocol.requests import SessionAttachParams
 from support.raw_client import AMANU, RawClient
 from support.scripted_session import TWO_HUNKS, ScriptedSession, call, scripted_session, step
+from support.sweeps import examples
 
 INTERNAL = -32603
 METHODS = sorted(name for name in BY_NAME if name.startswith(("amanu/proposal/", "amanu/checkpoint/")))
@@ -178,7 +179,7 @@ def check(answers: Sequence[Mapping[str, Any]], client: RawClient) -> None:
 
 
 FUZZ = settings(
-    max_examples=12,
+    max_examples=examples(12, 4),
     deadline=None,
     phases=[Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -208,7 +209,7 @@ def test_commands_of_editors_without_a_plugin(asking: list[tuple[str, Any]]) -> 
     check(*asyncio.run(asked(commands, {})))
 
 
-MANY = 100_000
+MANY = examples(100_000, 20_000)
 
 
 @pytest.mark.parametrize(

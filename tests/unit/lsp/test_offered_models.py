@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from amanu.frontends.lsp.connection import connect_in_process
 from amanu.models.retry import RetryPolicy
@@ -48,7 +47,7 @@ class Pair:
                 return message["event"]
 
 
-@pytest_asyncio.fixture
+@pytest.fixture
 async def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Pair]:
     monkeypatch.setenv("AMANU_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(RetryPolicy, "delay", lambda self, retry: 0.0)

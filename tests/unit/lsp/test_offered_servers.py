@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from amanu.frontends.lsp.connection import connect_in_process
 from amanu.session.sessions import open_sessions
@@ -24,7 +23,7 @@ OFFERED = {
 }
 
 
-@pytest_asyncio.fixture
+@pytest.fixture
 async def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RawClient]:
     monkeypatch.setenv("AMANU_HOME", str(tmp_path / "home"))
     (tmp_path / "work").mkdir()

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from amanu.frontends.lsp import outbox as module
 from amanu.frontends.lsp.outbox import Outbox
@@ -74,7 +73,7 @@ def answer(item_id: str, text: str = "") -> Answer:
     return Answer(item_id=item_id, turn_id="t", text=text)
 
 
-@pytest_asyncio.fixture
+@pytest.fixture
 async def wire(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Wire]:
     path = str(tmp_path_factory.mktemp("s") / "s")
     accepted: asyncio.Future[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = asyncio.Future()

@@ -117,8 +117,14 @@ async def edit_both(held: ToolHarness, word: str) -> None:
     await held.run("apply_patch", {"patch": f"*** Begin Patch\n{changes}*** End Patch"})
 
 
-async def never() -> Any:
+async def hangs() -> Any:
     await asyncio.Event().wait()
+
+
+async def never() -> Any:
+    """As `hangs`, its time over at once. A limit that is short for it would, on a busy machine, be too short for what
+    answers."""
+    raise TimeoutError
 
 
 def fail() -> Any:
@@ -192,13 +198,13 @@ async def test_a_client_that_hangs_is_left_alone_for_a_while(
 ) -> None:
     monkeypatch.setattr(module, "READ_TIMEOUT", SHORT)
     client = Client(held)
-    client.answer = never
+    client.answer = hangs
     for name in ("a.py", "a.py", "b.py"):
         assert (await text_of(held, name))[1] is False
     assert client.take_asked() == [("read", "a.py")]
     monkeypatch.setattr(module, "COOLDOWN", 0.0)
     another = Client(held, "Another")
-    another.answer = never
+    another.answer = hangs
     await text_of(held, "a.py")
     await text_of(held, "b.py")
     assert another.take_asked() == [("read", "a.py"), ("read", "b.py")]
@@ -214,9 +220,8 @@ async def refused(held: ToolHarness, tool: str, **arguments: Any) -> bool:
 @pytest.mark.parametrize("takes_edits", [True, False])
 @pytest.mark.parametrize("answer", [never, fail, lambda: {"text": 1}])
 async def test_nothing_is_edited_while_a_client_that_has_answered_does_not(
-    held: ToolHarness, answer: Callable[[], Any], takes_edits: bool, monkeypatch: pytest.MonkeyPatch
+    held: ToolHarness, answer: Callable[[], Any], takes_edits: bool
 ) -> None:
-    monkeypatch.setattr(module, "READ_TIMEOUT", SHORT)
     client = Client(held, takes_edits=takes_edits)
     client.typed = {"a.py": "typed a\n"}
     await text_of(held, "a.py")
@@ -250,8 +255,6 @@ async def test_nothing_is_edited_while_a_client_that_has_answered_does_not(
 async def test_a_client_that_does_not_answer_for_long_counts_only_with_what_it_is_known_to_show(
     held: ToolHarness, answer: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "READ_TIMEOUT", SHORT)
-    monkeypatch.setattr(edit_request, "APPLY_TIMEOUT", SHORT)
     held.put("c.py", "disk c\n")
     client = Client(held)
     client.typed = {"a.py": "typed a\n"}
@@ -280,10 +283,7 @@ async def test_a_client_that_does_not_answer_for_long_counts_only_with_what_it_i
 
 
 @pytest.mark.parametrize("answer", [never, fail])
-async def test_a_client_that_has_never_answered_does_not_count(
-    held: ToolHarness, answer: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "READ_TIMEOUT", SHORT)
+async def test_a_client_that_has_never_answered_does_not_count(held: ToolHarness, answer: Callable[[], Any]) -> None:
     client = Client(held)
     client.answer = answer
     await edit_both(held, "disk")
@@ -293,8 +293,7 @@ async def test_a_client_that_has_never_answered_does_not_count(
         assert client.asked == [("read", "a.py")]
 
 
-async def test_a_client_that_is_gone_does_not_count(held: ToolHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "READ_TIMEOUT", SHORT)
+async def test_a_client_that_is_gone_does_not_count(held: ToolHarness) -> None:
     client = Client(held)
     client.typed = {"a.py": "typed a\n"}
     await text_of(held, "a.py")
@@ -491,13 +490,14 @@ NEW = "edited a\n"
         (lambda: {"status": "notOpen"}, "notOpen"),
         (lambda: {"state": 1}, "error"),
         (fail, "error"),
-        (never, "error"),
+        (hangs, "error"),
     ],
 )
 async def test_apply(
     held: ToolHarness, answer: Callable[[], Any], status: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(edit_request, "APPLY_TIMEOUT", SHORT)
+    if answer is hangs:
+        monkeypatch.setattr(edit_request, "APPLY_TIMEOUT", SHORT)
     client, path = Client(held), held.root / "a.py"
     client.typed = {"a.py": "typed a\n"}
     client.edit_answer = answer

@@ -10,7 +10,6 @@ from typing import Any, cast
 from weakref import WeakSet
 
 import pytest
-import pytest_asyncio
 
 from amanu.frontends.lsp import connection as module
 from amanu.frontends.lsp.connection import Connection, alive, connect_in_process
@@ -20,8 +19,8 @@ from support.fake_sessions import FakeSessions
 from support.raw_client import RawClient
 
 Connect = Callable[[], Awaitable[RawClient]]
-_EARLIER = WeakSet[Connection]()
-"""Those of other tests that something still holds."""
+_MADE = WeakSet[Connection]()
+"""In this test."""
 
 
 @pytest.fixture
@@ -29,10 +28,17 @@ def core() -> FakeSessions:
     return FakeSessions()
 
 
-@pytest_asyncio.fixture
-async def connect(core: FakeSessions) -> AsyncIterator[Connect]:
+@pytest.fixture
+async def connect(core: FakeSessions, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Connect]:
     clients: list[RawClient] = []
-    _EARLIER.update(connections())
+    _MADE.clear()
+    begin = Connection.__init__
+
+    def noted(self: Connection, *given: Any, **named: Any) -> None:
+        begin(self, *given, **named)
+        _MADE.add(self)
+
+    monkeypatch.setattr(Connection, "__init__", noted)
 
     async def one() -> RawClient:
         pair = await connect_in_process(cast(Sessions, core), {"NAME": "value"})
@@ -50,7 +56,7 @@ async def connect(core: FakeSessions) -> AsyncIterator[Connect]:
 
 def connections() -> list[Connection]:
     gc.collect()
-    return [each for each in gc.get_objects() if type(each) is Connection and each not in _EARLIER]
+    return list(_MADE)
 
 
 async def ready(connect: Connect, **initialize: Any) -> RawClient:

@@ -12,7 +12,7 @@ from amanu.mcp import pins
 from amanu.mcp.model import ServerTool
 from amanu.mcp.pins import Listing, Pin, Pins, difference
 from amanu_protocol.errors import AmanuError
-from support.mcp_harness import Harness, harness, python_server
+from support.mcp_harness import Harness, harness, plain_server
 
 
 def repository(it: Harness, **servers: Any) -> None:
@@ -22,7 +22,7 @@ def repository(it: Harness, **servers: Any) -> None:
 async def test_a_workspace_that_is_not_trusted_has_no_servers(tmp_path: Path) -> None:
     async with harness(tmp_path) as it:
         it.workspace.trusted = False
-        repository(it, evil=python_server())
+        repository(it, evil=plain_server())
         (it.workspace.roots[0] / ".amanu").mkdir()
         (it.workspace.roots[0] / ".amanu" / "mcp.toml").write_text('[servers.evil2]\ncommand = "x"')
         assert it.servers.servers(it.workspace) == []
@@ -36,24 +36,24 @@ async def test_trusted_it_still_needs_a_yes_to_exactly_what_it_starts(tmp_path: 
     async with harness(tmp_path, variables) as it:
         await it.servers.sandbox.proved()
         env = {"NODE_OPTIONS": "--require ./x", "KEY": "${SERVICE_TOKEN}"}
-        repository(it, local={**python_server(), "args": ["a b", "${PLAIN}", "${SERVICE_TOKEN}"], "env": env})
+        repository(it, local={**plain_server(), "args": ["a b", "${PLAIN}", "${SERVICE_TOKEN}"], "env": env})
         view = it.view("local")
         assert view.state == "unapproved"
         assert view.target.startswith("NODE_OPTIONS='--require ./x' KEY='${SERVICE_TOKEN}' ")
         assert view.target.endswith(" 'a b' word '${SERVICE_TOKEN}'")
         assert "It gets PLAIN and SERVICE_TOKEN from your environment." in view.access
-        repository(it, local=python_server(env={"NODE_OPTIONS": "--require ./y"}))
+        repository(it, local=plain_server(env={"NODE_OPTIONS": "--require ./y"}))
         with pytest.raises(AmanuError) as caught:
             await it.servers.approve(it.workspace, "local", view.digest)
         assert caught.value.kind == "mcpServerChanged"
         assert (await it.approved("local")).view.state == "ready"
-        repository(it, local=python_server(env={"NODE_OPTIONS": "--require ./z"}))
+        repository(it, local=plain_server(env={"NODE_OPTIONS": "--require ./z"}))
         assert it.view("local").state == "unapproved"
 
 
 async def test_a_workspace_cannot_take_a_name_of_the_users(tmp_path: Path) -> None:
     async with harness(tmp_path) as it:
-        it.configure(mine=python_server())
+        it.configure(mine=plain_server())
         repository(it, mine={"command": "evil"}, other={"command": "x"})
         views = {server.view.name: server.view for server in it.servers.servers(it.workspace)}
         assert views["mine"].source == "your mcp.toml"
@@ -65,7 +65,7 @@ async def test_a_workspace_cannot_take_a_name_of_the_users(tmp_path: Path) -> No
 
 async def test_keys_of_models_are_never_passed_on(tmp_path: Path) -> None:
     async with harness(tmp_path, {"ANTHROPIC_API_KEY": "k"}) as it:
-        it.configure(bad=python_server(env={"X": "${ANTHROPIC_API_KEY}"}), unset=python_server(env={"X": "${NONE}"}))
+        it.configure(bad=plain_server(env={"X": "${ANTHROPIC_API_KEY}"}), unset=plain_server(env={"X": "${NONE}"}))
         for name, sentence in (("bad", "which is never passed on"), ("unset", "the variable NONE, which is not set.")):
             await it.approved(name)
             assert it.view(name).state == "failed"
@@ -93,7 +93,7 @@ async def test_a_program_that_is_not_there_fails_at_once(tmp_path: Path) -> None
 
 async def test_a_damaged_record_of_what_was_agreed_starts_nothing(tmp_path: Path) -> None:
     async with harness(tmp_path) as it:
-        it.configure(sample=python_server())
+        it.configure(sample=plain_server())
         await it.approved("sample")
         await it.servers.turn_off(it.workspace, "sample")
         path = it.home.state / "mcp" / "pins.json"

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from amanu.core.tool import ToolError
-from amanu.mcp import connection
+from amanu.mcp import connection, process
+from amanu.system import process_tree
 from support.mcp_harness import Harness, harness, processes, python_server
 
 
@@ -28,6 +29,8 @@ async def hostile(tmp_path: Path, trick: str, **table: Any) -> AsyncGenerator[Ha
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
     monkeypatch.setattr(connection, "BACK_OFF", (0.05, 0.05, 0.05))
+    monkeypatch.setattr(process, "_LEAVE", 0.2)
+    monkeypatch.setattr(process_tree, "_GRACE", 0.1)
 
 
 @pytest.mark.parametrize("trick", ["banner", "noisy", "dies of the unknown", "bad utf-8", "odd answer"])
@@ -73,15 +76,15 @@ async def test_a_call_that_fails_says_why(tmp_path: Path, trick: str, sentence: 
 
 async def test_one_that_never_lists_its_tools_fails_in_time(tmp_path: Path) -> None:
     for trick in ("never lists", "never starts"):
-        async with hostile(tmp_path, trick, start_seconds=0.7) as it:
+        async with hostile(tmp_path, trick, start_seconds=0.2) as it:
             await it.until(lambda: it.view("bad").state == "failed")
-            assert it.view("bad").reason == "It has not started within 0.7 seconds; Amanu still waits for it."
+            assert it.view("bad").reason == "It has not started within 0.2 seconds; Amanu still waits for it."
             with pytest.raises(ToolError, match=r"cannot be used. It has not started"):
                 await it.call("bad", "good")
 
 
 async def test_one_that_starts_late_is_used_all_the_same(tmp_path: Path) -> None:
-    async with hostile(tmp_path, "starts late", start_seconds=0.5) as it:
+    async with hostile(tmp_path, "starts late", start_seconds=0.2) as it:
         await it.until(lambda: it.view("bad").state == "failed")
         await it.until(lambda: it.view("bad").state == "ready")
         assert await it.text("bad", "good") == "fine"

@@ -12,7 +12,7 @@ from amanu.core.tool import ToolError
 from amanu.mcp.offered import read_offer
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import OfferedServer
-from support.mcp_harness import SUPPORT, Folder, Harness, harness, processes, python_server
+from support.mcp_harness import SUPPORT, Folder, Harness, harness, plain_server, processes
 from support.mcp_web_server import web_server
 
 VALUE = "plain-words-of-the-user"
@@ -20,7 +20,7 @@ VALUE = "plain-words-of-the-user"
 
 def stdio(name: str = "sample", **more: Any) -> OfferedServer:
     return OfferedServer(
-        name=name, kind="stdio", command=sys.executable, args=[str(SUPPORT / "mcp_server.py")]
+        name=name, kind="stdio", command=sys.executable, args=[str(SUPPORT / "plain_mcp_server.py")]
     ).model_copy(update=more)
 
 
@@ -86,7 +86,7 @@ async def test_a_list_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
 
 async def test_a_name_that_is_configured_is_left_out(tmp_path: Path) -> None:
     async with harness(tmp_path) as it:
-        it.configure(sample=python_server())
+        it.configure(sample=plain_server())
         offer(it, stdio(), stdio("other"))
         assert names(it) == ["sample", "other"]
         await it.until(lambda: it.view("other").state == "ready")
@@ -96,7 +96,7 @@ async def test_a_name_that_is_configured_is_left_out(tmp_path: Path) -> None:
         it.configure()
         assert it.view("sample").state == "configured"
         await it.text("sample", "echo", text="x")
-        it.configure(sample=python_server())
+        it.configure(sample=plain_server())
         assert it.view("sample").state == "unapproved"
         await it.until(lambda: len(processes(tmp_path)) == count)
 

@@ -13,6 +13,7 @@ from amanu.core.command import CommandContext, Reading
 from amanu.shell import programs, syntax
 from amanu.shell.analyze import read
 from support.command_workspace import PATH, fake_judge, of, with_environment, words, workspace
+from support.sweeps import examples
 from support.unsafe_commands import ASKED
 
 
@@ -588,7 +589,7 @@ def test_a_character_that_is_cut_in_pieces_is_asked_about(line: str, here: Comma
 LINES = [line for lines in ASKED.values() for line in lines] + NOTHING + RUIN
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150, 60), deadline=None)
 @given(st.data())
 def test_any_text_has_a_reading(here: CommandContext, data: st.DataObject) -> None:
     pieces = st.lists(
@@ -604,7 +605,7 @@ def test_any_text_has_a_reading(here: CommandContext, data: st.DataObject) -> No
     assert found.unclear is None or found.effect != "none"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100, 40), deadline=None)
 @given(line=st.sampled_from(LINES), position=st.integers(0, 200), piece=st.text(max_size=3))
 def test_a_changed_line_has_a_reading(here: CommandContext, line: str, position: int, piece: str) -> None:
     assert read(line[:position] + piece + line[position + len(piece) :], here).effect in ("none", "some", "ruin")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from amanu.core.command import Command, CommandContext
 from amanu.shell.analyze import read
 from support.command_workspace import workspace
+from support.sweeps import examples
 
 _END = "\1"
 _RECORD = (
@@ -103,7 +104,7 @@ PIECES = [
 WORD = st.lists(st.sampled_from(PIECES), min_size=1, max_size=5).map("".join)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60, 30), deadline=None, derandomize=True)
 @given(st.lists(WORD, min_size=10, max_size=30))
 def test_words_are_what_bash_makes_of_them(here: CommandContext, candidates: list[str]) -> None:
     known: list[tuple[str, tuple[str | None, ...]]] = []
@@ -207,7 +208,7 @@ def _compound(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return joined | wrapped
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40, 20), deadline=None, derandomize=True)
 @given(st.lists(st.recursive(SIMPLE, _compound, max_leaves=5), min_size=5, max_size=15))
 def test_what_really_runs_was_found(here: CommandContext, candidates: list[str]) -> None:
     lines = [(line, found) for line in candidates if (found := read(line, here)).unclear is None]

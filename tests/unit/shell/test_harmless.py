@@ -16,6 +16,7 @@ from amanu.shell.analyze import read
 from amanu.shell.call import Judgement, Word
 from amanu.shell.harmless import PROGRAMS
 from amanu.shell.programs import judge
+from support.sweeps import examples
 
 HARMLESS = r"""
 cat a.txt
@@ -358,13 +359,14 @@ def test_these_only_print(project: CommandContext) -> None:
 
 
 def test_these_are_asked_about_where_no_sandbox_works(project: CommandContext) -> None:
-    assert [line for line in lines(OTHERS) if line not in asked(OTHERS, project)] == []
+    judged = asked(OTHERS, project)
+    assert [line for line in lines(OTHERS) if line not in judged] == []
 
 
 def test_a_sandbox_makes_none_of_them_harmless(project: CommandContext) -> None:
     """They are tried in it: its absence is noticed, as in a line part of which runs outside."""
-    sandboxed = replace(project, sandboxed=True)
-    assert [line for line in lines(OTHERS) if line not in asked(OTHERS, sandboxed)] == []
+    judged = asked(OTHERS, replace(project, sandboxed=True))
+    assert [line for line in lines(OTHERS) if line not in judged] == []
 
 
 def test_git_shows_content_unasked_only_in_a_sandbox(project: CommandContext) -> None:
@@ -387,7 +389,7 @@ def test_what_is_only_known_when_it_runs_may_be_an_option(project: CommandContex
     assert [name for name in limited for word in ("$X", "$*X") if ask(f"{name} {word}", project).effect == "none"] == []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150, 50), deadline=None)
 @given(
     st.lists(st.one_of(st.text(max_size=8), st.none(), st.just("<(")), max_size=6), st.sampled_from(sorted(PROGRAMS))
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from support import command_fuzzer
+from support.sweeps import examples
 
 BEGIN = f"""
 import sys, threading
@@ -67,4 +68,4 @@ def test_no_character_ends_the_process() -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_no_changed_line_ends_the_process(seed: int) -> None:
     """A sample of `make soak`'s sweep `lines`."""
-    command_fuzzer.survive(seed, 2_000)
+    command_fuzzer.survive(seed, examples(2_000, 500))

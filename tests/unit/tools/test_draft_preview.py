@@ -95,4 +95,5 @@ def test_a_long_draft_says_that_it_goes_on(line: str) -> None:
 def test_a_path_after_too_much_text_is_not_waited_for() -> None:
     draft = edit()
     text = json.dumps({"content": "x" * READ, "path": "a"})
-    assert ("".join(map(draft.feed, text)), draft.title) == ("", None)
+    pieces = [text[at : at + 40] for at in range(0, len(text), 40)]
+    assert ("".join(map(draft.feed, pieces)), draft.title) == ("", None)

@@ -1,7 +1,6 @@
 """Traps of the web: each ends in an error that says what it is, or in a result within bounds; none hangs, and none
 leads to an address that is not public."""
 
-import asyncio
 import codecs
 import gzip
 import time
@@ -10,10 +9,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from amanu.system.loop_monitor import STALL
 from amanu.web.addresses import is_public
 from amanu.web.errors import WebError, WebErrorKind
 from amanu.web.fetch import Redirected
 from support.hostile_site import PUBLIC, Answer, bomb, pdf, raw, redirect, running_site, send
+from support.loop_time import TRIES, loop_times
 
 PLACE = "https://site.example"
 HTML = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n"
@@ -208,7 +209,7 @@ ALL = {**URLS, **NAMES, **REDIRECTS, **SIZES, **ENCODINGS, **CONTENT}
 
 @pytest.mark.parametrize("trap", ALL.values(), ids=ALL)
 async def test_no_trap_holds(trap: Trap) -> None:
-    slow = 0.7 if trap.kind == "timeout" else 20.0
+    slow = 0.3 if trap.kind == "timeout" else 20.0
     answers = {"/": trap.answer} if trap.answer is not None else {}
     started = time.monotonic()
     async with running_site(answers, trap.names, seconds=slow) as (site, fetcher):
@@ -243,22 +244,16 @@ async def test_a_name_is_resolved_once_for_each_request() -> None:
 
 
 async def test_the_event_loop_goes_on_while_a_big_page_is_read() -> None:
-    gaps: list[float] = []
-
-    async def watch() -> None:
-        while True:
-            before = time.monotonic()
-            await asyncio.sleep(0.005)
-            gaps.append(time.monotonic() - before)
-
     body = "<p>some <b>bold</b> text and a <a href='/x'>link</a></p>" * 40_000
     async with running_site({"/": send(body), "/plain": send("a\u200b" * 3_000_000, "text/plain")}) as (_, fetcher):
         await fetcher.fetch(fetcher.parse(PLACE))  # what is imported is imported
-        watching = asyncio.create_task(watch())
-        await fetcher.fetch(fetcher.parse(f"{PLACE}/?again"))
-        await fetcher.fetch(fetcher.parse(f"{PLACE}/plain"))
-        watching.cancel()
-    assert sorted(gaps)[len(gaps) * 95 // 100] < 0.05
+        longest: list[float] = []
+        while len(longest) < TRIES and (not longest or longest[-1] > STALL):
+            with loop_times() as times:
+                await fetcher.fetch(fetcher.parse(f"{PLACE}/?again"))
+                await fetcher.fetch(fetcher.parse(f"{PLACE}/plain"))
+            longest.append(max(times))
+    assert min(longest) < STALL, longest
 
 
 async def test_a_reader_that_does_not_end_is_ended() -> None:

@@ -71,7 +71,7 @@ class Linting:
 
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name, seconds in (("PAUSE", 0.005), ("STABLE", 0.02), ("UNCHANGED", 0.1), ("PATIENCE", 2.0)):
+    for name, seconds in (("PAUSE", 0.005), ("STABLE", 0.02), ("UNCHANGED", 0.3), ("PATIENCE", 2.0)):
         monkeypatch.setattr(aftermath, name, seconds)
     yield
 

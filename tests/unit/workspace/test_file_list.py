@@ -13,6 +13,7 @@ from amanu.workspace import file_list, search
 from amanu.workspace.file_list import FileList
 from amanu.workspace.search import Search
 from support.required_programs import needs
+from support.sweeps import sample_pairs
 from support.tool_harness import ToolHarness
 
 TREE: dict[str, str | bytes] = {
@@ -81,7 +82,7 @@ CHANGES: dict[str, list[Change]] = {
 
 async def kept(root: Path, monkeypatch: pytest.MonkeyPatch) -> ToolHarness:
     """A workspace whose listing is kept."""
-    monkeypatch.setattr(file_list, "SETTLED", 50_000_000)  # as on a file system with a quick clock
+    monkeypatch.setattr(file_list, "SETTLED", 20_000_000)  # as on a file system with a quick clock
     monkeypatch.setattr(file_list, "_keeps_times", lambda path: True)  # pyright: ignore[reportUnknownLambdaType]
     held = ToolHarness(root, TREE)
     found = held.environment.search
@@ -95,17 +96,18 @@ async def is_kept(found: Search, root: Path) -> bool:
     return await found._kept_files(root) is not None  # pyright: ignore[reportPrivateUsage]
 
 
-@pytest.mark.parametrize("ripgrep", [True, False], ids=["ripgrep", "scan"])
-@pytest.mark.parametrize("folder", [".", "sub", "sub/deep"])
-@pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
-async def test_changes(
-    tmp_path: Path, changes: list[Change], folder: str, ripgrep: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+PLACES = [(folder, ripgrep) for folder in (".", "sub", "sub/deep") for ripgrep in (True, False)]
+"""From which folder, and with which engine, files are listed."""
+
+
+@pytest.mark.parametrize(("change", "place"), sample_pairs(list(CHANGES), PLACES, 2))
+async def test_changes(tmp_path: Path, change: str, place: tuple[str, bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, ripgrep = place
     program = needs("rg") if ripgrep else None
     monkeypatch.setattr(search, "find_ripgrep", lambda workspace: program)
     held = await kept(tmp_path, monkeypatch)
-    for change in changes:
-        change(held.root)
+    for happens in CHANGES[change]:
+        happens(held.root)
         start = held.root / folder
         if start.is_dir() and not start.is_symlink():
             found = held.environment.search

@@ -11,6 +11,7 @@ from amanu.core.tool import ToolError
 from amanu.workspace import disk
 from amanu.workspace import path_guard as guard
 from amanu.workspace.path_guard import PathGuard
+from support.sweeps import examples
 
 
 @pytest.fixture
@@ -182,7 +183,7 @@ def test_several_roots(tmp_path: Path) -> None:
 _names = st.sampled_from(["..", ".", "src", "in", "out", "out_file", "loop", "proc", "a.txt", "in_absolute", "x", ""])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300, 100), deadline=None)
 @given(st.lists(_names, min_size=1, max_size=7), st.booleans())
 def test_whatever_resolves_lies_inside(
     tmp_path_factory: pytest.TempPathFactory, parts: list[str], absolute: bool

@@ -20,6 +20,7 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, Proposal
 from amanu_protocol.requests import EditorApplyResult, HunkDecision
 from support.cancellation_points import cancelled_after
+from support.sweeps import examples
 from support.tool_harness import ToolHarness, hunks, states
 
 BASE = "one\ntwo\nthree\nfour\nfive\nsix\n"
@@ -365,7 +366,7 @@ _ends = st.sampled_from(["\n", "\r\n", "\r"])
 _codecs = st.sampled_from([("utf-8", b""), ("utf-8", b"\xef\xbb\xbf"), ("utf-16-le", b"\xff\xfe"), ("latin-1", b"")])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60, 25), deadline=None)
 @given(_lines, st.lists(_ends, min_size=12, max_size=12), _codecs, st.data())
 def test_every_byte_outside_the_hunks_stays(
     tmp_path_factory: pytest.TempPathFactory,

@@ -7,8 +7,9 @@ import pytest
 
 from amanu.proposals import tracking as following
 from support.random_edits import Game, stack
+from support.sweeps import examples
 
-GAMES = 80
+GAMES = examples(80, 24)
 
 
 @pytest.fixture(autouse=True)

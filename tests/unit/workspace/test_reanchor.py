@@ -17,6 +17,7 @@ from amanu.workspace.text_file import FileText, sha256, split_lines
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, HunkState, Proposal
 from amanu_protocol.requests import EditorApplyResult, HunkDecision
+from support.sweeps import examples
 from support.tool_harness import ToolHarness, hunks, states
 
 PATH = Path("/w/f.txt")
@@ -423,7 +424,7 @@ def _user(lines: Sequence[str], typed: Sequence[tuple[int, int, int]], fresh: "i
     return now
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150, 50), deadline=None)
 @given(st.integers(1, 20), st.data())
 def test_nothing_but_the_accepted_lines_changes(
     tmp_path_factory: pytest.TempPathFactory, size: int, data: st.DataObject
@@ -516,7 +517,7 @@ def _consistent(proposal: Proposal, text: str) -> bool:
 _few = st.lists(st.sampled_from(["a\n", "b\n", "}\n", "\n"]), min_size=1, max_size=14)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300, 100), deadline=None)
 @given(_few, _few, _few, st.lists(st.sampled_from([P, A, R]), min_size=14, max_size=14))
 def test_it_holds_together_whatever_the_lines_are(
     base: list[str], new: list[str], typed: list[str], decided: list[HunkState]

@@ -1,0 +1,35 @@
+"""What these tests share."""
+
+import os
+
+import pytest
+
+from amanu.sandbox.layers import trial
+from amanu.sandbox.layers.layer import Layer
+from amanu.sandbox.layers.trial import InLayer
+
+_tried: set[tuple[int, ...]] = set()
+"""By user, layers' device and roots' devices: where commands can run in a layer."""
+
+
+@pytest.fixture(autouse=True)
+def _one_trial_of_layers(  # pyright: ignore[reportUnusedFunction]
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That commands can run in a layer is tried once for each file system, and not again in each new session: a fifth
+    of what a command of a test costs. `tests/sandbox/test_layers.py` tests the trial."""
+    if request.node.get_closest_marker("layers") is None:
+        return
+    tries = trial._try  # pyright: ignore[reportPrivateUsage]
+
+    async def remembered(layer: Layer, in_layer: InLayer) -> str:
+        devices = [path.stat().st_dev for path in (layer.folder, *(root.path for root in layer.roots))]
+        key = (os.geteuid(), *devices)
+        if key in _tried:
+            return ""
+        fault = await tries(layer, in_layer)
+        if not fault:
+            _tried.add(key)
+        return fault
+
+    monkeypatch.setattr(trial, "_try", remembered)
