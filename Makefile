@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .NOTPARALLEL:
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test test-vscode test-neovim-versions check bench bench-faces bench-tasks soak vsix generate format lock clean
+.PHONY: setup help demo test test-quick test-vscode test-neovim-versions check bench bench-faces bench-tasks soak vsix generate format lock clean
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -23,6 +23,9 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 setup: .venv/.compiled  ## .venv/bin/amanu, ready to run
 
+help:  ## these verbs
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1	\2/p' Makefile | expand -t 24
+
 demo: setup  ## the main job on a small sample project, with a scripted model and no key
 	@$(BIN)/amanu demo
 
@@ -36,11 +39,17 @@ test: setup $(PEERS) $(EXTENSION)  ## all tests; what is skipped is listed
 	  --ignore-glob='tests/editors/test_vscode*.py'
 	@$(MAKE) --no-print-directory test-vscode
 
+test-quick: setup  ## the tests that your change touches most likely, in a minute; ROOMS="shell tools": those of these rooms
+	@tests=$$(PYTHONPATH=tests $(BIN)/python -m support.touched_tests $(ROOMS)); \
+	  if [ -n "$$tests" ]; then $(BIN)/python -m pytest -n 2 --dist worksteal -q $$tests; fi
+	@git diff --quiet HEAD -- vscode-extension || $(MAKE) --no-print-directory $(EXTENSION)
+	@git diff --quiet HEAD -- vscode-extension || { cd vscode-extension && $(NPM) exec vitest -- run --changed HEAD; }
+
 test-vscode: vsix .tools/vscode/.installed .tools/wheelhouse/.installed  ## of these, the ones in a real VS Code
 	@.ci/vscode/chromium
-	@AMANU_VSCODE="$(CURDIR)/.tools/vscode" AMANU_WHEELHOUSE="$(CURDIR)/.tools/wheelhouse" \
-	  PYTHONPATH="$(CURDIR)/.tools/playwright" $(BIN)/python -m pytest -n 2 --dist worksteal -q -rfEs \
-	  tests/editors/test_vscode*.py
+	@tests() { AMANU_VSCODE="$(CURDIR)/.tools/vscode" AMANU_WHEELHOUSE="$(CURDIR)/.tools/wheelhouse" \
+	    PYTHONPATH="$(CURDIR)/.tools/playwright" $(BIN)/python -m pytest -q -rfEs "$$@" tests/editors/test_vscode*.py; }; \
+	  tests -n 2 --dist worksteal || { echo "what failed in a window that tests share, once more:"; tests --last-failed --last-failed-no-failures none; }
 
 test-neovim-versions: setup  ## the Neovim tests with 0.10, 0.11 and 0.12; a version that cannot be had is skipped
 	@.ci/neovim/test
@@ -48,11 +57,9 @@ test-neovim-versions: setup  ## the Neovim tests with 0.10, 0.11 and 0.12; a ver
 check: setup .tools/typescript/.installed $(EXTENSION)  ## formatting, lints, types, layers, generated files
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet .
-	@$(BIN)/pyright
-	@$(BIN)/python -m pytest -q tests/unit/test_layers.py
-	@$(BIN)/python protocol/generate.py --check
-	@$(TSC) --project .ci/typescript
-	@cd vscode-extension && $(NPM) run --silent check
+	@.ci/together '$(BIN)/pyright' \
+	  '$(BIN)/python -m pytest -q tests/unit/test_layers.py && $(BIN)/python protocol/generate.py --check' \
+	  '$(TSC) --project .ci/typescript && cd vscode-extension && $(NPM) run --silent check'
 	@echo "check: all is well"
 
 bench: setup .tools/typescript/.installed $(EXTENSION)  ## speed, as ratios within one run; how well loops are seen and edits placed
@@ -74,7 +81,8 @@ bench-tasks: vsix .tools/vscode/.installed .tools/wheelhouse/.installed  ## ten 
 	@AMANU_VSCODE="$(CURDIR)/.tools/vscode" AMANU_WHEELHOUSE="$(CURDIR)/.tools/wheelhouse" \
 	  PYTHONPATH="$(CURDIR)/.tools/playwright:$(CURDIR)/tests" $(BIN)/python -m bench.tasks
 
-soak: setup  ## hours of turns; memory, threads and files must stay flat
+soak: setup  ## hours of turns; memory, threads and files must stay flat; the sweeps of which make test takes a sample
+	@AMANU_SWEEPS=whole $(BIN)/python -m pytest --hypothesis-profile=default -n 3 --dist worksteal -q -rfEs $$(grep -rlE "from support.(vendor_)?sweeps" tests --include='test_*.py')
 	@if [ -f bench/soak.py ]; then $(BIN)/python -m bench.soak; else echo "soak: nothing to run yet"; fi
 
 vsix: setup $(EXTENSION)  ## the VS Code extension as a package, dist/amanu.vsix
