@@ -52,8 +52,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, Any, Any]:
-    """What is imported and collected stays until the end: to look through it again and again takes a quarter of the
-    time, and no collector of a test does so either."""
+    """Keep the garbage collector away from modules and tests, which stay until the end: looking through them again and
+    again takes a quarter of the time."""
     gc.disable()
     try:
         return (yield)

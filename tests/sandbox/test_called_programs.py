@@ -1,4 +1,4 @@
-"""What the sandbox shows of a program that is called by its absolute path."""
+"""Programs called by their absolute paths, as the sandbox shows them."""
 
 from collections.abc import Sequence
 from pathlib import Path

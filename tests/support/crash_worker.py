@@ -86,7 +86,8 @@ async def main(folder: Path, word: str) -> None:
 
 
 def be_traced() -> None:
-    """By whoever is told our number, also where only parents may trace (Yama: PR_SET_PTRACER, PR_SET_PTRACER_ANY)."""
+    """Let anybody trace this process, also where only parents may (Yama: PR_SET_PTRACER, PR_SET_PTRACER_ANY), and wait
+    until somebody does."""
     ctypes.CDLL(None).prctl(0x59616D61, ctypes.c_ulong(-1))
     print(os.getpid(), flush=True)
     sys.stdin.readline()

@@ -16,7 +16,7 @@ class NetworkForbidden(AssertionError):
 
 
 def only() -> None:
-    """From now on, in this process."""
+    """Refuse all other addresses in this process from now on."""
     socket.getaddrinfo = _look_up
     socket.socket.connect = _checked_connect  # pyright: ignore[reportAttributeAccessIssue]
     socket.socket.connect_ex = _checked_connect_ex  # pyright: ignore[reportAttributeAccessIssue]

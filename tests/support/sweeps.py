@@ -32,5 +32,5 @@ def sample_pairs(first: Sequence[T], second: Sequence[U], each: int = 1) -> list
 
 
 def examples(whole: int, sampled: int) -> int:
-    """How many examples of a property hypothesis makes."""
+    """The number of examples that Hypothesis makes of a property."""
     return whole if WHOLE else sampled

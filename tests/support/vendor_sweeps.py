@@ -76,7 +76,7 @@ def vendor_pairs(vendors: Sequence[Vendor], cases: Iterable[str]) -> list[tuple[
 
 
 def _wire(vendor: Vendor) -> Any:
-    """What its service speaks, whatever the service is told besides."""
+    """The wire that its service speaks, whatever the service is told besides."""
     return getattr(vendor.service, "func", vendor.service)
 
 

@@ -30,7 +30,7 @@ IN_VSCODE = [
 """The marks of a test in a real VS Code."""
 AMANU = str(Path(sys.executable).parent / "amanu")
 PLACED = ("HOME", "AMANU_HOME", "AMANU_SANDBOX_LAYERS", "AMANU_CATALOGUE_REFRESH")
-"""Of our environment, what the daemon must have: the server's own is of the test that started it."""
+"""Variables of a test that its daemon must have: the VS Code server has those of the test that started it."""
 SHARED: list[Stage] = []
 """The stage of this process, in tests."""
 _ports: dict[str, int] = {}

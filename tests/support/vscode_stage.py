@@ -117,7 +117,7 @@ class Stage:
         return window.page
 
     async def change(self, before: Mapping[str, Any]) -> None:
-        """Until the new settings hold in the window."""
+        """Wait until the new settings hold in the window."""
         assert self.window is not None and self.server is not None
         settings, old, new = self.window.settings, before["amanu.server.environment"], self.window.environment
         self.count += 1
@@ -131,7 +131,7 @@ class Stage:
                 signal_daemon_of(old)  # nobody needs it any more
 
     async def seen(self) -> None:
-        """Until VS Code has seen what the test laid into the workspace."""
+        """Wait until VS Code has seen the files that the test laid into the workspace."""
         assert self.place is not None
         sign = self.place / "work" / ".seen"
         sign.touch()
@@ -184,7 +184,7 @@ class Stage:
 
 
 def chat_of(page: Any) -> Any:
-    """That of the side bar."""
+    """The chat of the side bar."""
     return page.frame_locator('iframe.webview[src*="webviewView"]').frame_locator("#active-frame")
 
 
@@ -194,7 +194,7 @@ def empty(folder: Path) -> None:
 
 
 async def led_to(environment: Mapping[str, str], not_to: Mapping[str, str]) -> None:
-    """Until a window's line to its daemon was started with the one environment, and without what the other adds."""
+    """Wait until a window's line to its daemon has the one environment, and nothing that the other adds."""
     wanted, unwanted = ({f"{name}={value}".encode() for name, value in each.items()} for each in (environment, not_to))
     async with asyncio.timeout(SECONDS / 1000):
         while not any(wanted <= has and not (unwanted - wanted) & has for has in lines()):
@@ -210,7 +210,7 @@ def lines() -> Iterator[set[bytes]]:
 
 
 async def delete_sessions(environment: Mapping[str, str]) -> None:
-    """With all that runs or waits in them."""
+    """Delete them with all that runs or waits in them."""
     if daemon_pid(environment) is None:
         return
     client = await RawClient.greet(find_home(environment))

@@ -37,22 +37,22 @@ from amanu.sandbox.self_test import InTier, Proof, Tier
 
 STAND_IN = Path(__file__).with_name("warm_stand_in.py")
 ALWAYS = ("anyio._backends._asyncio", "tree_sitter", "tree_sitter_bash", "rapidfuzz.process", "encodings.ascii")
-"""What they import later on, besides Amanu's own modules."""
+"""Modules that they import later on, besides Amanu's own."""
 WITH_KEY = {
     b"ANTHROPIC_API_KEY": ("anthropic.types", "httpx2"),
     b"GEMINI_API_KEY": ("google.genai.types", "httpx2"),
     b"OPENAI_API_KEY": ("httpx2",),
     b"OPENROUTER_API_KEY": ("httpx2",),
 }
-"""What a process with such a variable imports as well: imported when the first of them comes."""
+"""Modules that a process with such a variable needs as well: imported when the first of them comes."""
 STARTUP = (b"PYTHON", b"LC_", b"LANG", b"COVERAGE_")
-"""How those variables begin that an interpreter takes to heart as it starts. Only PYTHONPATH can be made up for."""
+"""Beginnings of the variables that an interpreter obeys as it starts. Only PYTHONPATH can be made up for."""
 _PATH = os.environ.get("PYTHONPATH", "")
 USER = b"user"
-"""What somebody says who needs the interpreter as long as the link is open."""
+"""The word of a client that needs the interpreter as long as the link is open."""
 MOST_FILES = 64
 APART = 400
-"""From this number on, received files wait until their own is free."""
+"""The number from which on received files wait until their own is free."""
 
 
 class Request(NamedTuple):
@@ -61,7 +61,7 @@ class Request(NamedTuple):
     command: list[str]
     environment: dict[bytes, bytes]
     numbers: list[int]
-    """Of its files, as it is to have them."""
+    """The numbers that its files are to have."""
     umask: int
     leads: bool
     """It leads a session."""
@@ -79,11 +79,11 @@ class Interpreter:
         self._imported: set[str] = set()
         self._poll = select.poll()
         self._links: dict[int, tuple[socket.socket, int]] = {}
-        """By the number of a link: it and the process behind it."""
+        """Number of a link → the link, and the process behind it."""
         self._handles: dict[int, int] = {}
-        """Of a process, to the number of its link."""
+        """Handle of a process → number of its link."""
         self._users: dict[int, socket.socket | None] = {0: None}
-        """Who needs the interpreter: who started it, by standard input, and who said so on a link."""
+        """Clients that need the interpreter: who started it, by standard input, and those that said so on a link."""
         self._import([*_own_modules(), *ALWAYS])
         _compute()
         gc.freeze()
@@ -201,7 +201,7 @@ def _own_modules() -> list[str]:
 
 
 def _compute() -> None:
-    """What each process computes once, of nothing but its code: validators, the schemas of tools, LSP's converter."""
+    """Compute ahead of each process: validators, the schemas of tools, LSP's converter."""
     for model in _below(BaseModel):
         if model.__module__.startswith("amanu"):
             model.model_rebuild()
@@ -213,7 +213,7 @@ def _compute() -> None:
 
 
 def _prove_once() -> None:
-    """What the sandbox can do on this machine is found out here, and not by each process."""
+    """Find out here, and not in each process, what the sandbox can do on this machine."""
     found: list[tuple[dict[Tier, str], Proof]] = []
 
     async def prove(candidates: Mapping[Tier, str], in_tier: InTier) -> Proof:
@@ -273,7 +273,7 @@ def _take_over(request: Request) -> None:
 
 
 def _customize() -> None:
-    """As PYTHONPATH wants it."""
+    """Obey PYTHONPATH."""
     ours = _PATH.split(os.pathsep)
     sys.path[:0] = folders = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each not in ours]
     sys.modules.pop("sitecustomize", None)
@@ -282,7 +282,7 @@ def _customize() -> None:
 
 
 def _stream(number: int, like: Any) -> io.TextIOWrapper:
-    """As the interpreter makes it at its start."""
+    """A standard stream like those that the interpreter makes at its start."""
     raw = io.FileIO(number, "r" if number == 0 else "w", closefd=False)
     buffer = io.BufferedReader(raw) if number == 0 else io.BufferedWriter(raw)
     lines = number == 2 or raw.isatty()

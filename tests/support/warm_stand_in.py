@@ -1,4 +1,4 @@
-"""What a test starts and waits for in place of a warm process: `python -I -S warm_stand_in.py SOCKET COMMAND…`.
+"""The process that a test starts and waits for in place of a warm one: `python -I -S warm_stand_in.py SOCKET COMMAND…`.
 
 It has the process forked, hands on its own files, environment, folder and signals, and ends as that one ends. When it
 is killed, so is the other. If the interpreter cannot stand for the command, it becomes the command. Only what is built

@@ -1,4 +1,4 @@
-"""What these tests share."""
+"""Fixtures that these tests share."""
 
 import os
 
@@ -9,7 +9,7 @@ from amanu.sandbox.layers.layer import Layer
 from amanu.sandbox.layers.trial import InLayer
 
 _tried: set[tuple[int, ...]] = set()
-"""By user, layers' device and roots' devices: where commands can run in a layer."""
+"""User, the layers' device and the roots' devices with which commands can run in a layer."""
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ class NamedPath:
     path: Path
     """Absolute."""
     spelled: str
-    """As programs that do not find it may print it."""
+    """The form in which programs that miss it may print it."""
     looked_at: bool = False
     """The command does nothing but look at it, and need not say so if it finds nothing there: `test -e`, `ls`."""
     is_temporary: bool = False

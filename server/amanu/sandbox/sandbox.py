@@ -65,7 +65,7 @@ class SandboxedCommand:
     workspace_secrets: tuple[Path, ...] = ()
     """Workspace files that hold secrets and cannot be read by the command."""
     hidden: tuple[NamedPath, ...] = ()
-    """Those of `SandboxRequirements.named` that the command does not see."""
+    """The paths of `SandboxRequirements.named` that the command does not see."""
     settle: Callable[[], QuarantineResult] = QuarantineResult
     """Undoes what the command did to files that git, editors, shells and agents obey, and returns what that was. To be
     called in a thread once the command has ended; done anyway when the context of `Sandbox.launch` is left."""

@@ -66,8 +66,8 @@ def find_toolchains(path: str, home: Path | None, homes: tuple[Path, ...], momen
 
 
 def find_programs(programs: Iterable[str], homes: tuple[Path, ...]) -> Toolchains:
-    """What programs need that a command line calls by their absolute paths: each file with its installation (that of
-    one in a `node_modules` is all of it), and the interpreter that a script names in its first line. Blocking."""
+    """Programs that a command line calls by their absolute paths, each with its installation (for one in a
+    `node_modules`, all of it) and the interpreter that a script names in its first line. Blocking."""
     hidden = _hidden(homes)
     called = [Path(program) for name in programs for program in (name, *_interpreter(name))]
     files = [file for path in called for file in (_real(path.parent) / path.name, _real(path))]

@@ -14,7 +14,7 @@ from amanu.agent.loop_guard.text_repetition import BLOCK, TextRepetition
 
 
 def texts() -> st.SearchStrategy[str]:
-    """Of the corpus, which is not read before it is needed."""
+    """Names in the corpus, which is not read before it is needed."""
     said = [said for case in load() for turn in case.turns for step in turn for said in step.said]
     return st.sampled_from([each.text for each in said if len(each.text) > 500])
 

@@ -54,7 +54,7 @@ _MISSING = re.compile(
     r"|permission denied|\bEACCES\b",
     re.IGNORECASE,
 )
-"""How programs report a path that they do not find, or, where it is closed to them and not gone, cannot open."""
+"""The words in which programs report a path that is missing, or, under Landlock, one they cannot open."""
 _WARNING = re.compile(r"warning|\bwarn\b", re.IGNORECASE)
 _PATH = re.compile(r"(?<![\w.])/[^\s:'\"‘’“”,;]+")
 _SPEAKER = re.compile(r"^\s*/\S+: ")
