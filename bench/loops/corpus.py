@@ -68,7 +68,7 @@ def load(folder: Path = FOLDER) -> list[Case]:
 
 
 def names(folder: Path = FOLDER) -> list[str]:
-    """Of all cases; much sooner there than the cases."""
+    """The names of all cases, read much sooner than the cases."""
     return [each["id"] for _, each in _raw(folder)]
 
 

@@ -29,7 +29,7 @@ Params = dict[str, Any]
 
 
 class Refused(Exception):
-    """With a code, a request is answered with an error."""
+    """A request is answered with an error of this code."""
 
 
 class Text:

@@ -58,7 +58,7 @@ class Server:
     """The folder of what VS Code keeps for its user."""
 
     def configure(self, settings: Mapping[str, Any]) -> None:
-        """What the settings say from now on, beside those of all tests. One file has them: else they would change one
+        """Set these settings from now on, beside those of all tests. One file has them: else they would change one
         by one, and those of scope "machine" count in a remote window only if set there."""
         for place, content in (("User", _SETTINGS), ("Machine", settings)):
             (self.user / place).mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,6 @@
-"""What the tests of one process share: a VS Code server, a browser, and one window that most of them use. To open a
-window costs ten seconds of the processor; to empty one, a fifth of a second."""
+"""The stage that the tests of one process share: a VS Code server, a browser, and one window that most of them use.
+
+To open a window costs ten seconds of the processor; to empty one, a fifth of a second."""
 
 import asyncio
 import contextlib
@@ -24,7 +25,7 @@ SECONDS = 60_000
 HELPER = Path(__file__).with_name("vscode_helper")
 """An extension for the tests themselves."""
 THEME = "Default Dark Modern"
-"""Of the window that tests share: those about colours name it, too, and need not wait until all is drawn anew."""
+"""The theme of the shared window. Tests of colours name it, too, and need not wait until all is drawn anew."""
 SIZE = {"width": 1300, "height": 850}
 
 
@@ -78,7 +79,7 @@ class Stage:
     place: Path | None = None
     window: Window | None = None
     title: str = "stage"
-    """Of the window: it changes when settings hold."""
+    """The title of the window: it changes when settings hold."""
     count: int = 0
 
     async def browser(self) -> Any:
@@ -140,8 +141,7 @@ class Stage:
                 await asyncio.sleep(0.02)
 
     async def forget(self) -> None:
-        """With another environment there are other models: those of the sessions before go on in new ones, until one
-        played a script."""
+        """Let new sessions forget the model of the sessions before: another environment has other models."""
         assert self.window is not None
         await self.window.page.keyboard.press(TOUR)
         await chat_of(self.window.page).locator(".user", has_text="Show me how you work").wait_for()

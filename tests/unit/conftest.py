@@ -16,8 +16,8 @@ _tried: set[tuple[int, ...]] = set()
 def _one_trial_of_layers(  # pyright: ignore[reportUnusedFunction]
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That commands can run in a layer is tried once for each file system, and not again in each new session: a fifth
-    of what a command of a test costs. `tests/sandbox/test_layers.py` tests the trial."""
+    """Try once for each file system whether commands can run in a layer, and not again in each new session: the trial
+    is a fifth of the cost of a command. `tests/sandbox/test_layers.py` tests it."""
     if request.node.get_closest_marker("layers") is None:
         return
     tries = trial._try  # pyright: ignore[reportPrivateUsage]

@@ -136,7 +136,7 @@ def test_a_home_that_is_read_only_is_a_sentence(tmp_path: Path, used: bool, comm
 
 
 def said(command: list[str], home: Path, prefix: Sequence[str] = ()) -> str:
-    """What a process of it says as it fails."""
+    """The words of a process of that command as it fails."""
     environment = {**os.environ, "AMANU_HOME": str(home)}
     argv = [*prefix, sys.executable, "-P", "-m", "amanu", *command]
     typed = frame(INITIALIZE).decode() if command == ["serve"] else ""

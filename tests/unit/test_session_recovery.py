@@ -81,7 +81,7 @@ def _deaths(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def died(_deaths: Path, monkeypatch: pytest.MonkeyPatch) -> Died:
-    """Of a name in `DEATHS`: its workspace. Its home is the test's."""
+    """Return the workspace of a death in `DEATHS` by its name; its home becomes the test's."""
 
     def died(name: str) -> Path:
         monkeypatch.setenv("AMANU_HOME", str(_deaths / name / "amanu"))

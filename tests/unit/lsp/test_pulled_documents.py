@@ -122,8 +122,8 @@ async def hangs() -> Any:
 
 
 async def never() -> Any:
-    """As `hangs`, its time over at once. A limit that is short for it would, on a busy machine, be too short for what
-    answers."""
+    """Hang like `hangs`, with the time over at once: on a busy machine, a limit short enough for a test would be too
+    short for an editor that answers."""
     raise TimeoutError
 
 
