@@ -163,7 +163,7 @@ async def test_a_server_that_ends_while_it_is_asked_leaves_no_answer_behind(
 async def test_a_check_that_is_cancelled_leaves_a_server_that_still_works(tmp_path: Path) -> None:
     async with started(toy("silent")) as held:
         checking = asyncio.create_task(verdict(held, tmp_path, ("a.py", "fine\n", "wrong\n")))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             while not held._servers:  # pyright: ignore[reportPrivateUsage]
                 await asyncio.sleep(0.01)
         (kept,) = held._servers.values()  # pyright: ignore[reportPrivateUsage]
@@ -178,7 +178,7 @@ async def test_a_server_whose_check_was_cancelled_goes_when_idle(
 ) -> None:
     """Most checks are: of proposals that are decided before it is over."""
     monkeypatch.setattr(pool, "IDLE", 0.0)
-    async with started(toy("silent")) as held, asyncio.timeout(10):
+    async with started(toy("silent")) as held, asyncio.timeout(50):
         checking = asyncio.create_task(verdict(held, tmp_path, ("a.py", "fine\n", "wrong\n")))
         while not held._servers:  # pyright: ignore[reportPrivateUsage]
             await asyncio.sleep(0.01)
@@ -221,7 +221,7 @@ async def test_servers_are_few_and_go_when_idle(tmp_path: Path, monkeypatch: pyt
         servers = [kept.server for kept in held._servers.values()]  # pyright: ignore[reportPrivateUsage]
         for root in roots[1:]:
             await verdict(held, root, ("a.py", "", "wrong\n"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             while held._servers or held._ending:  # pyright: ignore[reportPrivateUsage]
                 await asyncio.sleep(0.01)
         assert all(server.process._process.code is not None for server in servers)  # pyright: ignore[reportPrivateUsage]
@@ -284,7 +284,7 @@ async def test_a_linter_whose_check_was_cancelled_is_gone_when_the_checkers_are(
     path = program(tmp_path / "bin", "shellcheck", stubborn)
     async with started(only(shellcheck=(str(path),)), write=tmp_path) as held:
         checking = asyncio.create_task(verdict(held, tmp_path, ("a.sh", None, "x")))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             while not (tmp_path / "begun").exists():
                 await asyncio.sleep(0.01)
         assert running(path)

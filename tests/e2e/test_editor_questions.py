@@ -168,7 +168,7 @@ async def test_the_editor_that_is_asked_goes_away(tmp_path: Path) -> None:
         await first.raw.notification("amanu/editor/symbols")
         await first.raw.stop()
         await second.initialize()
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(50):
             while True:
                 answer = await second.request("amanu/session/attach", {"sessionId": "s"})
                 state = answer["result"]["state"]

@@ -92,6 +92,6 @@ async def test_five_sessions_in_three_editors_share_one_process(tmp_path: Path) 
             assert marked(tmp_path)
         finally:
             signal_daemon(signal.SIGKILL)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             while marked(tmp_path):
                 await asyncio.sleep(0.05)

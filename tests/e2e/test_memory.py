@@ -29,7 +29,7 @@ async def test_what_is_remembered_in_one_session_is_told_in_the_next_until_it_is
             await client.ask("session/create", sessionId=session_id, roots=[str(tmp_path)], modelId=model_id)
             sent = await client.ask("prompt/send", sessionId=session_id, promptId="p1", text="hello")
             assert sent["status"] == "started"
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(50):
                 while len(served.requests) < {"s2": 3, "s3": 4}[session_id]:
                     await asyncio.sleep(0.02)
             assert (FACT.encode() in served.requests[-1].body) == (session_id == "s2")

@@ -53,7 +53,7 @@ Start = Callable[..., Any]
 async def client(lsp_client: LanguageClient) -> AsyncGenerator[None]:
     yield
     with contextlib.suppress(Exception):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(50):
             await lsp_client.shutdown_session()
     signal_daemon()
 

@@ -74,7 +74,7 @@ async def test_an_edit_goes_through_the_editor_and_unsaved_text_is_what_counts(
         return types.ApplyWorkspaceEditResult(applied=True)
 
     async def until(kind: str) -> Any:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(50):
             while True:
                 event = await heard.get()
                 if event.kind == kind:

@@ -91,7 +91,7 @@ async def test_consent(window: Path) -> None:
 
         # the same command is not asked about again; a script that changes between question and yes is
         await chat.locator(".approval:visible .detail", has_text="job.sh").wait_for(timeout=SECONDS)
-        async with asyncio.timeout(20):  # the question about the script need not wait for it
+        async with asyncio.timeout(50):  # the question about the script need not wait for it
             while (folder / "said.txt").read_text() != "hello\nhello\n":
                 await asyncio.sleep(0.05)
         allow = await asked(chat)

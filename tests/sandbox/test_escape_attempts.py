@@ -167,7 +167,7 @@ async def test_nothing_outlives_a_killed_daemon(tier: str, user: int) -> None:
         assert [daemon.stdout.readline() for _ in range(2)] == ["started\n", "3\n"], "with all it leaves behind"
         assert len(sleeping(number)) == 3
         daemon.send_signal(signal.SIGKILL)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         while sleeping(number):
             await asyncio.sleep(0.01)
     TemporaryFolders(base / "ours" / "run" / "temporary").clean()

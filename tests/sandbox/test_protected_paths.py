@@ -43,7 +43,7 @@ def names(root: Path) -> set[str]:
 async def unlocked(records: Path) -> None:
     """All of the command has ended, its reaper too."""
     (path,) = records.glob("*.json")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         while True:
             with contextlib.suppress(BlockingIOError), path.open() as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -38,7 +38,7 @@ ASKED = {
     "fs/write_text_file": "WriteTextFileRequest",
     "$/cancel_request": "CancelRequestNotification",
 }
-SECONDS = 20.0
+SECONDS = 50.0
 EVERYTHING: dict[str, Any] = {
     "fs": {"readTextFile": True, "writeTextFile": True},
     "terminal": True,

@@ -236,7 +236,7 @@ class _Run:
 
     async def _leaves_nothing(self) -> None:
         layers = self._home / "state" / "layers"
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             while left := [path.name for path in layers.iterdir() if path.is_dir()]:
                 await asyncio.sleep(0.02)
         assert not left

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 PLUGIN = Path(__file__).parents[2] / "neovim"
-WAIT = 20.0
+WAIT = 50.0
 """Seconds for what must happen; a machine under load is slow."""
 
 WITH_PLUGIN = r"""

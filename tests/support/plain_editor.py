@@ -17,7 +17,7 @@ from pytest_lsp.client import register_lsp_features
 from amanu.frontends.lsp.document_text import DocumentText, Position
 from support.warm_process import warm
 
-WAIT = 20.0
+WAIT = 50.0
 """Seconds for what must happen; a machine under load is slow."""
 
 

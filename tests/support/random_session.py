@@ -265,7 +265,7 @@ class Player:
 
     async def rest(self) -> None:
         """Answer what is asked until nothing runs and nothing waits."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             while True:
                 await asyncio.sleep(0.002)
                 for task in [task for task in self.tasks if task.done()]:

@@ -10,7 +10,7 @@ from amanu import __version__
 from amanu.daemon.sockets import opening, read_token, socket_path
 from amanu.home import Home
 
-SECONDS = 10.0
+SECONDS = 50.0
 """For an answer that must come; a machine under load is slow."""
 
 AMANU = {"experimental": {"amanu": {"protocol": [2]}}}

@@ -37,7 +37,7 @@ class Client:
         self.mcp_changes += 1
 
 
-async def until(session: Session, reached: Callable[[SessionState], object], seconds: float = 10) -> SessionState:
+async def until(session: Session, reached: Callable[[SessionState], object], seconds: float = 50) -> SessionState:
     """Wait until the session's state is as wanted."""
     async with asyncio.timeout(seconds):
         while not reached(session.state):

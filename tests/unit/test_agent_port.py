@@ -26,7 +26,7 @@ def an_errand(d: ScriptedSession, tools: Sequence[str], steps: int = 5) -> Agent
 async def run(d: ScriptedSession, errand: AgentRun) -> Ending:
     turns = d.session.composer.turn_factory
     choice = await turns.model_chooser.choose(errand.task, {})
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         return await turns.agent(choice).run(errand)
 
 

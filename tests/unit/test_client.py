@@ -188,5 +188,5 @@ async def test_waiting_ends_with_the_connection() -> None:
     await asyncio.sleep(0)
     await daemon.close()
     with pytest.raises(Disconnected):
-        await asyncio.wait_for(waiting, 5)
+        await asyncio.wait_for(waiting, 50)
     await client.close()

@@ -61,9 +61,9 @@ def test_a_file_that_only_mentions_others(text: str, expected: bool) -> None:
 
 def test_reading_it_takes_time_in_proportion() -> None:
     for hostile in ("`" * 65_536, "` `` " * 13_000, "".join("`" * n + " " for n in range(360)), "@" * 65_536):
-        began = time.perf_counter()
+        began = time.process_time()
         mentions(hostile)
-        assert time.perf_counter() - began < 0.5
+        assert time.process_time() - began < 0.5
     assert len(mentions(" ".join(f"@f{n}" for n in range(9_999)))) == 200
 
 

@@ -185,7 +185,7 @@ async def test_it_is_what_is_there_at_the_moment(tmp_path: Path) -> None:
     async with scripted_session(tmp_path) as d:
 
         async def offered(*names: str) -> None:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(50):
                 while sorted(item.text for item in (await complete()).items) != sorted(f"@{name}" for name in names):
                     await asyncio.sleep(0.01)
 

@@ -104,7 +104,7 @@ async def test_the_disk_is_listened_to_only_while_something_is_open(tmp_path: Pa
         return any(thread.name == "amanu-watching" for thread in threading.enumerate())
 
     async def until(wanted: bool) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(50):
             while listens() != wanted:
                 await asyncio.sleep(0.01)
 

@@ -228,10 +228,10 @@ async def test_a_thousand_sessions_open_fast(tmp_path: Path) -> None:
         (tmp_path / f"s{at}" / "summary.json").write_text(summary(f"s{at}", at).model_dump_json())
     async with opened(tmp_path):  # makes the index
         pass
-    started = time.perf_counter()
+    started = time.process_time()
     async with opened(tmp_path) as index:
         assert await ids(index, limit=1) == ["s999"]
-    assert time.perf_counter() - started < 0.25  # measured: 0.01; what reads every session takes longer
+    assert time.process_time() - started < 0.25  # measured: 0.01; what reads every session takes longer
 
 
 async def test_two_processes_share_it(tmp_path: Path) -> None:

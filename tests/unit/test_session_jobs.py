@@ -105,12 +105,12 @@ async def test_its_end_within_a_turn_is_told_after_the_step(tmp_path: Path) -> N
 
 
 async def test_the_model_sees_what_runs_with_each_prompt(tmp_path: Path) -> None:
-    steps = [step("", start("sleep 30", wait_s=0.01)), step("Started."), step("Yes.")]
+    steps = [step("", start("sleep 300", wait_s=0.01)), step("Started."), step("Yes.")]
     async with scripted_session(tmp_path, *steps, mode="auto") as d:
         for prompt in ("p1", "p2"):
             await d.prompt("go", prompt)
             await d.over(prompt)
-        assert d.told().count("1 background command is running: job-1 (sleep 30).") == 1
+        assert d.told().count("1 background command is running: job-1 (sleep 300).") == 1
         shown = [item.text for item in d.session.state.items if isinstance(item, UserMessage)]
         assert shown == ["go", "go"]
 
@@ -145,7 +145,7 @@ async def test_clients_stop_read_and_type(tmp_path: Path) -> None:
 async def test_a_cancelled_turn_leaves_what_its_earlier_calls_started(tmp_path: Path) -> None:
     number = str(time.monotonic_ns())
     steps = [
-        step("", start("sleep 30", wait_s=0.01)),
+        step("", start("sleep 300", wait_s=0.01)),
         step("", start(f"sleep 77.{number}", until="never", wait_s=60)),
     ]
     async with scripted_session(tmp_path, *steps, mode="auto") as d:

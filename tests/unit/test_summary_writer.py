@@ -31,6 +31,6 @@ async def test_what_changes_within_a_moment_is_one_entry() -> None:
     assert put == ["a", "b"]
 
     summaries.changed(b)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         while put != ["a", "b", "b"]:
             await asyncio.sleep(0.01)

@@ -409,6 +409,6 @@ async def test_a_mode_that_changes_just_before_the_question_counts(after: Mode, 
 
     heard = Slow()
     ours = Approvals(heard, FakePolicy(lambda: PolicyContext(mode[0]), list))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         decision = await ours.decide("c1", preview(writes("a.py")), lambda: None)
     assert decision.outcome == outcome and heard == []

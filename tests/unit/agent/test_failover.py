@@ -50,7 +50,7 @@ def harness(*models: list[Reply], **options: Any) -> LoopHarness:
 
 
 async def play(made: LoopHarness) -> tuple[str, str]:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         ending = await run_turn(made.turn)
     made.conversation.check()
     return ending.reason, ending.message

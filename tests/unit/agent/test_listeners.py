@@ -98,7 +98,7 @@ class Guards(TurnListener):
 async def play(listeners: Sequence[TurnListener], *replies: Any, **options: Any) -> tuple[LoopHarness, Ending]:
     harness = LoopHarness(replies, **options)
     harness.turn.listeners = listeners
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         ending = await run_turn(harness.turn)
     harness.conversation.check()
     return harness, ending
@@ -220,7 +220,7 @@ async def test_a_cancel_goes_through_and_no_further_listener_is_asked() -> None:
     harness = LoopHarness([says("", call("read", "r"))])
     harness.turn.listeners = [slow, Witness("b", log)]
     task = asyncio.create_task(run_turn(harness.turn))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         await slow.reached.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -259,7 +259,7 @@ async def test_a_call_that_ended_stays_as_it_ended_when_its_listeners_are_cancel
     harness = LoopHarness([says("", tool_call)], answers={"c": answer} if answer else {})
     harness.turn.listeners = [dwells]
     task = asyncio.create_task(run_turn(harness.turn))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         await dwells.reached.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -29,7 +29,7 @@ def no_guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 async def play(*replies: Reply, **options: Any) -> tuple[LoopHarness, str]:
     harness = LoopHarness(replies, **options)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         ending = await run_turn(harness.turn)
     harness.conversation.check()
     return harness, ending.reason
@@ -239,7 +239,7 @@ async def cancelled_after(harness: LoopHarness, event: int) -> None:
 
     emitted.watch = watch
     with pytest.raises(asyncio.CancelledError):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(50):
             await task
 
 
@@ -424,7 +424,7 @@ def judged(answer: Reply, *more: Reply) -> tuple[LoopHarness, Judge]:
 async def test_a_judgement_after_many_steps_is_confirmed_and_told() -> None:
     steps = [says("", call("read", f"x{n}", path=f"x{n}.py")) for n in range(6)]
     harness, judge = judged(STUCK, *steps, says("Right: done."))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         assert (await run_turn(harness.turn)).reason == "completed"
     assert len(judge.requests) == 2
     assert "found no progress on the task: It reads files nobody asked for." in str(harness.model.requests[-1])
@@ -436,7 +436,7 @@ async def test_a_judgement_after_many_steps_is_confirmed_and_told() -> None:
 async def test_a_judgement_never_holds_a_turn_up() -> None:
     harness, judge = judged(STUCK, says("done"))
     judge.release.clear()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         assert (await run_turn(harness.turn)).reason == "completed"
     assert (judge.requests, told(harness)) == ([], [])
 
@@ -444,6 +444,6 @@ async def test_a_judgement_never_holds_a_turn_up() -> None:
 @pytest.mark.parametrize("answer", [AuthFailed("no key"), says("Hard to say."), says('{"stuck": 0.2}')])
 async def test_without_a_sure_judgement_the_turn_goes_on(answer: Reply) -> None:
     harness, _ = judged(answer, says("", call("read", "x", path="x.py")), says("done"))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         assert (await run_turn(harness.turn)).reason == "completed"
     assert told(harness) == []

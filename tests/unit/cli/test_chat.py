@@ -63,7 +63,7 @@ class Desk:
 
     async def sees(self, text: str) -> None:
         """Wait until the text stands on the screen, after what was seen before."""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(50):
             while (at := self.out.getvalue().find(text, self._seen)) < 0:
                 assert not self.task.done(), f"the chat ended: {self.out.getvalue()}"
                 await asyncio.sleep(0.01)
@@ -73,7 +73,7 @@ class Desk:
         self.keyboard.send_text(text)
 
     async def left(self) -> int:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(50):
             return await self.task
 
     async def _connect(self) -> DaemonClient:
@@ -146,7 +146,7 @@ async def test_the_daemon_is_told_once_that_the_user_types(desk: Desk, tmp_path:
 
 
 async def until_written(desk: Desk, text: str) -> None:
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(50):
         while desk.terminal.app.current_buffer.text != text:
             await asyncio.sleep(0.01)
 
@@ -201,7 +201,7 @@ async def test_no_other_key_ends_the_chat_or_sends_or_stops_anything(desk: Desk,
     if steps:
         desk.types("go" + ENTER)
         await desk.sees("› go" if where == "running" else "+one")
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(50):
         while not (app := desk.terminal.app).is_running:
             await asyncio.sleep(0.01)
     for keys in every_key():
@@ -235,7 +235,7 @@ async def test_a_prompt_on_its_way_is_seen_and_holds_nothing_up(
     found.set()
     await desk.sees("First.")
     await desk.sees("Second.")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         while desk.chat.above():
             await asyncio.sleep(0.01)
 
@@ -690,7 +690,7 @@ async def test_without_edits_they_say_so(desk: Desk, tmp_path: Path, typed: str,
 
 
 async def test_background_commands_are_listed_read_and_stopped(desk: Desk, tmp_path: Path) -> None:
-    start = {"command": "echo ready; sleep 30", "background": True, "until": "ready"}
+    start = {"command": "echo ready; sleep 300", "background": True, "until": "ready"}
     steps = ({"text": "", "calls": [{"tool": "run_shell_command", "arguments": start}]}, {"text": "Started."})
     desk.start(model_id=script(tmp_path, *steps), mode="auto")
     await desk.sees("This folder is not trusted")
@@ -701,7 +701,7 @@ async def test_background_commands_are_listed_read_and_stopped(desk: Desk, tmp_p
     await desk.sees("Started.")
     assert "1 in the background" in desk.chat.toolbar()
     for typed, seen in (
-        ("/jobs", "job-1  echo ready; sleep 30 · Running · "),
+        ("/jobs", "job-1  echo ready; sleep 300 · Running · "),
         ("/jobs output 1", "ready\n"),
         ("/jobs stop", "Usage: /jobs [stop ID | output ID]"),
         ("/jobs stop job-9", "This session has no background command job-9."),

@@ -256,7 +256,7 @@ async def test_what_changes_while_it_is_read_is_shown_anew(pair: tuple[DaemonCli
         ) -> str | None:
             if not self.asked:
                 stage.daemon.event(ApprovalRequested(approval=approval(digest="d2", detail="make clean")))
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(50):
                     while valid():
                         await asyncio.sleep(0)
                 self.asked.append(question)

@@ -49,7 +49,7 @@ async def connect(core: FakeSessions, monkeypatch: pytest.MonkeyPatch) -> AsyncI
     for client in clients:
         client.writer.close()
         await client.writer.wait_closed()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         while module._running:  # pyright: ignore[reportPrivateUsage]
             await asyncio.sleep(0.01)
 
@@ -237,7 +237,7 @@ async def test_documents_are_the_overlay(connect: Connect, core: FakeSessions) -
     await client.request("amanu/session/list")
     assert [each.text for each in core.overlay.buffers()] == ["all"]
     client.writer.close()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         while core.clients:
             await asyncio.sleep(0.01)
     assert list(core.overlay.buffers()) == []
@@ -274,7 +274,7 @@ async def test_edits_go_through_the_editor(connect: Connect, core: FakeSessions)
         applied = await task
         assert (applied.status, applied.version) == ("success", 2)
         client.writer.close()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(50):
             while list(core.overlay.buffers()):
                 await asyncio.sleep(0.01)
 
@@ -300,7 +300,7 @@ async def test_a_client_that_answers_reads_is_asked_for_texts(
     await task
     assert [(each.path, each.text) for each in core.overlay.buffers()] == [(file, "unsaved")]
     client.writer.close()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         while list(core.overlay.buffers()):
             await asyncio.sleep(0.01)
 

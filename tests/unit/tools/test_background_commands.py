@@ -88,16 +88,16 @@ async def test_a_port_is_waited_for(tmp_path: Path, sandbox: bool) -> None:
 @pytest.mark.parametrize(
     ("command", "more", "expected", "failed"),
     [
-        ("sleep 30", {"until": "ready", "wait_s": 0.2}, "Not ready after 0.2 s: nothing in its output matches", False),
-        ("sleep 30", {"until": "a\0", "wait_s": 0.2}, "Not ready after 0.2 s", False),
-        ("sleep 30", {"port": 9, "wait_s": 0.2}, "nothing listens on port 9", False),
+        ("sleep 300", {"until": "ready", "wait_s": 0.2}, "Not ready after 0.2 s: nothing in its output matches", False),
+        ("sleep 300", {"until": "a\0", "wait_s": 0.2}, "Not ready after 0.2 s", False),
+        ("sleep 300", {"port": 9, "wait_s": 0.2}, "nothing listens on port 9", False),
         ("echo no; exit 3", {"until": "ready"}, "Exit code: 3", True),
         ("echo no; exit 3", {"port": 9}, "Exit code: 3", True),
         ("no_such_program", {}, "Exit code: 127", True),
         ("echo done", {}, "Exit code: 0", False),
-        ("sleep 30", {"timeout_s": 0.2}, "its time limit", True),
+        ("sleep 300", {"timeout_s": 0.2}, "its time limit", True),
         (
-            "printf 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!'; sleep 30",
+            "printf 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!'; sleep 300",
             {"until": "(a+)+$", "wait_s": 1},
             "Not re",
             False,
@@ -160,7 +160,7 @@ async def test_what_only_reads_and_nobody_was_asked_about_has_a_time_limit(
 )
 async def test_bad_input(tmp_path: Path, tool: str, arguments: dict[str, Any], expected: str) -> None:
     async with harness(tmp_path) as made:
-        await start(made, "sleep 30", wait_s=0.01)
+        await start(made, "sleep 300", wait_s=0.01)
         with pytest.raises(ToolError, match=re.escape(expected)):
             await made.run(tool, arguments)
 
@@ -181,7 +181,7 @@ async def test_an_expression_is_compiled_beside_the_event_loop(
         return compiled(pattern, flags)
 
     async with harness(tmp_path) as made:
-        await start(made, "sleep 30", wait_s=0.01)
+        await start(made, "sleep 300", wait_s=0.01)
         monkeypatch.setattr(re, "compile", watched)
         await made.preview(tool, {**arguments, "until": slow})
     assert threads and threading.main_thread() not in threads
@@ -190,7 +190,7 @@ async def test_an_expression_is_compiled_beside_the_event_loop(
 async def test_only_what_is_new_is_read(tmp_path: Path) -> None:
     async with harness(tmp_path) as made:
         os.mkfifo(made.root / "fifo")
-        first = await start(made, "echo one; read < fifo; echo two; printf '> '; sleep 30", until="one")
+        first = await start(made, "echo one; read < fifo; echo two; printf '> '; sleep 300", until="one")
         assert first.fields["output"] == "one\n"
         assert (await made.run("read_command", {"job": "job-1"})).for_model.startswith("[no new output]")
         await asyncio.to_thread((made.root / "fifo").write_text, "go\n")
@@ -202,7 +202,7 @@ async def test_only_what_is_new_is_read(tmp_path: Path) -> None:
 
 async def test_the_daemon_goes_on_while_output_is_masked(tmp_path: Path) -> None:
     async with harness(tmp_path) as made:
-        await start(made, "sleep 30", wait_s=0.01)
+        await start(made, "sleep 300", wait_s=0.01)
         job = made.jobs.require("job-1")
         threads: set[threading.Thread] = set()
 
@@ -218,7 +218,7 @@ async def test_the_daemon_goes_on_while_output_is_masked(tmp_path: Path) -> None
 
 async def test_what_is_printed_while_a_report_is_made_is_in_the_next(tmp_path: Path) -> None:
     async with harness(tmp_path) as made:
-        await start(made, "sleep 30", wait_s=0.01)
+        await start(made, "sleep 300", wait_s=0.01)
         job = made.jobs.require("job-1")
 
         def mask(text: str) -> str:
@@ -237,7 +237,7 @@ async def test_what_is_printed_while_a_report_is_made_is_in_the_next(tmp_path: P
 async def test_what_is_typed_arrives(tmp_path: Path, sandbox: bool, tty: bool) -> None:
     async with harness(tmp_path, sandbox=sandbox) as made:
         line = (
-            "trap 'echo caught' INT; [ -t 0 ] && echo terminal; echo up; while read x; do echo got $x; done; sleep 30"
+            "trap 'echo caught' INT; [ -t 0 ] && echo terminal; echo up; while read x; do echo got $x; done; sleep 300"
         )
         outcome = await start(made, line, tty=tty, until="up")
         assert ("terminal" in outcome.for_model) == tty
@@ -263,7 +263,7 @@ async def test_an_interpreter_with_a_terminal(tmp_path: Path, sandbox: bool) -> 
 
 async def test_to_type_is_asked_about_and_to_interrupt_is_not(tmp_path: Path) -> None:
     async with harness(tmp_path) as made:
-        await start(made, "sleep 30", wait_s=0.01)
+        await start(made, "sleep 300", wait_s=0.01)
         typed = await made.preview("write_command", {"job": "job-1", "text": "rm -rf x\n"})
         assert (typed.subject.effect, typed.subject.unclear) == ("run", True)
         interrupted = await made.preview("write_command", {"job": "job-1", "key": "ctrl-c"})
@@ -284,7 +284,7 @@ async def test_in_plan_mode_nothing_is_typed_into_what_can_change_files(
     tmp_path: Path, writes: Any, arguments: dict[str, Any], refused: bool
 ) -> None:
     async with harness(tmp_path) as made:
-        await start(made, "sleep 30", wait_s=0.01)
+        await start(made, "sleep 300", wait_s=0.01)
         job = made.jobs.require("job-1")
         if writes is not None:
             box = CommandSandbox(tier="bubblewrap", writes=writes, network=False, summary="Sandboxed")
@@ -318,7 +318,7 @@ async def test_a_cancelled_start_leaves_nothing(tmp_path: Path) -> None:
 
 async def test_two_stop_at_once(tmp_path: Path) -> None:
     async with harness(tmp_path) as made:
-        await start(made, "trap '' TERM; sleep 30; sleep 30", wait_s=0.1)
+        await start(made, "trap '' TERM; sleep 300; sleep 300", wait_s=0.1)
         job = made.jobs.require("job-1")
         await asyncio.gather(job.stop("by one"), job.stop("by another"))
         await job.stop("by a third")
@@ -329,11 +329,11 @@ async def test_two_stop_at_once(tmp_path: Path) -> None:
 async def test_not_too_many_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_limits, "MAX_RUNNING", 2)
     async with harness(tmp_path) as made:
-        await start(made, "sleep 30", wait_s=0.01)
-        outcome = await start(made, "sleep 30", wait_s=0.01)
-        assert "Also: 1 background command is running: job-1 (sleep 30)." in outcome.for_model
+        await start(made, "sleep 300", wait_s=0.01)
+        outcome = await start(made, "sleep 300", wait_s=0.01)
+        assert "Also: 1 background command is running: job-1 (sleep 300)." in outcome.for_model
         with pytest.raises(ToolError, match="Stop one with stop_command"):
-            await start(made, "sleep 30")
+            await start(made, "sleep 300")
 
 
 async def test_all_are_stopped_though_one_has_just_failed_to_start() -> None:

@@ -356,7 +356,7 @@ async def test_who_answers(
     monkeypatch.setattr(asking, "PATIENCE", 0.05 if said and "starting" in said else 4.0)
     fresh = [FakeLanguage(*each.answer_with, offers=each.offers) for each in languages]
     held = harness(tmp_path, *fresh)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         if said is None:
             await use(held, tool, arguments)
             return

@@ -142,7 +142,7 @@ async def test_nothing_is_left(
     started = time.monotonic()
     outcome = await harness.run("run_shell_command", {"command": command.replace("{n}", number), **arguments})
     assert told in outcome.for_model
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     assert running(number) == []
 
 
@@ -187,7 +187,7 @@ async def test_a_command_cancelled_while_it_starts_is_gone(
     monkeypatch.setattr(asyncio, "create_subprocess_exec", creating)
     task = asyncio.create_task(harness.run("run_shell_command", {"command": f"sleep 77.{number} & sleep 77.{number}"}))
     with pytest.raises(asyncio.CancelledError):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             await task
     assert running(number) == []
 
@@ -240,10 +240,10 @@ def test_readable(text: str, expected: str) -> None:
 
 
 def test_readable_is_linear() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     for text in ("\x1b]" * 500_000, "\x1b[" + "0;" * 500_000, "x\r" * 500_000, "a" * 10_000_000):
         readable(text)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 65536])

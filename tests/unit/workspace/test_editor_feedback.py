@@ -101,7 +101,7 @@ def checks(held: ToolHarness) -> list[Check]:
 
 
 async def until(reached: Callable[[], object]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         while not reached():
             await asyncio.sleep(0.005)
 

@@ -241,7 +241,7 @@ def type_in(harness: ToolHarness, text: str, name: str = "f.txt") -> None:
 
 
 async def last(harness: ToolHarness, version: int = 0) -> Proposal:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         while not harness.versions or harness.versions[-1].version < version:
             await asyncio.sleep(0.005)
     return harness.versions[-1]

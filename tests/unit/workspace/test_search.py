@@ -265,7 +265,7 @@ async def test_a_pipe_where_rules_should_be_holds_no_search(
         patience.setattr(search, "PATIENCE", 0.1)
         assert "sub/deep/crlf.txt" in await found.files(start)
         assert "sub/deep/crlf.txt" in [file.path for file in (await found.grep(SearchQuery("needle"), start)).files]
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 40
     began = time.monotonic()
     for _ in range(4):
         await found.files(start)
@@ -304,7 +304,7 @@ async def test_a_search_that_is_cancelled_while_it_finds_more_than_is_read_ends(
         task = asyncio.create_task(found.files(held.root))
         await asyncio.sleep(pause)
         task.cancel()
-        done, _ = await asyncio.wait({task}, timeout=10)
+        done, _ = await asyncio.wait({task}, timeout=50)
         assert done
 
 
