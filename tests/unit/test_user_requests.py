@@ -9,6 +9,7 @@ import pytest
 
 from amanu.core.conversation import Assistant, User
 from amanu.home import find_home
+from amanu.tools.edits.placed_block import read_edits
 from amanu_protocol.items import ToolCall
 from amanu_protocol.requests import AuditQueryParams, PromptSteerParams
 from support.agent_session import complete, session_with_agents
@@ -272,10 +273,15 @@ async def test_a_block_with_code_left_out_makes_no_new_file(tmp_path: Path) -> N
         assert only_call(d).state == "failed" and not (d.root / "new.py").exists()
 
 
-async def test_the_file_was_changed_while_the_model_wrote(tmp_path: Path) -> None:
-    async with scripted_session(tmp_path, aside(SECOND, delay_ms=300)) as d:
+async def test_the_file_was_changed_while_the_model_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with scripted_session(tmp_path, aside(SECOND)) as d:
+
+        def changed_and_read(reply: str, middle: str) -> object:
+            d.file.write_text(TWELVE.replace("line 2\n", "line zwei\n").replace("line 12\n", ""))
+            return read_edits(reply, middle)
+
+        monkeypatch.setattr("amanu.session.user_requests.read_edits", changed_and_read)
         await d.prompt(apply("notes.txt", "line two"))
-        d.file.write_text(TWELVE.replace("line 2\n", "line zwei\n").replace("line 12\n", ""))
         await d.over("p1")
         assert only_call(d).state == "failed"
 
