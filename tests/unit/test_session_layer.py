@@ -710,7 +710,7 @@ ADDED = "printf 'x\\0y' > logo.bin"
         ([f"{EDIT}; rmdir -p deep/er; rm old/pic.bin; rmdir old"], ["the folder old", "the folder deep"]),
         ([f"{EDIT}; rm texts/a.txt; rmdir texts"], []),  # comes back with its file
         ([EDIT, "git commit -qam later"], ["commit: later ("]),
-        ([EDIT, "git branch topic"], ["refs/heads/topic is now "]),
+        ([EDIT, "git branch topic"], ["new branch topic: "]),
         ([EDIT, "rm -r texts"], ["what `rm -r texts` changed"]),  # allowed to work in the workspace itself
     ],
 )

@@ -115,6 +115,12 @@ def is_protected(name: str, folder: str) -> bool:
     return folded in _FOLDED or folded.endswith(ENDINGS) or f"{folder.casefold()}/{folded}" in PATHS
 
 
+def is_guarded(path: str) -> bool:
+    """Whether it, or a folder above it, is protected or holds secrets."""
+    parts = path.split("/")
+    return is_secret(path) or any(is_protected(part, parts[at - 1] if at else "") for at, part in enumerate(parts))
+
+
 def is_checked_out(path: str) -> bool:
     """Whether git may change the protected file at that path (`CHECKED_OUT`)."""
     return f"/{path.casefold()}".endswith(_CHECKED_OUT)

@@ -38,9 +38,11 @@ class CommandAnalysis:
         return any(command.git and command.effect != "none" and not command.looks for command in self.reading.commands)
 
     @property
-    def only_git(self) -> bool:
-        """Whether all that has an effect is git's."""
-        return _is_only_git(self.reading)
+    def only_adds(self) -> bool:
+        """Whether all that has an effect is `git add`, in this folder and without settings of its own."""
+        return _is_only_git(self.reading) and all(
+            command.looks or command.words[:2] == ("git", "add") for command in _effective(self.reading)
+        )
 
 
 class CommandAnalyzer:

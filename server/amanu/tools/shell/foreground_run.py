@@ -2,17 +2,19 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from amanu.core.tool import Blocked, CallContext, Outcome
+from amanu.sandbox.layers.layer import Layer
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.shell.blocked import Attempt, find_blocked
 from amanu.tools.shell.command_params import RunShellCommandParams
 from amanu.tools.shell.command_process import CommandLauncher, CommandPlan, CommandProcess
 from amanu.tools.shell.command_result import CommandResults, CommandStreams
-from amanu.tools.shell.git_looks import latest_commits
+from amanu.tools.shell.git_looks import look_at_repository
+from amanu.tools.shell.git_refs import RepositoryLook
 from amanu.tools.shell.output import LiveOutput
 from amanu.tools.shell.report import CommandEnd
 
@@ -45,9 +47,13 @@ class ForegroundRuns:
         outcome = await self._results.outcome(streams, end, unsaved, plan)
         return replace(outcome, blocked=await self._find_blocked(streams, end, plan, call))
 
-    async def latest_commits(self, plan: CommandPlan, layer: Path) -> Mapping[str, Sequence[str]]:
-        """Those of the repository in which it ran, as they are in the layer."""
-        return await latest_commits(self._launcher, plan.folder, layer)
+    async def look_at_repositories(self, layer: Layer, *, keeps_history: bool) -> Mapping[Path, RepositoryLook | None]:
+        """Those that a command which `keeps_history` may change and has changed in the layer, by root."""
+        if not keeps_history:
+            return {}
+        roots = await asyncio.to_thread(lambda: [each.path for each in layer.roots if (each.upper / ".git").exists()])
+        looks = [look_at_repository(self._launcher, root, layer.folder) for root in roots]
+        return dict(zip(roots, await asyncio.gather(*looks), strict=True))
 
     async def _find_blocked(
         self, streams: CommandStreams, end: CommandEnd, plan: CommandPlan, call: CallContext

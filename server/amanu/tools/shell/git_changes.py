@@ -6,32 +6,49 @@ run programs (settings, hooks, the steps of a rebase), or lead elsewhere (links,
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+import stat
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from amanu.core import protected_paths as protected
 from amanu.sandbox.layers.apply import ApplyError, Batch, Busy, WorkspaceChanged
 from amanu.sandbox.layers.changes import Change
 from amanu.sandbox.layers.layer import LayerRoot
+from amanu.text.display import one_line
+from amanu.tools.shell.git_index import Entries, Entry, UnknownIndex, blob_name, read_index, without_hints
+from amanu.tools.shell.git_refs import (
+    MAX_COMMITS,
+    PACKED,
+    Refs,
+    RepositoryLook,
+    moves,
+    read_packed,
+    read_ref,
+    read_text,
+)
 from amanu.tools.shell.held_files import HeldFile, HeldFolder, identity
 
-_STAGED = re.compile(
-    r"index|COMMIT_EDITMSG|objects/[0-9a-f]{2}/[0-9a-f]{38}|objects/pack/pack-[0-9a-f]+\.(?:pack|idx|rev)"
-)
+_OBJECT = re.compile(r"objects/[0-9a-f]{2}/[0-9a-f]{38}|objects/pack/pack-[0-9a-f]+\.(?:pack|idx|rev)")
 _KEPT = re.compile(
     r"(?:refs|logs)/.+|packed-refs|HEAD|ORIG_HEAD|FETCH_HEAD|COMMIT_EDITMSG|MERGE_HEAD|MERGE_MODE|MERGE_MSG|MERGE_AUTOSTASH"
     r"|SQUASH_MSG|AUTO_MERGE|CHERRY_PICK_HEAD|REVERT_HEAD|REBASE_HEAD"
 )
 _DELETED = re.compile(r"refs/.+|logs/refs/.+|MERGE_\w+|SQUASH_MSG|AUTO_MERGE|CHERRY_PICK_HEAD|REVERT_HEAD|REBASE_HEAD")
-"""Paths in git's folder: what is staged, what else may come home, and what may be gone."""
-_ORDER = ("objects", "index", "packed-refs", "refs")
+"""Paths in git's folder: new objects, what else may come home, and what may be gone."""
+_REPLACED = "refs/replace/"
+_TOLD = re.compile(r"index|logs/.+|refs/.+|packed-refs|HEAD|ORIG_HEAD|COMMIT_EDITMSG|FETCH_HEAD|MERGE_MODE|MERGE_MSG")
+"""Files whose change is told as refs and entries, or leads nowhere."""
+_NAMELESS = re.compile(rf"{_OBJECT.pattern}|index|COMMIT_EDITMSG")
+"""Files that matter only with others: objects that nothing names, and how the index remembers files to look."""
+_INDEX = "index"
+_ORDER = ("objects", _INDEX, PACKED, "refs")
 """What is named comes home before what names it."""
 _LOCK = "index.lock"
-_MADE = re.compile(r"([0-9a-f]+) (?:commit|cherry-pick|revert)\b")
-_NAMES = ("refs/", "HEAD ")
 _SHORT = 10
 """Digits shown of a commit."""
-_SMALL = 1 << 20
+_PLAIN, _EXECUTABLE, _LINK = 0o100644, 0o100755, 0o120000
+_ABSENT = (0, "0" * 40)
 
 
 @dataclass
@@ -39,31 +56,25 @@ class GitChanges:
     """What it changed of git's own files."""
 
     files: list[HeldFile] = field(default_factory=list[HeldFile])
-    messages: list[str] = field(default_factory=list[str])
-    """For the user, what git noted of it: "3f2a41c commit: Strip prices", "refs/heads/main is now 3f2a41c"."""
     refused: str = ""
     """A file that does not come home from a layer; "" for none."""
-    commits: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
-    """Hash → files of the last commits."""
-    only_git: bool = False
-    """Nothing but git ran."""
+    commits: list[str] = field(default_factory=list[str])
+    """Its new commits, for the user: "3f2a41c0de commit: Strip prices"."""
+    committed: list[str] = field(default_factory=list[str])
+    """The files of these."""
+    moves: list[str] = field(default_factory=list[str])
+    """What else a yes changes, for the user: "branch main: 0cf7dd74a3 → 3f2a41c0de", "staged: a.txt"."""
+    is_plain_staging: bool = False
+    """All it did is to stage files as the workspace has them, which is no decision of its own."""
 
     @property
     def acts(self) -> list[str]:
-        """Its commits, merges and switches; the names that moved where git noted nothing else."""
-        return [message for message in self.messages if not message.startswith(_NAMES)] or self.messages
-
-    @property
-    def committed(self) -> list[str]:
-        """The files of its commits."""
-        made = [match[1] for act in self.acts if (match := _MADE.match(act))]
-        files = [name for commit, names in self.commits.items() if commit.startswith(tuple(made)) for name in names]
-        return list(dict.fromkeys(files))
+        """Its commits; without any, what else it changed."""
+        return self.commits or self.moves
 
     @property
     def needs_decision(self) -> bool:
-        """Whether there is something to decide: git alone has staged files, otherwise."""
-        return bool(self.files) and not (self.only_git and all(_STAGED.fullmatch(_inner(each)) for each in self.files))
+        return bool(self.files) and not self.is_plain_staging
 
 
 def read_git(root: LayerRoot, change: Change, begun: int, git: GitChanges, held: HeldFolder) -> None:
@@ -78,13 +89,126 @@ def read_git(root: LayerRoot, change: Change, begun: int, git: GitChanges, held:
         allowed = _DELETED.fullmatch(name) and below is not None and not _is_folder(below)
     else:
         plain = change.kind == "file" and (below is None or _is_regular(below))
-        allowed = plain and (_KEPT.fullmatch(name) or name == "index" or (is_new_object and _STAGED.fullmatch(name)))
+        allowed = plain and (_KEPT.fullmatch(name) or name == _INDEX or (is_new_object and _OBJECT.fullmatch(name)))
     if not allowed or name.endswith(".lock") or (below is not None and below.st_ctime_ns >= begun):
         git.refused = git.refused or name
         return
     stored = None if change.kind == "deleted" else held.take(root, change.path)
     git.files.append(HeldFile(root, change.path, identity(change), stored, change.kind))
-    git.messages += _messages(name, stored, 0 if below is None else below.st_size)
+
+
+def describe(git: GitChanges, looks: Mapping[Path, RepositoryLook | None], *, adds: bool) -> None:
+    """Say what a yes changes, from refs before and after, the objects and the index; or refuse what cannot be said.
+    `adds`: nothing but `git add` ran. Where nothing of these changed, nothing comes home. Blocking."""
+    plain: list[bool] = []
+    for root in dict.fromkeys(file.root for file in git.files):
+        files = {_inner(file): file for file in git.files if file.root == root}
+        look = looks.get(root.path)
+        try:
+            if look is None:
+                raise UnknownIndex
+            repository = _Repository(root, files, look)
+            git.refused = git.refused or repository.refused
+            git.commits += [f"{commit.id[:_SHORT]} commit: {commit.subject}" for commit in look.commits]
+            git.committed += [name for commit in look.commits for name in commit.files]
+            git.moves += (changed := repository.changes)
+        except (OSError, UnknownIndex):
+            git.refused = git.refused or next(iter(files))
+            return
+        if not (changed or look.commits or any(not _NAMELESS.fullmatch(name) for name in files)):
+            git.files = [file for file in git.files if file.root != root]
+        else:
+            plain.append(repository.is_plain_staging)
+    git.committed = list(dict.fromkeys(git.committed))
+    git.is_plain_staging = adds and all(plain)
+
+
+class _Repository:
+    """What changed in one."""
+
+    def __init__(self, root: LayerRoot, files: Mapping[str, HeldFile], look: RepositoryLook) -> None:
+        self._root = root
+        self._files = files
+        self._look = look
+        self._after = self._refs()
+        self._old, self._new = self._entries()
+        self._staged = sorted({key for key in {*self._old, *self._new} if self._old.get(key) != self._new.get(key)})
+        """Keys of entries that are others now."""
+
+    @property
+    def refused(self) -> str:
+        """A file that would have git show other commits than there are, or note what did not happen; "" for none."""
+        if len(self._look.commits) > MAX_COMMITS:
+            return "refs"
+        return next((name for name in self._files if self._is_forged(name)), "")
+
+    @property
+    def changes(self) -> list[str]:
+        """Refs, files of git's own, and the index, each on a line; commits apart."""
+        others = [f".git/{name} is changed" for name in self._files if not _is_told(name)]
+        return [*moves(self._look.before, self._after), *others, *self._index_lines()]
+
+    @property
+    def is_plain_staging(self) -> bool:
+        """Whether it staged files as the workspace has them, that are not protected, and nothing else."""
+        return all(map(_NAMELESS.fullmatch, self._files)) and all(map(self._is_as_in_workspace, self._staged))
+
+    def _refs(self) -> Refs:
+        """As they are with the changes."""
+        loose, packed = dict(self._look.before.loose), dict(self._look.before.packed)
+        for name, file in self._files.items():
+            if name == PACKED:
+                packed = {} if file.stored is None else dict(read_packed(file.stored))
+            elif file.stored is None:
+                loose.pop(name, None)
+            elif name == "HEAD" or name.startswith("refs/"):
+                loose[name] = read_ref(file.stored)
+        return Refs(loose, packed)
+
+    def _entries(self) -> tuple[Entries, Entries]:
+        """Those of the index before and after. It comes home without what git would believe unseen."""
+        file = self._files.get(_INDEX)
+        if file is None or file.stored is None:
+            return {}, {}
+        before = b"" if file.below is None else file.path.read_bytes()
+        after = file.stored.read_bytes()
+        file.stored.write_bytes(without_hints(after, before))
+        return read_index(before), read_index(after)
+
+    def _is_forged(self, name: str) -> bool:
+        stored = self._files[name].stored
+        if name == PACKED:
+            old, new = self._look.before.values, self._after.packed
+            return any(ref.startswith(_REPLACED) and old.get(ref) != commit for ref, commit in new.items())
+        if stored is None or not name.startswith("logs/"):
+            return name.startswith(_REPLACED)
+        *_, last = ["", *read_text(stored).splitlines()]
+        return bool(last) and last.split(" ")[1:2] != [self._after.resolved(name.removeprefix("logs/"))]
+
+    def _index_lines(self) -> list[str]:
+        """What is staged otherwise now, but for what HEAD has so, too."""
+        names = dict.fromkeys(one_line(key[0]) for key in self._staged if not self._is_in_head(key))
+        unseen = [one_line(key[0]) for key in self._staged if self._is_hidden(key)]
+        lines = [f"staged otherwise: {', '.join(names)}"] if names else []
+        return lines + ([f"git status no longer looks at {', '.join(unseen)}"] if unseen else [])
+
+    def _is_in_head(self, key: tuple[str, int]) -> bool:
+        entry = self._new.get(key)
+        if entry is not None and (entry.stage or entry.is_intended or entry.is_hidden):
+            return False
+        return self._look.head.get(key[0]) == (_ABSENT if entry is None else (entry.mode, entry.object))
+
+    def _is_hidden(self, key: tuple[str, int]) -> bool:
+        old, new = self._old.get(key), self._new.get(key)
+        return new is not None and new.is_hidden and not (old is not None and old.is_hidden)
+
+    def _is_as_in_workspace(self, key: tuple[str, int]) -> bool:
+        """Whether the file is staged as the workspace has it, and nothing is lost that the user had staged."""
+        entry, path = self._new.get(key), key[0]
+        if entry is None or entry.stage or entry.is_hidden or entry.is_intended:
+            return False
+        is_free = path not in self._look.staged and not protected.is_guarded(path)
+        return is_free and _is_file(entry, self._root.path / path)
 
 
 def git_batches(git: GitChanges, held: HeldFolder) -> list[Batch]:
@@ -123,23 +247,28 @@ def _rank(file: HeldFile) -> tuple[bool, bool, int]:
     return part != "objects", file.below is not None, _ORDER.index(part) if part in _ORDER else len(_ORDER)
 
 
-def _messages(name: str, stored: Path | None, size: int) -> list[str]:
-    if stored is None:
-        return [f"{name} is deleted"] if name.startswith("refs/") else []
-    if stored.stat().st_size > _SMALL + size:
-        return []
-    if name == "logs/HEAD":
-        lines = stored.read_bytes()[size:].decode("utf-8", "replace").splitlines()
-        noted = [line.partition("\t") for line in lines]
-        return [f"{commits.split(' ')[1][:_SHORT]} {text}" for commits, _, text in noted if commits.count(" ")]
-    if name.startswith("refs/") or name == "HEAD":
-        return [f"{name} is now {stored.read_text('utf-8', 'replace').strip().removeprefix('ref: ')[:60]}"]
-    return []
+def _is_told(name: str) -> bool:
+    return bool(_OBJECT.fullmatch(name) or _TOLD.fullmatch(name))
+
+
+def _is_file(entry: Entry, path: Path) -> bool:
+    """Whether the file there is what is staged, byte for byte."""
+    try:
+        found = path.lstat()
+        if stat.S_ISLNK(found.st_mode):
+            mode, data = _LINK, os.fsencode(path.readlink())
+        elif stat.S_ISREG(found.st_mode):
+            mode, data = (_EXECUTABLE if found.st_mode & 0o100 else _PLAIN), path.read_bytes()
+        else:
+            return False
+    except OSError:
+        return False
+    return entry.mode == mode and entry.object == blob_name(data)
 
 
 def _is_folder(found: os.stat_result) -> bool:
-    return found.st_mode & 0o170000 == 0o040000
+    return stat.S_ISDIR(found.st_mode)
 
 
 def _is_regular(found: os.stat_result) -> bool:
-    return found.st_mode & 0o170000 == 0o100000
+    return stat.S_ISREG(found.st_mode)

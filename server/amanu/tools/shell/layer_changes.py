@@ -132,7 +132,7 @@ class _RootReading:
             ignored = IgnoredPaths(below)
 
             def prune(path: str, is_folder: bool) -> bool:
-                if path.startswith(".git/") or is_guarded(path) or not ignored.hides(path, is_folder):
+                if path.startswith(".git/") or protected.is_guarded(path) or not ignored.hides(path, is_folder):
                     return False
                 return is_folder or not os.path.lexists(self._root.path / path)  # git may track a file it would ignore
 
@@ -209,14 +209,6 @@ class _RootReading:
             else:
                 below = (status.st_ino, status.st_ctime_ns)
                 found.held.append(HeldFile(self._root, inner, below, None, "deleted"))
-
-
-def is_guarded(path: str) -> bool:
-    """Whether it, or a folder above it, is protected or holds secrets."""
-    parts = path.split("/")
-    return protected.is_secret(path) or any(
-        protected.is_protected(part, parts[at - 1] if at else "") for at, part in enumerate(parts)
-    )
 
 
 def _replaces_kind(change: Change) -> bool:

@@ -55,8 +55,9 @@ class LayerReview:
         paths = [*(edit.base.path for edit in changes.edits), *(file.path for file in changes.held)]
         ended = f"It ended: {one_line(outcome.line)}"
         lines = [] if proposal is None else share_notes(proposal, call.call_id)
-        lines += [f"git: {one_line(act)}" for act in changes.git.acts]
-        lines += [f"Files committed: {file_list(committed)}"] if (committed := changes.git.committed) else []
+        lines += [f"git: {one_line(line)}" for line in changes.git.commits]
+        lines += [f"Files committed: {', '.join(map(one_line, names))}"] if (names := changes.git.committed) else []
+        lines += [f"git: {one_line(line)}" for line in changes.git.moves]
         lines += [f"{self._name(file.path)}: {file.what}" for file in changes.held]
         built = await asyncio.to_thread(_missing, changes.ignored)
         lines += (

@@ -11,6 +11,7 @@ from amanu.tools.shell.command_params import RunShellCommandParams
 from amanu.tools.shell.command_process import CommandPlan
 from amanu.tools.shell.command_question import short_line
 from amanu.tools.shell.foreground_run import ForegroundRuns
+from amanu.tools.shell.git_changes import describe
 from amanu.tools.shell.layer_changes import LayerChanges
 from amanu.tools.shell.layer_review import LayerReview, with_notes
 from amanu_protocol.items import DraftRun
@@ -32,6 +33,7 @@ class LayeredCommands:
         self._workspace = environment.workspace
         self._proposals = environment.proposals
         self._layer = environment.layer
+        self._drafting = environment.drafting
         self._analyzer = analyzer
         self._runs = runs
         self._review = review
@@ -46,10 +48,11 @@ class LayeredCommands:
             outcome = await self._runs.run(params, replace(plan, need=need), call)
             if outcome.is_error and await asyncio.to_thread(layered.lacks_room):
                 outcome = with_notes(outcome, [_NO_ROOM.format(folder=layered.folder)])
-            commits = await self._runs.latest_commits(plan, layered.folder) if keeps_history else None
+            looks = await self._runs.look_at_repositories(layered.layer, keeps_history=keeps_history)
             changes = await layered.read()
-            changes.git.commits = commits or {}
-            changes.git.only_git = await self._runs_only_git(params, call)
+            if looks:
+                adds = not self._drafting() and await self._only_adds(params, call)
+                await asyncio.to_thread(describe, changes.git, looks, adds=adds)
             reason = _unreviewable(changes, keeps_history=keeps_history)
             if outcome.blocked is not None or reason:
                 await layered.take_back()
@@ -80,9 +83,9 @@ class LayeredCommands:
         async with self._layer.command(call) as layered:
             return await self._runs.run(params, replace(plan, need=replace(plan.need, layer=layered.folder)), call)
 
-    async def _runs_only_git(self, params: RunShellCommandParams, call: CallContext) -> bool:
+    async def _only_adds(self, params: RunShellCommandParams, call: CallContext) -> bool:
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
-        return (await asyncio.to_thread(self._analyzer.analyze, params, folder, call)).only_git
+        return (await asyncio.to_thread(self._analyzer.analyze, params, folder, call)).only_adds
 
 
 def _draft_run(params: RunShellCommandParams, outcome: Outcome) -> DraftRun:

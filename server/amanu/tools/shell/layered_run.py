@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 
+from amanu.core import protected_paths as protected
 from amanu.core.tool import CallContext, Subject, ToolError
 from amanu.proposals.model import FileEdit
 from amanu.proposals.proposals import Proposals
 from amanu.sandbox.layers.layer import Layer
 from amanu.tools.shell.held_files import HeldFile, HeldFolder
-from amanu.tools.shell.layer_changes import FoundChanges, LayerChanges, is_guarded, read_layer
+from amanu.tools.shell.layer_changes import FoundChanges, LayerChanges, read_layer
 from amanu.tools.shell.layer_draft import drop, drop_folders, put_back
 from amanu.workspace.text_file import FileText
 
@@ -140,7 +141,7 @@ class LayeredRun:
                 continue
             if new.text is not None and bool(new.mode & EXECUTABLE) != bool((base.mode or 0) & EXECUTABLE):
                 executable[path] = bool(new.mode & EXECUTABLE)
-                if is_guarded(new.file.name):
+                if protected.is_guarded(new.file.name):
                     refused = refused or f"it changed whether {new.file.name} is executable"
             if new.text != (base.text if base.exists or base.from_buffer else None):
                 edits.append(FileEdit(base, new.text))

@@ -182,7 +182,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         guard = self._workspace.guard
         paths = await asyncio.to_thread(removed_by_rm, reading.commands, folder, guard.inside)
         if (clean := dry_clean(reading.commands)) is not None and not self._read_only():
-            paths = [*paths, *would_remove(await git_prints(self._launcher, clean, folder), folder)]
+            paths = [*paths, *would_remove(await git_prints(self._launcher, clean, folder) or "", folder)]
         count = Count()
         await asyncio.to_thread(lambda: [count.add(path) for path in paths if not count.is_over])
         said = count.sentence()

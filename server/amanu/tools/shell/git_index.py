@@ -1,0 +1,128 @@
+"""Git's index, as its documentation of the format has it (gitformat-index): read, and compared by entries."""
+
+import hashlib
+import os
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_HEADER = struct.Struct(">4sII")
+_MODE, _OBJECT, _FLAGS, _EXTENDED, _PATH = 24, 40, 60, 62, 64
+"""Offsets in an entry."""
+_SUM = 20
+_HAS_EXTENDED, _ASSUME_UNCHANGED, _STAGE = 0x4000, 0x8000, 0x3000
+_SKIP_WORKTREE, _INTENT_TO_ADD = 0x4000, 0x2000
+
+
+class UnknownIndex(Exception):
+    """It is no index that this can read: another version, other hashes, split, sparse or damaged."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A staged file."""
+
+    mode: int
+    object: str
+    stage: int = 0
+    """Above 0: a version of a file that is in conflict."""
+    is_hidden: bool = False
+    """`git status` is told not to look at the file (assume-unchanged, skip-worktree)."""
+    is_intended: bool = False
+    """Only the name is staged (`git add -N`)."""
+
+
+Entries = Mapping[tuple[str, int], Entry]
+"""By path and stage."""
+
+
+def read_index(data: bytes) -> Entries:
+    """The entries of an index file; none of an empty one. Raises `UnknownIndex`."""
+    return {} if not data else _Reading(data).entries
+
+
+def without_hints(data: bytes, before: bytes) -> bytes:
+    """The same entries, without what only makes git quicker and would be believed if it were wrong: the extensions, and
+    how files look from outside where `before` has not noted the same. Raises `UnknownIndex`."""
+    new, old = _Reading(data), _Reading(before) if before else None
+    known = {} if old is None else {key: before[at : at + _OBJECT] for key, at in old.places.items()}
+    changed = bytearray(data[: new.end])
+    for key, at in new.places.items():
+        if data[at : at + _OBJECT] != known.get(key):
+            changed[at : at + _MODE] = bytes(_MODE)
+            changed[at + _MODE + 4 : at + _OBJECT] = bytes(_OBJECT - _MODE - 4)
+    return bytes(changed) + hashlib.sha1(changed, usedforsecurity=False).digest()
+
+
+def blob_name(data: bytes) -> str:
+    """The name that git gives a file of that content."""
+    return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
+
+
+class _Reading:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.entries: dict[tuple[str, int], Entry] = {}
+        self.places: dict[tuple[str, int], int] = {}
+        """Where each entry begins."""
+        try:
+            mark, self._version, count = _HEADER.unpack_from(data)
+            if mark != b"DIRC" or self._version not in (2, 3, 4):
+                raise UnknownIndex
+            at, path = _HEADER.size, b""
+            for _ in range(count):
+                at, path = self._entry(at, path)
+            self.end = at
+            """Where the extensions begin."""
+            self._check_extensions(at)
+        except (struct.error, IndexError, ValueError):
+            raise UnknownIndex from None
+
+    def _entry(self, begin: int, former: bytes) -> tuple[int, bytes]:
+        """Read one. Returns where the next one begins, and the path."""
+        data = self._data
+        (flags,) = struct.unpack_from(">H", data, begin + _FLAGS)
+        more, at = 0, begin + _EXTENDED
+        if flags & _HAS_EXTENDED:
+            (more,) = struct.unpack_from(">H", data, at)
+            at = begin + _PATH
+        path = b""
+        if self._version == 4:
+            cut, at = _variable(data, at)
+            path = former[: len(former) - cut]
+        end = data.index(b"\0", at)
+        path += data[at:end]
+        next_one = end + 1 if self._version == 4 else begin + (end - begin + 8) // 8 * 8
+        (mode,) = struct.unpack_from(">I", data, begin + _MODE)
+        stage = (flags & _STAGE) >> 12
+        key = os.fsdecode(path), stage
+        self.places[key] = begin
+        self.entries[key] = Entry(
+            mode,
+            data[begin + _OBJECT : begin + _FLAGS].hex(),
+            stage,
+            bool(flags & _ASSUME_UNCHANGED or more & _SKIP_WORKTREE),
+            bool(more & _INTENT_TO_ADD),
+        )
+        return next_one, path
+
+    def _check_extensions(self, at: int) -> None:
+        """Those in lower case must be understood, says git."""
+        end = len(self._data) - _SUM
+        while at < end:
+            name, size = struct.unpack_from(">4sI", self._data, at)
+            if not name[:1].isupper():
+                raise UnknownIndex
+            at += 8 + size
+        if at != end:
+            raise UnknownIndex
+
+
+def _variable(data: bytes, at: int) -> tuple[int, int]:
+    """A number of variable length, as git's packs have it, and where it ends."""
+    byte = data[at]
+    value, at = byte & 0x7F, at + 1
+    while byte & 0x80:
+        byte = data[at]
+        value, at = (value + 1 << 7) | byte & 0x7F, at + 1
+    return value, at

@@ -1,0 +1,115 @@
+"""A repository before and after a command: its refs as their files have them, and its new commits."""
+
+import os
+import stat
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from amanu.sandbox.layers.untrusted_files import FILE
+
+PACKED = "packed-refs"
+MAX_COMMITS = 200
+"""New commits of one command; nobody reviews more."""
+_KINDS = {"refs/heads/": "branch ", "refs/tags/": "tag ", "refs/remotes/": "remote branch "}
+_MOST = 1 << 26
+_SHORT = 10
+_SYMBOLIC = "ref: "
+
+
+@dataclass(frozen=True)
+class Refs:
+    """Name → commit, or "ref: NAME"."""
+
+    loose: Mapping[str, str]
+    """Those that have a file each, HEAD too; they win."""
+    packed: Mapping[str, str]
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        return {**self.packed, **self.loose}
+
+    @property
+    def commits(self) -> list[str]:
+        return [value for value in dict.fromkeys(self.values.values()) if not value.startswith(_SYMBOLIC)]
+
+    def resolved(self, name: str) -> str:
+        """The commit; "" for none."""
+        for _ in range(5):
+            value = self.values.get(name, "")
+            if not value.startswith(_SYMBOLIC):
+                return value
+            name = value.removeprefix(_SYMBOLIC)
+        return ""
+
+
+@dataclass(frozen=True)
+class Commit:
+    id: str
+    subject: str
+    files: Sequence[str]
+    """As its first parent has them otherwise: "a.txt", "b.txt (new)", "c.txt (deleted)"."""
+
+
+@dataclass(frozen=True)
+class RepositoryLook:
+    """A repository as it is in a layer, from the objects themselves."""
+
+    before: Refs
+    """As it is in the workspace."""
+    commits: Sequence[Commit]
+    """Those that no ref of the workspace leads to, the newest first."""
+    head: Mapping[str, tuple[int, str]]
+    """Path → mode and object, where HEAD's files are others than in the workspace; an object of zeros for none."""
+    staged: Collection[str]
+    """Paths that are staged in the workspace."""
+
+
+def read_refs(repository: Path) -> Refs:
+    """Those of a `.git` folder. Raises `OSError`. Blocking."""
+    paths = [Path("HEAD"), *(path.relative_to(repository) for path in _files(repository / "refs"))]
+    loose = {path.as_posix(): read_ref(repository / path) for path in paths if (repository / path).is_file()}
+    packed = repository / PACKED
+    return Refs(loose, read_packed(packed) if packed.is_file() else {})
+
+
+def read_ref(path: Path) -> str:
+    return read_text(path).strip()
+
+
+def read_packed(path: Path) -> Mapping[str, str]:
+    lines = (line.split(" ", 1) for line in read_text(path).splitlines() if line[:1] not in ("#", "^"))
+    return {words[1].strip(): words[0] for words in lines if len(words) == 2}
+
+
+def read_text(path: Path) -> str:
+    with open(os.open(path, FILE), "rb") as file:  # noqa: PTH123
+        return file.read(_MOST).decode("utf-8", "replace") if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else ""
+
+
+def moves(before: Refs, after: Refs) -> Iterator[str]:
+    """A line for the user about each ref that was moved, made or deleted."""
+    old, new = before.values, after.values
+    for name in sorted({*old, *new}):
+        was, now = old.get(name), new.get(name)
+        if was == now:
+            continue
+        if was is None:
+            yield f"new {_named(name)}: {_value(now or '')}"
+        elif now is None:
+            yield f"{_named(name)} is deleted, it was {_value(was)}"
+        else:
+            yield f"{_named(name)}: {_value(was)} → {_value(now)}"
+
+
+def _named(name: str) -> str:
+    return next((f"{kind}{name.removeprefix(start)}" for start, kind in _KINDS.items() if name.startswith(start)), name)
+
+
+def _value(value: str) -> str:
+    return _named(value.removeprefix(_SYMBOLIC)) if value.startswith(_SYMBOLIC) else value[:_SHORT]
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for parent, _, names in os.walk(folder):
+        yield from (Path(parent, name) for name in names)
