@@ -474,6 +474,7 @@ async def test_half_a_surrogate_pair_in_arguments_does_no_harm() -> None:
         ("gemini-3.5-flash", "low", {"includeThoughts": True, "thinkingLevel": "LOW"}),
         ("gemini-3.5-flash", "high", {"includeThoughts": True, "thinkingLevel": "HIGH"}),
         ("gemini-4-hydrogen", "max", {"includeThoughts": True, "thinkingLevel": "XHIGH"}),
+        ("gemini-4-neon", "max", {"includeThoughts": True, "thinkingLevel": "XHIGH"}),
         ("gemini-4-argon", "max", {"includeThoughts": True, "thinkingLevel": "HIGH"}),
         ("gemini-2.5-flash", "none", {"thinkingBudget": 0}),
         ("gemini-2.5-flash", "minimal", {"includeThoughts": True, "thinkingBudget": 512}),

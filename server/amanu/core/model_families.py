@@ -153,7 +153,7 @@ GEMINI_3_PRO = replace(GEMINI_3, default_effort="high")
 GEMINI_3_FLASH = replace(GEMINI_3, efforts=_efforts(minimal="MINIMAL", low="LOW", medium="MEDIUM", high="HIGH"))
 # One reply over several requests, each of at most 65,536 tokens; it may fill the window.
 GEMINI_4 = replace(GEMINI_3, max_output=131_072)
-GEMINI_4_HYDROGEN = replace(
+GEMINI_4_XHIGH = replace(
     GEMINI_4, efforts=_efforts(low="LOW", medium="MEDIUM", high="HIGH", xhigh="XHIGH"), default_effort="high"
 )
 GEMINI_2_5 = replace(
@@ -251,7 +251,7 @@ FAMILIES: tuple[tuple[str, ModelFamily], ...] = (
     (r"gemini:gemini-(1|2)", GEMINI_2_5),
     (r"gemini:gemini-3(\.[1-6])?-flash", GEMINI_3_FLASH),
     (r"gemini:gemini-3(\.\d)?-pro", GEMINI_3_PRO),
-    (r"gemini:gemini-4-hydrogen", GEMINI_4_HYDROGEN),
+    (r"gemini:gemini-4-(hydrogen|neon)", GEMINI_4_XHIGH),
     (r"gemini:gemini-4", GEMINI_4),
     (r"gemini:", GEMINI_3),
     (r"google-openai:(models/)?gemini-(1|2)", GEMINI_2_5_COMPATIBLE),
@@ -376,7 +376,7 @@ MODELS_DATE = "2026-11-23"
 
 MODELS: tuple[ModelInfo, ...] = (
     _claude("claude-opus-5-5", "Claude Opus 5.5", 1_000_000, 128_000, (4, 20), 0.2),
-    _claude("claude-sonnet-5-5", "Claude Sonnet 5.5", 1_000_000, 128_000, (2, 10), 0.2),
+    _claude("claude-sonnet-5-5", "Claude Sonnet 5.5", 1_000_000, 128_000, (2, 10), 0.1),
     _claude("claude-haiku-5-5", "Claude Haiku 5.5", 1_000_000, 128_000, (0.1, 0.5), long=_HAIKU_LONG),
     _claude("claude-fable-5-2", "Claude Fable 5.2", 1_000_000, 128_000, (8, 40), 0.2),
     _claude("claude-fable-5-1", "Claude Fable 5.1", 1_000_000, 128_000, (10, 50), 0.25),
@@ -391,6 +391,7 @@ MODELS: tuple[ModelInfo, ...] = (
     # From 1 December 2026 on; until then Carbon and Argon cost half.
     _gemini("gemini-4-carbon", "Gemini 4 Carbon", (4, 20), 0.2, 131_072),
     _gemini("gemini-4-argon", "Gemini 4 Argon", (4, 20), 0.2, 131_072),
+    _gemini("gemini-4-neon", "Gemini 4 Neon", (3, 15), 0.15, 131_072),
     _gemini("gemini-4-hydrogen", "Gemini 4 Hydrogen", (1.5, 7.5), 0.075, 131_072),
     _gemini("gemini-3.8-flash", "Gemini 3.8 Flash", (0.75, 3.75), 0.075),
     _gemini("gemini-3.5-flash", "Gemini 3.5 Flash", (1.5, 9), 0.15),

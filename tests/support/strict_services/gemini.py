@@ -371,7 +371,7 @@ def _check_generation(config: dict[str, Any], model: str, calling: bool) -> None
     if "thinkingLevel" in thinking:
         need(_is_3(model), "Thinking level is not supported for this model.")
         levels = ("MINIMAL",) if re.match(r"gemini-3(\.[1-6])?-flash", model) else ()
-        levels += ("XHIGH",) if model.startswith("gemini-4-hydrogen") else ()
+        levels += ("XHIGH",) if model.startswith(("gemini-4-hydrogen", "gemini-4-neon")) else ()
         need(
             str(thinking["thinkingLevel"]).upper() in (*levels, "LOW", "MEDIUM", "HIGH"),
             f"Thinking level {thinking['thinkingLevel']} is not supported for this model.",

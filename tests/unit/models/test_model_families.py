@@ -23,7 +23,7 @@ from amanu.core.model_families import (
     GEMINI_3_FLASH,
     GEMINI_3_PRO,
     GEMINI_4,
-    GEMINI_4_HYDROGEN,
+    GEMINI_4_XHIGH,
     GEMINI_ROUTED,
     GENERIC,
     GPT_5,
@@ -72,7 +72,8 @@ IDS = {
     "gemini:gemini-3.8-flash": GEMINI_3,
     "gemini:gemini-3.1-pro-preview": GEMINI_3_PRO,
     "gemini:gemini-4-argon": GEMINI_4,
-    "gemini:gemini-4-hydrogen": GEMINI_4_HYDROGEN,
+    "gemini:gemini-4-hydrogen": GEMINI_4_XHIGH,
+    "gemini:gemini-4-neon": GEMINI_4_XHIGH,
     "gemini:gemini-3.5-flash": GEMINI_3_FLASH,
     "gemini:gemini-3.1-flash-lite": GEMINI_3_FLASH,
     "gemini:gemini-3-flash-preview": GEMINI_3_FLASH,
@@ -194,6 +195,19 @@ def test_more_tools_than_some_service_takes() -> None:
     Request(model_info("openai:gpt-6-luna"), "", tools[:-1], Conversation(), "s1")
     with pytest.raises(ValueError, match="128"):
         Request(model_info("openai:gpt-6-luna"), "", tools, Conversation(), "s1")
+
+
+PRICES = {
+    "anthropic:claude-sonnet-5-5": (2, 10, 0.1),
+    "gemini:gemini-4-neon": (3, 15, 0.15),
+}
+"""Model → input, output, cache read; US dollars per million tokens."""
+
+
+@pytest.mark.parametrize(("model_id", "prices"), PRICES.items())
+def test_prices_are_those_of_the_price_list(model_id: str, prices: tuple[float, float, float]) -> None:
+    info = model_info(model_id)
+    assert (info.input_price, info.output_price, info.cache_read_price) == prices
 
 
 def test_what_a_cache_read_costs_is_known_wherever_a_price_is() -> None:
