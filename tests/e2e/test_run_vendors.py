@@ -129,3 +129,27 @@ async def test_a_refusal_is_told_in_the_words_of_the_service(
     assert (notice["level"], notice["code"]) == ("warning", "refused")
     assert WORDS[model.partition(":")[0]] in notice["text"] == lines[-1]["message"]
     assert notice["text"] in err.decode()
+
+
+@pytest.mark.parametrize(("make", "model", "variables"), VENDORS[::2], ids=[model for _, model, _ in VENDORS[::2]])
+async def test_replies_without_an_answer_cost_and_the_limit_holds(
+    make: Callable[[Script], Service], model: str, variables: dict[str, str], tmp_path: Path
+) -> None:
+    thought = Say(thought="Hm.", usage={"output": 50_000})
+    service = make([thought, thought, Say(text="Done.")])
+    url = await service.start()
+    process = await asyncio.create_subprocess_exec(
+        *warm([*AMANU, "run", "Do it.", "--model", model, "--max-cost", "0.10", "--output-format", "json"]),
+        env={**os.environ, **_environment(variables, url)},
+        cwd=tmp_path,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        stdin=asyncio.subprocess.DEVNULL,
+    )
+    out, err = await process.communicate()
+    await service.stop()
+    result: dict[str, Any] = json.loads(out)
+    assert (process.returncode, result["reason"], len(service.requests)) == (5, "costLimit", 1), err.decode()
+    assert result["turnUsage"]["outputTokens"] == result["usage"]["outputTokens"] == 50_000
+    assert result["turnUsage"]["costUsd"] > 0.10
+    assert "its limit is $0.10" in result["message"]

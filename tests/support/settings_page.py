@@ -55,7 +55,8 @@ keep_sessions_days = 0                   # whole conversations, after something 
 
 `fallback` names other models to go on with while yours is overloaded or its quota is used up; the turn says so, and one
 a minute or so later goes back by itself. `plan`, `easy` and `hard` are for sessions whose model is `amanu:auto`. A
-limit on costs stops the turn before its next request; your next prompt allows as much again.
+limit on costs stops the turn before its next request; your next prompt allows as much again. Replies that came to
+nothing and were asked for again count, as far as the vendor said what they took.
 
 The daemon clears up a little after its start and then once a day, and never in a session that is open. Undo goes on
 working when pre-images are gone, as the changes hold both texts; what is gone is the file to the byte. The same bytes

@@ -1,12 +1,12 @@
 """Sends a request to the turn's model or, when that is unavailable, to the next one that is available."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 
 from amanu.agent.fallback import REPLACEABLE, Candidate
 from amanu.agent.turn import Turn
-from amanu.core.model import Delta, ModelError, ReplyCompleted, Request
+from amanu.core.model import Delta, ModelError, ReplyCompleted, Request, TokenUsage
 from amanu.core.notes import SystemNote
 from amanu.models.availability import UNAVAILABLE, stands_in
 from amanu.models.retry import PATIENT, AttemptWithdrawn, RetryPolicy, RetryScheduled, stream_with_retry
@@ -28,10 +28,11 @@ async def route_first_request(turn: Turn) -> None:
 
 
 async def stream_with_failover(
-    turn: Turn, request: Request
+    turn: Turn, request: Request, count: Callable[[TokenUsage], object]
 ) -> AsyncGenerator[Delta | RetryScheduled | AttemptWithdrawn]:
     """`stream_with_retry` for the turn's model. When that is unavailable, the turn changes to the next available model
-    and stays with it. Raises the first model's `ModelError` when no model is left."""
+    and stays with it. `count` is told while the turn's model is still the one it is about. Raises the first model's
+    `ModelError` when no model is left."""
     fallbacks = turn.fallbacks
     tried: set[str] = set()
     first: ModelError | None = None
@@ -39,7 +40,7 @@ async def stream_with_failover(
         tried.add(turn.info.model_id)
         policy = BRIEF if fallbacks.alternatives(tried, turn.context.tokens) else PATIENT
         try:
-            async with aclosing(stream_with_retry(turn.model, request, policy)) as deltas:
+            async with aclosing(stream_with_retry(turn.model, request, policy, count)) as deltas:
                 async for delta in deltas:
                     if isinstance(delta, ReplyCompleted):
                         fallbacks.availability.answered(turn.model, turn.info)

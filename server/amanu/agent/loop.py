@@ -160,6 +160,8 @@ async def _request(turn: Turn, step: int, remedies: RemedyCounts) -> ReplyComple
         if is_about_pictures(error) and turn.refuse_pictures():
             return None
         return Ending("failed", str(error), can_continue=True, kind=error_kind(error))
+    if isinstance(reply, Ending):
+        return reply
     remedies.on_reply(paused=reply.stop == "paused")
     if reply.window_full:
         turn.context.on_window_filled()

@@ -10,8 +10,20 @@ from amanu.agent.failover import stream_with_failover
 from amanu.agent.recovery import REMEDIES, ReplyFault, reminder, reply_fault
 from amanu.agent.reply import ReplyItems
 from amanu.agent.turn import Turn
+from amanu.agent.usage import add_spends
+from amanu.core.agent import NOTHING_SPENT
 from amanu.core.conversation import Assistant, Text
-from amanu.core.model import Delta, ModelError, ReplyCompleted, Request, TextDelta, ThoughtDelta, TokenUsage
+from amanu.core.ending import Ending
+from amanu.core.model import (
+    Delta,
+    ModelError,
+    ReplyCompleted,
+    Request,
+    TextDelta,
+    ThoughtDelta,
+    TokenUsage,
+    UsageCounted,
+)
 from amanu.core.model_families import family
 from amanu.models.retry import AttemptWithdrawn, RetryScheduled
 from amanu.text import wording
@@ -23,6 +35,10 @@ class _Cut(Exception):
     """The turn's `ReplyWatch` cut the reply off."""
 
 
+class _CostLimitReached(Exception):
+    """The attempts so far came to nothing, and there is no money for another."""
+
+
 def answer_instead(turn: Turn, step: int, text: str) -> ReplyCompleted:
     """Put that text on record as the reply: no model is asked."""
     reply = ReplyItems(turn.turn_id, step, turn.tools, turn.emit)
@@ -32,9 +48,10 @@ def answer_instead(turn: Turn, step: int, text: str) -> ReplyCompleted:
     return end
 
 
-async def ask_model(turn: Turn, step: int) -> ReplyCompleted:
-    """Ask the turn's model, retrying where that can help, and show the reply as it streams. When this returns, the
-    reply is in the conversation; when it raises `ModelError` or is cancelled, the text shown so far is."""
+async def ask_model(turn: Turn, step: int) -> ReplyCompleted | Ending:
+    """Ask the turn's model, retrying where that can help, and show the reply as it streams. When this returns a reply,
+    it is in the conversation; when it raises `ModelError` or is cancelled, the text shown so far is. An ending: the
+    attempts that came to nothing reached the limit on costs."""
     turn.conversation.check()
     request = Request(
         model=turn.info,
@@ -47,18 +64,27 @@ async def ask_model(turn: Turn, step: int) -> ReplyCompleted:
         user_may_pause=turn.user_may_pause,
     )
     reply = ReplyItems(turn.turn_id, step, turn.tools, turn.emit)
+    spend: Spend | None = None
+
+    def count_failed(used: TokenUsage) -> None:
+        nonlocal spend
+        spend = add_spends(spend or NOTHING_SPENT, turn.count_beside(turn.info, used))
+
     try:
-        end = await _show(turn, reply, stream_with_failover(turn, request))
+        end = await _show(turn, reply, stream_with_failover(turn, request, count_failed))
     except _Cut:
         message = reply.cut("The reply was cut off.")
-        _record(turn, step, message)
+        _record(turn, step, message, spend)
         return ReplyCompleted(message or Assistant(parts=()), TokenUsage(), "cut")
+    except _CostLimitReached as limit:
+        _record(turn, step, reply.cut(str(limit)), spend)
+        return Ending("costLimit", str(limit), can_continue=True)
     except BaseException as error:  # cancelled, failed, or our own bug: close the items that were shown
         reason = error.message if isinstance(error, ModelError) else "The reply was cut off."
-        _record(turn, step, reply.cut(reason))
+        _record(turn, step, reply.cut(reason), spend)
         raise
     turn.context.count_request(end.usage.prompt)
-    spend = turn.ledger.count_request(turn.info, end.usage)
+    spend = add_spends(spend or NOTHING_SPENT, turn.ledger.count_request(turn.info, end.usage))
     try:
         end = await _judged(turn, reply, end)
     except BaseException:
@@ -93,7 +119,8 @@ def _max_output(turn: Turn) -> int | None:
 async def _show(
     turn: Turn, reply: ReplyItems, stream: AsyncGenerator[Delta | RetryScheduled | AttemptWithdrawn]
 ) -> ReplyCompleted:
-    """Show the stream as it arrives, and return its end. Raises `_Cut` when the turn's `ReplyWatch` cuts it off."""
+    """Show the stream as it arrives, and return its end. Raises `_Cut` when the turn's `ReplyWatch` cuts it off, and
+    `_CostLimitReached` instead of waiting for an attempt that nothing is left for."""
     retrying = False
     nudged: set[ReplyFault] = set()
     _begin_reply(turn)
@@ -108,10 +135,14 @@ async def _show(
                         return delta
                     case AttemptWithdrawn(reason=reason):
                         reply.withdraw(reason)
+                        _check_cost(turn)
                         _begin_reply(turn)
                     case RetryScheduled():
+                        _check_cost(turn)
                         retrying = True
                         _announce_retry(turn, delta, nudged)
+                    case UsageCounted():
+                        pass  # the attempt's own affair
                     case _:
                         reply.add_delta(delta)
                         _watch(turn, delta)
@@ -119,6 +150,11 @@ async def _show(
         if retrying:
             turn.emit(RetryChanged(retry=None))
     raise AssertionError("a model's stream ended without ReplyCompleted or an error")
+
+
+def _check_cost(turn: Turn) -> None:
+    if (message := turn.ledger.cost_limits.limit_reached()) is not None:
+        raise _CostLimitReached(message)
 
 
 def _begin_reply(turn: Turn) -> None:

@@ -47,9 +47,10 @@ async def ask(
     max_output: int,
     effort: Effort = "none",
     whole: bool = False,
-) -> tuple[str, TokenUsage]:
-    """The model's answer, and the tokens it took. Raises `ModelError`, also when there is no answer within `SECONDS`,
-    and when one that must be `whole` was cut off."""
+    count: Callable[[TokenUsage], object],
+) -> str:
+    """The model's answer. `count` is told of the tokens each attempt takes. Raises `ModelError`, also when there is no
+    answer within `SECONDS`, and when one that must be `whole` was cut off."""
     request = Request(
         model=info,
         system=system,
@@ -60,17 +61,18 @@ async def ask(
         max_output=max_output,
         side_query=True,
     )
-    reply = await _reply(model, request)
+    reply = await _reply(model, request, count)
     if whole and reply.stop == "outputLimit":
         raise ModelError("The model's reply was cut off.")
-    return reply.message.text.strip(), reply.usage
+    return reply.message.text.strip()
 
 
-async def _reply(model: Model, request: Request) -> ReplyCompleted:
+async def _reply(model: Model, request: Request, count: Callable[[TokenUsage], object]) -> ReplyCompleted:
     try:
-        async with asyncio.timeout(SECONDS), aclosing(stream_with_retry(model, request, POLICY)) as deltas:
+        async with asyncio.timeout(SECONDS), aclosing(stream_with_retry(model, request, POLICY, count)) as deltas:
             async for delta in deltas:
                 if isinstance(delta, ReplyCompleted):
+                    count(delta.usage)
                     return delta
     except TimeoutError:
         raise StreamBroken(f"The model did not answer within {SECONDS:g} seconds.") from None
@@ -78,9 +80,9 @@ async def _reply(model: Model, request: Request) -> ReplyCompleted:
 
 
 async def search(
-    model: Model, info: ModelInfo, query: str, *, session_id: str, count: Callable[[TokenUsage], None]
+    model: Model, info: ModelInfo, query: str, *, session_id: str, count: Callable[[TokenUsage], object]
 ) -> SearchAnswer:
-    """What the model's service finds on the web. `count` is told of the tokens each request takes: a long search
+    """What the model's service finds on the web. `count` is told of the tokens each attempt takes: a long search
     pauses and is then continued. Raises `ModelError`, also when there is no answer within `SECONDS`."""
     conversation = Conversation([User(text=query)])
     sources: list[Source] = []
@@ -97,10 +99,9 @@ async def search(
             side_query=True,
             web_search=True,
         )
-        reply = await _reply(model, request)
+        reply = await _reply(model, request, count)
         sources += reply.sources
         texts.append(reply.message.text.strip())
-        count(reply.usage)
         if reply.stop != "paused":
             if reply.stop == "refused":
                 raise ModelError(f"The search was refused. {reply.detail}".strip())

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from amanu.agent import side_query
@@ -105,7 +106,7 @@ class Turn:
         none. Raises `ModelError`."""
         candidate = (None if own_model else self.utility) or self.candidate
         try:
-            answer, usage = await side_query.ask(
+            return await side_query.ask(
                 candidate.model,
                 candidate.info,
                 system,
@@ -113,15 +114,13 @@ class Turn:
                 session_id=self.session_id,
                 max_output=max_output,
                 whole=whole,
+                count=partial(self.count_beside, candidate.info),
             )
         except REPLACEABLE:
             if own_model or self.utility is None:
                 raise
             self.utility = None
             return await self.side_query(system, question, max_output=max_output, whole=whole)
-        self.ledger.count_side_query(candidate.info, usage)
-        self.emit(UsageChanged(usage=wording.summarize_usage(self.ledger.usage)))
-        return answer
 
     async def ask_utility(self, system: str, question: str) -> str:
         """`side_query`, for tools."""
@@ -134,11 +133,7 @@ class Turn:
         candidate = next((candidate for candidate in candidates if searches(candidate.model)), None)
         if candidate is None:
             return None
-
-        def count(usage: TokenUsage) -> None:
-            self.ledger.count_side_query(candidate.info, usage)
-            self.emit(UsageChanged(usage=wording.summarize_usage(self.ledger.usage)))
-
+        count = partial(self.count_beside, candidate.info)
         return await side_query.search(candidate.model, candidate.info, query, session_id=self.session_id, count=count)
 
     def start_task(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
@@ -214,6 +209,12 @@ class Turn:
             in_turn=in_turn,
             before_compaction=self._before_compaction,
         )
+
+    def count_beside(self, info: ModelInfo, used: TokenUsage) -> Spend:
+        """Count a request that left nothing in the conversation, and tell the clients. Returns what it cost."""
+        spend = self.ledger.count_beside(info, used)
+        self.emit(UsageChanged(usage=wording.summarize_usage(self.ledger.usage)))
+        return spend
 
     def emit_usage(self) -> None:
         """Tell the clients how full the window is, and what the session has spent."""

@@ -40,10 +40,11 @@ class Ledger:
         self.usage = add_request(self.usage, info, used)
         return self._pay(info, used)
 
-    def count_side_query(self, info: ModelInfo, used: TokenUsage) -> None:
-        """Count a side query."""
-        self.usage = add_side_query(self.usage, info, used)
-        self._pay(info, used)
+    def count_beside(self, info: ModelInfo, used: TokenUsage) -> Spend:
+        """Count a request that left nothing in the conversation: a side query, or an attempt that came to nothing.
+        Returns what it cost."""
+        self.usage = add_beside(self.usage, info, used)
+        return self._pay(info, used)
 
     def _pay(self, info: ModelInfo, used: TokenUsage) -> Spend:
         spend = spend_of(info, used)
@@ -81,8 +82,8 @@ def add_request(usage: Usage, info: ModelInfo, used: TokenUsage) -> Usage:
     return usage.model_copy(update={**_sum(usage, spend_of(info, used)), **size})
 
 
-def add_side_query(usage: Usage, info: ModelInfo, used: TokenUsage) -> Usage:
-    """`usage` after a side query, which costs but says nothing about the conversation's size."""
+def add_beside(usage: Usage, info: ModelInfo, used: TokenUsage) -> Usage:
+    """`usage` after a request that costs but says nothing about the conversation's size."""
     return usage.model_copy(update=_sum(usage, spend_of(info, used)))
 
 

@@ -151,6 +151,14 @@ class TokenUsage:
 
 
 @dataclass(frozen=True, slots=True)
+class UsageCounted:
+    """The tokens the service has counted for the reply so far. It charges for them even if the reply comes to
+    nothing."""
+
+    usage: TokenUsage
+
+
+@dataclass(frozen=True, slots=True)
 class ReplyCompleted:
     """The last delta of every stream that did not fail, exactly once."""
 
@@ -164,7 +172,7 @@ class ReplyCompleted:
     """`stop` is `outputLimit` because prompt and reply together filled the context window."""
 
 
-Delta = TextDelta | ThoughtDelta | CallStarted | CallDelta | ReplyCompleted
+Delta = TextDelta | ThoughtDelta | CallStarted | CallDelta | UsageCounted | ReplyCompleted
 
 
 class Model(Protocol):

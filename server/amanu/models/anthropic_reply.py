@@ -16,6 +16,7 @@ from amanu.core.model import (
     TextDelta,
     ThoughtDelta,
     TokenUsage,
+    UsageCounted,
 )
 from amanu.models.anthropic_request import THINKING, WIRE, as_object
 from amanu.models.limits import check_arguments, check_calls, tokens
@@ -92,10 +93,10 @@ class AnthropicReply:
             case "content_block_stop":
                 self._blocks[event["index"]].complete = True
             case "message_start":
-                self._count(event["message"].get("usage"))
+                return self._count(event["message"].get("usage"))
             case "message_delta":
-                self._count(event.get("usage"))
                 self._end(event["delta"])
+                return self._count(event.get("usage"))
             case "message_stop":
                 self._finished = True
             case _:
@@ -152,9 +153,12 @@ class AnthropicReply:
                 pass
         return None
 
-    def _count(self, usage: dict[str, Any] | None) -> None:
+    def _count(self, usage: dict[str, Any] | None) -> UsageCounted | None:
         """Counts are cumulative; what an event leaves out stays."""
-        self._usage.update({name: count for name, count in (usage or {}).items() if count is not None})
+        if not usage:
+            return None
+        self._usage.update({name: count for name, count in usage.items() if count is not None})
+        return UsageCounted(_tokens(self._usage))
 
     def _end(self, delta: dict[str, Any]) -> None:
         self._stop = delta.get("stop_reason") or self._stop

@@ -19,6 +19,7 @@ from amanu.core.model import (
     TextDelta,
     ThoughtDelta,
     TokenUsage,
+    UsageCounted,
 )
 from amanu.models.gemini_contents import WIRE
 from amanu.models.limits import check_arguments, check_calls, tokens, too_deep
@@ -93,6 +94,7 @@ class GeminiReply:
         form raises `LookupError`, `TypeError` or `AttributeError`."""
         if (counted := chunk.get("usageMetadata")) is not None:
             self._counted = _require_object(counted)
+            yield UsageCounted(_sum([*self._used, _usage(self._counted)]))
         if blocked := _object(chunk.get("promptFeedback")).get("blockReason"):
             self._blocked = require_string(blocked).upper()
         for candidate in _objects(chunk.get("candidates"))[:1]:

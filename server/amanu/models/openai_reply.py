@@ -23,6 +23,7 @@ from amanu.core.model import (
     TextDelta,
     ThoughtDelta,
     TokenUsage,
+    UsageCounted,
 )
 from amanu.models.limits import check_arguments, check_calls, tokens
 from amanu.models.openai_messages import WIRE, call_of
@@ -76,6 +77,7 @@ class OpenAIReply:
         `TypeError` or `AttributeError` when it is ill-typed."""
         if isinstance(usage := chunk.get("usage"), dict):
             self._usage = _usage(cast(dict[str, Any], usage))
+            yield UsageCounted(self._usage)
         for choice in cast(list[dict[str, Any]], chunk.get("choices") or ()):
             if choice.get("index"):
                 continue  # only one was asked for

@@ -54,13 +54,13 @@ class ResponsesModel:
                     self._endpoint.post("/responses", self._body(request), reply, streaming=not request.whole)
                 ) as events:
                     async for event in events:
-                        self._check(event)
                         try:
                             deltas = list(reply.add(event))
                         except (AttributeError, TypeError, LookupError) as error:
                             raise self._endpoint.unreadable(repr(error)) from None
                         for delta in deltas:
                             yield delta
+                        self._check(event)
                 break
             except RequestRefused as refusal:
                 if reply.started or not (self._concessions.learn(refusal, request) or self._concessions.count > known):

@@ -24,6 +24,7 @@ from amanu.core.model import (
     TextDelta,
     ThoughtDelta,
     TokenUsage,
+    UsageCounted,
 )
 from amanu.models.limits import check_arguments, check_calls, tokens
 from amanu.models.reply_values import parse_arguments, require_string
@@ -78,7 +79,8 @@ class ResponsesReply:
 
     def add(self, event: dict[str, Any]) -> Iterator[Delta]:
         """Take in an event, or a whole response. Raises `TypeError`, `AttributeError` or `LookupError` if it is
-        malformed. Unknown events are ignored; `error` and `response.failed` are left to the caller."""
+        malformed. Unknown events are ignored; `error` and `response.failed` are left to the caller, but for the tokens
+        that a reply took before it failed."""
         match event.get("type") or event.get("object"):
             case "response.output_item.added":
                 yield from self._open(event["output_index"], event["item"])
@@ -100,6 +102,8 @@ class ResponsesReply:
                 yield from self._end(event["response"])
             case "response":
                 yield from self._end(event)
+            case "response.failed" if isinstance(event.get("response"), dict):
+                yield from self._count(event["response"])
             case _:
                 pass
 
@@ -183,9 +187,13 @@ class ResponsesReply:
         self._status = str(response.get("status") or "completed")
         details: dict[str, Any] = response.get("incomplete_details") or {}
         self._reason = str(details.get("reason") or "")
+        yield from self._count(response)
+        self.complete = True
+
+    def _count(self, response: dict[str, Any]) -> Iterator[UsageCounted]:
         if isinstance(usage := response.get("usage"), dict):
             self._usage = _usage(cast(dict[str, Any], usage))
-        self.complete = True
+            yield UsageCounted(self._usage)
 
     def done(self) -> ReplyCompleted:
         """The whole reply. Raises `StreamBroken` if it never finished."""

@@ -6,7 +6,7 @@ Works on any `Model`; the vendors' SDKs retry nothing. See `stream_with_retry`.
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, closing
 from dataclasses import dataclass, replace
 from typing import cast
@@ -24,6 +24,8 @@ from amanu.core.model import (
     Request,
     StreamBroken,
     TextDelta,
+    TokenUsage,
+    UsageCounted,
 )
 from amanu.models.idle_timer import IdleTimer
 from amanu.models.quotas import in_words
@@ -86,20 +88,30 @@ class AttemptWithdrawn:
 PATIENT = RetryPolicy()
 
 
+def _uncounted(used: TokenUsage) -> None:
+    pass
+
+
 async def stream_with_retry(
-    model: Model, request: Request, policy: RetryPolicy = PATIENT
+    model: Model,
+    request: Request,
+    policy: RetryPolicy = PATIENT,
+    count: Callable[[TokenUsage], object] = _uncounted,
 ) -> AsyncGenerator[Delta | RetryScheduled | AttemptWithdrawn]:
     """Yield the deltas of one reply, up to one `ReplyCompleted`, trying again where that can help.
 
     A failed attempt is followed by `AttemptWithdrawn`, if deltas of it were yielded, then `RetryScheduled`; both come
     before the wait, so that it can be shown. Raises the last `ModelError` when it gives up: at once if no retry can
     help, and then without `AttemptWithdrawn`: the deltas so far stay. Cancelling ends a wait as well as a stream.
+
+    `count` is told what each attempt took that did not come to its `ReplyCompleted`, as far as the service has said it:
+    such an attempt costs as much as any other. It is told before anything else comes of the failure.
     """
     busy = broken = empty = cut = 0
     for attempt in range(1, policy.attempts + 1):
         has_output = False
         try:
-            async with aclosing(_attempt(model, request, policy)) as deltas:
+            async with aclosing(_attempt(model, request, policy, count)) as deltas:
                 async for delta in deltas:
                     has_output = True
                     yield delta
@@ -159,24 +171,36 @@ def _emptiness(request: Request, end: ReplyCompleted) -> EmptyReply | None:
     return EmptyReply("The model ended its reply without an answer.", breakage="empty")
 
 
-async def _attempt(model: Model, request: Request, policy: RetryPolicy) -> AsyncGenerator[Delta]:
-    """One attempt; silence and an empty reply are errors."""
+async def _attempt(
+    model: Model, request: Request, policy: RetryPolicy, count: Callable[[TokenUsage], object]
+) -> AsyncGenerator[Delta]:
+    """One attempt; silence and an empty reply are errors. `count` is told what it took if it fails or is cut off."""
     limit = policy.idle_whole if request.whole else policy.idle_thinking
-    async with aclosing(cast("AsyncGenerator[Delta]", model.stream(request))) as stream:
-        with closing(IdleTimer()) as timer:
-            while True:
-                delta = await _next(stream, timer, limit)
-                match delta:
-                    case ReplyCompleted():
-                        if (empty := _emptiness(request, delta)) is not None:
-                            raise empty
-                        yield delta
-                        return
-                    case TextDelta() | CallDelta() | CallStarted():
-                        limit = policy.idle_text
-                    case _:
-                        limit = policy.idle_thinking
-                yield delta
+    used: TokenUsage | None = None
+    try:
+        async with aclosing(cast("AsyncGenerator[Delta]", model.stream(request))) as stream:
+            with closing(IdleTimer()) as timer:
+                while True:
+                    delta = await _next(stream, timer, limit)
+                    match delta:
+                        case UsageCounted():
+                            used = delta.usage
+                            continue
+                        case ReplyCompleted():
+                            used = delta.usage
+                            if (empty := _emptiness(request, delta)) is not None:
+                                raise empty
+                            used = None
+                            yield delta
+                            return
+                        case TextDelta() | CallDelta() | CallStarted():
+                            limit = policy.idle_text
+                        case _:
+                            limit = policy.idle_thinking
+                    yield delta
+    finally:
+        if used is not None:
+            count(used)
 
 
 async def _next(stream: AsyncIterator[Delta], timer: IdleTimer, limit: float) -> Delta:

@@ -7,7 +7,8 @@ from functools import partial
 from amanu.agent.loop import error_kind
 from amanu.agent.side_query import ask
 from amanu.agent.system_prompt import load_prompt
-from amanu.agent.usage import spend_of
+from amanu.agent.usage import add_spends, spend_of
+from amanu.core.agent import NOTHING_SPENT
 from amanu.core.model import ModelError, TokenUsage
 from amanu.core.protected_paths import is_secret
 from amanu.core.rules import Rule
@@ -62,18 +63,30 @@ async def commit_message(
     question = "\n\n".join(
         filter(None, [subjects and block("earlier_first_lines", mask(subjects)), mask(_diff(shown))])
     )
+    spend = NOTHING_SPENT
+
+    def count_attempt(used: TokenUsage) -> None:
+        nonlocal spend
+        spend = add_spends(spend, spend_of(info, used))
+        if count is not None:
+            count(info, used)
+
     try:
-        answer, used = await ask(
-            model, info, load_prompt("commit"), question, session_id="commit-message", max_output=_MAX_OUTPUT
+        answer = await ask(
+            model,
+            info,
+            load_prompt("commit"),
+            question,
+            session_id="commit-message",
+            max_output=_MAX_OUTPUT,
+            count=count_attempt,
         )
     except ModelError as error:
         raise AmanuError(error_kind(error), str(error)) from error
-    if count is not None:
-        count(info, used)
     message = _cleaned(answer)
     if not message:
         raise AmanuError("providerError", "The model wrote no message. Try again.")
-    return CommitMessageResult(message=message, spend=summarize_spend(spend_of(info, used)), left_out=left_out)
+    return CommitMessageResult(message=message, spend=summarize_spend(spend), left_out=left_out)
 
 
 def _shown_files(services: Services, params: CommitMessageParams) -> tuple[list[str], list[str]]:

@@ -32,5 +32,5 @@ class SessionCosts:
         """Count a request beside the conversation, such as a sub-agent's: as the running turn's, if there is one."""
         in_turn = self._turn is not None and self._emit.state.turn is not None
         ledger = self._turn if in_turn and self._turn is not None else self.new_ledger()
-        ledger.count_side_query(info, used)
+        ledger.count_beside(info, used)
         self._emit(UsageChanged(usage=wording.summarize_usage(ledger.usage)))

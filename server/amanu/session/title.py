@@ -4,6 +4,7 @@ model, that words it better, once the first reply is there: a title is never wor
 import asyncio
 import logging
 import re
+from functools import partial
 
 from amanu.agent import side_query
 from amanu.agent.fallback import Candidate
@@ -74,18 +75,18 @@ class SessionTitle:
         question = "\n".join([block("user", prompt[:_SHOWN]), block("agent", reply[:_SHOWN])])
         session_id = self._core.state.session_id
         try:
-            answer, used = await side_query.ask(
+            answer = await side_query.ask(
                 utility.model,
                 utility.info,
                 _INSTRUCTIONS,
                 question,
                 session_id=session_id,
                 max_output=MAX_OUTPUT,
+                count=partial(self._core.costs.count_beside, utility.info),
             )
         except ModelError as error:
             log.info("no title for %s: %s", session_id, error)
             return
-        self._core.costs.count_beside(utility.info, used)
         title = cleaned(answer)
         if title and self._core.state.title == gist:  # else the user has given it one
             self._core.emit(SessionChanged(title=title))

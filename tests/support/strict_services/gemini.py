@@ -220,11 +220,12 @@ class Gemini(Service):
                 signed = {"text": ""}
                 parts.append(signed)
             signed["thoughtSignature"] = self._sign(signed, model)
+        so_far = {"promptTokenCount": say.usage.get("input", 100) + say.usage.get("cache_read", 0)}
         for part in parts:
-            yield self._event(model, {"content": {"parts": [part], "role": "model"}, "index": 0})
+            yield self._event(model, {"content": {"parts": [part], "role": "model"}, "index": 0}, usageMetadata=so_far)
         stop = say.stop or ("calls" if say.calls else "end")
         counts = {
-            "promptTokenCount": say.usage.get("input", 100) + say.usage.get("cache_read", 0),
+            **so_far,
             "candidatesTokenCount": say.usage.get("output", 20),
             "totalTokenCount": 120,
         }

@@ -1,6 +1,7 @@
 """A turn whose model cannot be asked goes on with another one, at the same step, and says so."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,14 +15,18 @@ from amanu.core.agent import SystemPrompt
 from amanu.core.model import (
     AuthFailed,
     ContextTooLong,
+    Delta,
     ModelError,
     Overloaded,
     QuotaExhausted,
     RateLimited,
+    Request,
     RequestRefused,
     StreamBroken,
     TextDelta,
+    TokenUsage,
     Unreachable,
+    UsageCounted,
 )
 from amanu.models.retry import PATIENT, RetryPolicy
 from amanu.permissions import approvals as approval
@@ -112,6 +117,34 @@ async def test_what_another_model_would_not_mend(failure: ModelError, attempts: 
     reason, message = await play(made)
     assert reason == "failed" and failure.message in message
     assert (requests(made), routed(made)) == ([attempts, 0], [])
+
+
+class Breaking(PlayedModel):
+    """Counts 1,000 tokens, then fails with its only reply, each time."""
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta]:
+        yield UsageCounted(TokenUsage(input=1_000))
+        failure = self.replies[0]
+        assert isinstance(failure, ModelError)
+        raise failure
+
+
+async def test_each_model_costs_its_own_price() -> None:
+    made = harness([], [says("Done.")])
+    dear, cheap = (INFO.model_copy(update={"input_price": price, "output_price": price}) for price in (8.0, 1.0))
+    made.turn.candidate = Candidate(Breaking([BUSY]), dear)
+    standin = replace(made.turn.fallbacks.candidates[1], info=cheap.model_copy(update={"model_id": "test:standin"}))
+    made.turn.fallbacks.candidates = [made.turn.candidate, standin]
+    assert await play(made) == ("completed", "")
+    assert made.turn.spent.cost_usd == pytest.approx(3 * 8e-3 + 15e-6)
+    assert made.turn.ledger.usage.cost_usd == made.turn.spent.cost_usd
+
+
+async def test_nothing_stands_in_when_the_limit_on_costs_is_reached() -> None:
+    made = harness([], [says("Done.")], max_cost_usd=0.005)
+    made.turn.candidate = Candidate(Breaking([DAILY]), INFO.model_copy(update={"input_price": 8.0}))
+    assert await play(made) == ("costLimit", "This turn has spent $0.0080; its limit is $0.0050.")
+    assert requests(made) == [0, 0] and routed(made) == []
 
 
 async def test_what_was_shown_of_the_attempt_disappears() -> None:

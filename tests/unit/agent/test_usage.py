@@ -86,6 +86,6 @@ def test_one_price_that_is_not_known_makes_the_sum_unknown() -> None:
 def test_a_question_aside_costs_and_says_nothing_of_the_window() -> None:
     info = priced(input_price=1.0, output_price=1.0)
     before = spending.NO_USAGE.model_copy(update={"context_tokens": 77, "context_window": 100})
-    after = spending.add_side_query(before, info, ALL)
+    after = spending.add_beside(before, info, ALL)
     assert (after.context_tokens, after.context_window, after.input_tokens) == (77, 100, 1000)
     assert after.cost_usd is not None and after.cost_usd > 0

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
 from dataclasses import replace
 
 import pytest
@@ -24,6 +25,7 @@ from amanu.core.model import (
     ThoughtDelta,
     TokenUsage,
     Unreachable,
+    UsageCounted,
 )
 from amanu.core.model_families import model_info
 from amanu.models.retry import EmptyReply, RetryPolicy, RetryScheduled, stream_with_retry
@@ -151,6 +153,46 @@ async def test_what_comes_of_the_attempts(attempts: list[list[Event]], expected:
     model = Fake(*attempts)
     assert await seen(model) == expected
     assert model.attempts == []
+
+
+def counted(tokens: int) -> UsageCounted:
+    return UsageCounted(TokenUsage(input=tokens))
+
+
+def empty(tokens: int) -> ReplyCompleted:
+    return replace(done(), usage=TokenUsage(input=tokens))
+
+
+COUNTED: dict[str, tuple[list[list[Event]], list[int]]] = {
+    "an answer costs what it says itself": ([[counted(3), A, FINE]], []),
+    "cut": ([[counted(3), A, StreamBroken("Cut.")], [FINE]], [3]),
+    "the last count is that of all": ([[counted(3), A, counted(5), StreamBroken("Cut.")], [FINE]], [5]),
+    "overloaded late": ([[counted(3), A, Overloaded("No.")], [FINE]], [3]),
+    "refused late": ([[counted(3), A, RequestRefused("No.")]], [3]),
+    "silent": ([[counted(3), A, 10.0], [FINE]], [3]),
+    "ends without Done": ([[counted(3), A], [FINE]], [3]),
+    "empty": ([[counted(3), empty(4)], [empty(5)], [FINE]], [4, 5]),
+    "empty for good": ([[empty(1)]] * 3, [1, 1, 1]),
+    "nothing was counted": ([[A, StreamBroken("Cut.")], [Overloaded("No.")], [FINE]], []),
+}
+
+
+@pytest.mark.parametrize(("attempts", "expected"), COUNTED.values(), ids=COUNTED)
+async def test_attempts_that_come_to_nothing_are_counted(attempts: list[list[Event]], expected: list[int]) -> None:
+    used: list[int] = []
+    with suppress(ModelError):
+        async for each in stream_with_retry(Fake(*attempts), REQUEST, QUICK, lambda usage: used.append(usage.input)):
+            if isinstance(each, RetryScheduled):
+                assert used == expected[: len(used)]  # told before the wait
+    assert used == expected
+
+
+async def test_an_attempt_that_is_cancelled_is_counted() -> None:
+    used: list[int] = []
+    model = Fake([counted(3), A, FINE])
+    async with aclosing(stream_with_retry(model, REQUEST, QUICK, lambda usage: used.append(usage.input))) as stream:
+        assert await anext(stream) == A
+    assert (used, model.closed) == ([3], 1)
 
 
 async def test_the_wait_is_never_shorter_than_asked_for() -> None:
