@@ -92,7 +92,7 @@ def _plan(key: str, url: str) -> RemoteModel:
 
 
 def _local(_: str, url: str) -> RemoteModel:
-    """No key, and whole replies once a streamed call came malformed."""
+    """No key, and a few whole replies after a streamed call that came malformed."""
     return OpenAICompatibleModel("ollama", f"{url}/v1")
 
 

@@ -5,6 +5,7 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -32,6 +33,7 @@ from amanu.models.sse import SseParser
 from amanu_protocol.items import Source
 from support.strict_services.http import Fault, Raw, Received, Say, Step, ToolUse
 from support.strict_services.openai import OpenAI
+from support.vendors import VENDORS, Vendor, request, running
 
 TOOLS = (ToolSpec("f", "F.", {"type": "object", "properties": {}}),)
 
@@ -441,6 +443,39 @@ async def test_a_broken_streamed_call_is_asked_for_again_whole(streaming: Any) -
             assert (asked_streamed, arguments) == ([True, True], ['{"a": ', {"a": 1}])
         case _:
             assert (asked_streamed, arguments) == ([False, False], ['{"a": ', {"a": 1}])
+
+
+CONCEDING = [vendor for vendor in VENDORS if vendor.lacks.get("rawArguments") == "asks again for the whole reply"]
+SAYS: dict[str, Step] = {
+    "b": Say(calls=[ToolUse("read_file", '{"path": ')]),
+    "g": Say(calls=[ToolUse("read_file", {"path": "a"})]),
+    "f": Fault("status", status=503),
+}
+PIECES = {
+    # Each word is a turn: the model, A or B, and what its service says: a broken call, a good one, or a failure. Each
+    # letter is a request: for a stream, or for the whole reply.
+    "Ag Ag Ag": "sss",
+    "Abg Ag Ag Ag Ag Ag Ag": "swwwwwss",
+    "Abg Bg Ag": "swsw",
+    "Abg Bbg Ag Bg": "swswww",
+    "Abb Ag Ag Ag Ag Ag": "swwwwws",
+    "Abg Ag Ag Ag Ag Abg Ag": "swwwwwsww",
+    "Abfg Ag Ag Ag Ag Ag": "swwwwwws",
+}
+
+
+@pytest.mark.parametrize(("turns", "asked_for"), PIECES.items())
+@pytest.mark.parametrize("vendor", CONCEDING, ids=[vendor.name for vendor in CONCEDING])
+async def test_a_broken_streamed_call_stops_streaming_for_that_model_and_a_few_replies(
+    vendor: Vendor, turns: str, asked_for: str
+) -> None:
+    async with running(vendor, [SAYS[word] for turn in turns.split() for word in turn[1:]]) as (service, model):
+        for turn in turns.split():
+            info = model_info(vendor.model_id).model_copy(update={"model_id": f"{vendor.model_id}-{turn[0]}"})
+            one = replace(request(vendor), model=info)
+            seen = [each async for each in stream_with_retry(model, one, RetryPolicy(first_delay=0))]
+            assert isinstance(seen[-1], ReplyCompleted)
+        assert "".join("s" if each.json["stream"] else "w" for each in service.requests) == asked_for
 
 
 # The request -------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ the user sets under `[endpoints]`.
 What a message looks like on the wire is in `openai_messages.py`, what a reply is made of in `openai_reply.py`.
 """
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -22,7 +23,12 @@ class EndpointQuirks:
     """Facts of an endpoint (those of its models are in `core/model_families.py`)."""
 
     streaming: Literal["always", "untilBroken", "never"] = "untilBroken"
-    """`untilBroken`: once a streamed call came malformed, whole replies are asked for from then on."""
+    """`untilBroken`: after a streamed call came malformed, the next few replies of that model are asked for whole."""
+
+
+_WHOLE_REPLIES = 5
+"""Replies of a model that are asked for whole after a streamed call came malformed. Then it is streamed again: the
+fault may have been the model's, not the stream's."""
 
 
 class OpenAICompatibleModel:
@@ -33,7 +39,8 @@ class OpenAICompatibleModel:
     ) -> None:
         self._endpoint = OpenAIEndpoint(vendor, base_url, key)
         self._quirks = quirks or EndpointQuirks()
-        self._streaming = self._quirks.streaming != "never"
+        self._whole_left: Counter[str] = Counter()
+        """Model → how many of its next replies are asked for whole."""
         self._messages = WireMessages(message)
         self.searches = vendor == "openrouter"
 
@@ -43,7 +50,8 @@ class OpenAICompatibleModel:
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         vendor = self._endpoint.vendor
         reply = OpenAIReply(request, vendor)
-        streaming = self._streaming and not request.whole
+        model = request.model.model_id
+        streaming = self._quirks.streaming != "never" and not self._whole_left[model] and not request.whole
         body = self._body(request, streaming)
         async with aclosing(self._endpoint.post("/chat/completions", body, reply, streaming=streaming)) as chunks:
             async for chunk in chunks:
@@ -54,11 +62,15 @@ class OpenAICompatibleModel:
                 for delta in deltas:
                     yield delta
         if streaming and reply.malformed and self._quirks.streaming == "untilBroken":
-            self._streaming = False
-            raise StreamBroken(
-                f"{vendor} streamed a broken tool call; Amanu asks it for complete replies from now on.", vendor
+            self._whole_left[model] = _WHOLE_REPLIES
+            words = (
+                f"{vendor} streamed a broken tool call; Amanu asks for the next few replies of this model in one piece."
             )
-        yield reply.done()
+            raise StreamBroken(words, vendor)
+        end = reply.done()
+        if not streaming and self._whole_left[model]:
+            self._whole_left[model] -= 1
+        yield end
 
     async def connect(self) -> None:
         await self._endpoint.connect()
