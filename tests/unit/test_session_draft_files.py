@@ -379,8 +379,9 @@ async def test_an_executable_bit_that_a_rule_denies_is_not_changed(tmp_path: Pat
         for name in ("tool.sh", "other.sh"):
             (d.root / name).write_text("echo\n")
         await d.prompt("go")
-        if (await d.until(lambda state: state.approvals or state.last_turn)).approvals:
+        while (await d.until(lambda state: state.approvals or state.last_turn)).approvals:
             await d.answer("allow")
+            await d.until(lambda state: not state.approvals)
         await d.over("p1")
         await settled(d)
         assert [os.access(d.root / name, os.X_OK) for name in ("tool.sh", "other.sh")] == [False, True]

@@ -14,7 +14,7 @@ from amanu.home import find_home
 from amanu.permissions import approvals as approval
 from amanu.sandbox.layers.mount import mount_way
 from amanu.system.loop_monitor import STALL
-from amanu_protocol.items import ToolCall
+from amanu_protocol.items import Mode, ToolCall
 from amanu_protocol.requests import EditScope, HunkDecision, ProposalResolveParams, ProposalUndoParams
 from support.loop_time import TRIES, loop_times
 from support.required_programs import needs
@@ -142,12 +142,39 @@ async def test_what_git_ignores_needs_no_decision(tmp_path: Path, mode: Any) -> 
         assert ("kept in this session's private copy" in d.told()) == (mode == "ask")
 
 
-async def test_an_empty_folder_is_removed_without_a_decision(tmp_path: Path) -> None:
-    async with scripted_session(tmp_path, step("", shell("rmdir a/b a")), DONE) as d:
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("mkdir -p made/by .claude", [".claude: new folder", "made/by: new folder"]),
+        ("rmdir a/b a", ["a: the folder is removed", "a/b: the folder is removed"]),
+        ("chmod +x notes.txt", ["notes.txt: becomes executable"]),
+        ("chmod -x run.sh", ["run.sh: becomes not executable"]),
+        (f"{EDIT}; chmod +x notes.txt; mkdir new", ["notes.txt: becomes executable", "new: new folder"]),
+        ("cp run.sh new.sh", ["new.sh: becomes executable"]),
+    ],
+)
+@pytest.mark.parametrize(
+    ("mode", "answer"), [("ask", "allow"), ("ask", "reject"), ("acceptEdits", ""), ("auto", ""), ("plan", "")]
+)
+async def test_bits_and_folders_are_decided_like_edits(
+    tmp_path: Path, mode: Mode, answer: str, line: str, shown: list[str]
+) -> None:
+    async with scripted_session(tmp_path, step("", shell(line)), DONE, mode=mode) as d:
         (d.root / "a" / "b").mkdir(parents=True)
+        (d.root / "run.sh").write_text("echo\n")
+        (d.root / "run.sh").chmod(0o755)
+        before = {path: path.lstat().st_mode for path in d.root.rglob("*")}
         await d.prompt("go")
-        assert not (await d.until(lambda state: state.approvals or state.last_turn)).approvals
-        assert tree(d.root) == {"notes.txt": TWELVE}
+        is_protected = ".claude" in line and mode != "plan"
+        if answer or is_protected:
+            (asked,) = (await d.until(lambda state: state.approvals)).approvals
+            assert [each for each in shown if each not in asked.detail] == []
+            assert {path: path.lstat().st_mode for path in d.root.rglob("*")} == before
+            await d.answer(answer or "reject")
+        await d.over("p1")
+        after = {path: path.lstat().st_mode for path in d.root.rglob("*")}
+        is_home = answer == "allow" or (mode in ("acceptEdits", "auto") and not is_protected)
+        assert (after == before) != is_home
 
 
 async def test_an_allowed_command_finds_what_an_earlier_one_built(tmp_path: Path) -> None:
@@ -174,8 +201,6 @@ async def test_the_yes_to_its_changes_brings_home_what_git_ignores(tmp_path: Pat
 @pytest.mark.parametrize(
     ("line", "after"),
     [
-        ("mkdir empty", {"empty": "/"}),
-        ("chmod +x notes.txt", {}),
         ("touch notes.txt", {}),
         ("python3 -c 'import os; os.mkfifo(\"pipe\")'", {}),
         ("python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"socket\")'", {}),
@@ -189,7 +214,6 @@ async def test_what_is_no_decision_of_its_own(tmp_path: Path, line: str, after: 
         state = await d.until(lambda state: state.approvals or state.last_turn)
         assert not state.approvals and tool_calls(d)[0].state == "succeeded"
         assert tree(d.root) == {"notes.txt": TWELVE, **after}
-        assert bool(d.file.stat().st_mode & stat.S_IXUSR) == ("chmod" in line)
 
 
 async def test_it_sees_the_undecided_edits_of_its_step(tmp_path: Path) -> None:
@@ -613,12 +637,13 @@ async def test_what_cannot_be_undone_is_asked_about_in_accept_edits(tmp_path: Pa
         assert (d.root / "pic.bin").read_bytes() == b"\0mine"
 
 
-async def test_only_executable_bits_change_without_a_decision(tmp_path: Path) -> None:
+async def test_of_modes_only_executable_bits_change(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, step("", shell("chmod 6777 notes.txt; chmod 000 b.txt")), DONE) as d:
         (d.root / "b.txt").write_text("b\n")
         d.file.chmod(0o640)
         (d.root / "b.txt").chmod(0o644)
         await d.prompt("go")
+        await d.answer("allow")
         await d.over("p1")
         assert stat.S_IMODE(d.file.stat().st_mode) == 0o750
         assert stat.S_IMODE((d.root / "b.txt").stat().st_mode) == 0o644

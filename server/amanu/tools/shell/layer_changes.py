@@ -55,7 +55,23 @@ class LayerChanges:
     @property
     def needs_decision(self) -> bool:
         """Whether there is something to decide."""
-        return bool(self.edits or self.held or self.git.needs_decision)
+        return bool(self.edits or self.held or self.git.needs_decision or self.modes or self.folders or self.emptied)
+
+    @property
+    def modes(self) -> Sequence[Path]:
+        """The files whose executable bits it changed."""
+        return [*self.executable]
+
+    @property
+    def besides(self) -> Sequence[Path]:
+        """All that no hunk shows, but for git's own files."""
+        paths = [*(file.path for file in self.held), *self.modes, *self.folders, *self.emptied]
+        return list(dict.fromkeys(paths))
+
+    @property
+    def paths(self) -> Sequence[Path]:
+        """All that a decision is about, but for git's own files."""
+        return list(dict.fromkeys([*(edit.base.path for edit in self.edits), *self.besides]))
 
 
 @dataclass(frozen=True)

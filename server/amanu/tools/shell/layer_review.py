@@ -50,15 +50,20 @@ class LayerReview:
         subject, *also = [
             *(self._edit_subject(edit.base.path, deletes=edit.text is None) for edit in changes.edits),
             *(self._held_subject(file, may_destroy=may_destroy) for file in changes.held),
+            *(self._edit_subject(path, deletes=False) for path in (*changes.modes, *changes.folders)),
+            *(self._edit_subject(path, deletes=True) for path in changes.emptied),
             *(commands if changes.git.needs_decision else ()),
         ]
-        paths = [*(edit.base.path for edit in changes.edits), *(file.path for file in changes.held)]
         ended = f"It ended: {one_line(outcome.line)}"
         lines = [] if proposal is None else share_notes(proposal, call.call_id)
         lines += [f"git: {one_line(line)}" for line in changes.git.commits]
         lines += [f"Files committed: {', '.join(map(one_line, names))}"] if (names := changes.git.committed) else []
         lines += [f"git: {one_line(line)}" for line in changes.git.moves]
         lines += [f"{self._name(file.path)}: {file.what}" for file in changes.held]
+        bits = changes.executable.items()
+        lines += [f"{self._name(path)}: becomes {'' if is_set else 'not '}executable" for path, is_set in bits]
+        lines += [f"{self._name(path)}: new folder" for path in changes.folders]
+        lines += [f"{self._name(path)}: the folder is removed" for path in changes.emptied]
         built = await asyncio.to_thread(_missing, changes.ignored)
         lines += (
             [f"Ignored by git, and moved into the workspace with these changes: {self._names(built)}"] if built else []
@@ -72,15 +77,16 @@ class LayerReview:
             if proposal is not None
             else "It ran on a private copy of the workspace; nothing in the workspace has changed yet."
         )
-        counted = [plural(len(paths), "file")] if paths else []
-        counted += ["the git repository"] if changes.git.needs_decision else []
+        files, folders = {*changes.paths} - {*changes.folders, *changes.emptied}, [*changes.folders, *changes.emptied]
+        counted = [plural(len(each), noun) for each, noun in ((files, "file"), (folders, "folder")) if each]
+        counted += self._repository(changes)
         return Preview(
             title=f"Run {title}: {' and '.join(counted)} changed",
             subject=subject,
             extra_subjects=tuple(also),
             detail=visible("\n".join(filter(None, [apart, ended, *lines, diff]))),
-            reads=frozenset(map(str, paths)),
-            writes=frozenset(map(str, paths)),
+            reads=frozenset(map(str, changes.paths)),
+            writes=frozenset(map(str, changes.paths)),
             proposal_id=None if proposal is None else proposal.proposal_id,
             digest=fingerprint([str(changes.folder.folder), *lines]),
             notes=() if proposal is None else tuple(notes),
@@ -114,9 +120,7 @@ class LayerReview:
             applied, faults = await self._take_over(changes, call)
             notes += faults
             not_undone = await asyncio.to_thread(self._not_undone, changes, applied)
-        elif changes.held or changes.git.needs_decision:
-            names = [*map(self._name, (file.path for file in changes.held))]
-            names += ["the git repository"] if changes.git.needs_decision else []
+        elif names := [*map(self._name, changes.besides), *self._repository(changes)]:
             why = "could be applied" if "conflicted" in states else "were accepted"
             notes.append(f"Not applied, because not all text changes {why}: {file_list(names)}.")
         await asyncio.to_thread(changes.folder.remove)
@@ -128,11 +132,7 @@ class LayerReview:
         if changes.edits and (proposal := self._proposals.of_call(call.call_id)) is not None:
             await self._proposals.reject_all(proposal.proposal_id, reason or None, call.call_id, by_user=call.by_user)
         await asyncio.to_thread(changes.folder.remove)
-        paths = [*(edit.base.path for edit in changes.edits), *(file.path for file in changes.held)]
-        left = [
-            *([self._names(paths)] if paths else []),
-            *(["the git repository"] if changes.git.needs_decision else []),
-        ]
+        left = [*([self._names(changes.paths)] if changes.paths else []), *self._repository(changes)]
         said = f": {reason}" if reason else ""
         said = said if said.endswith((".", "!", "?")) else f"{said}."
         return f"The command ran, but its changes were not accepted{said} Unchanged: {' and '.join(left)}."
@@ -148,20 +148,15 @@ class LayerReview:
         if besides and not (changes.edits or self._proposals.drafts.is_open):
             notes.append(f"Kept, but not applied until the user accepts a whole draft: {self._names(besides)}.")
         notes += self._not_applied_notes(changes)
-        if not changes.needs_decision:
-            await asyncio.to_thread(changes.folder.remove)
         return with_notes(outcome, notes)
 
     async def settle(self, outcome: Outcome, changes: LayerChanges, call: CallContext) -> Outcome:
-        """Take over at once what is no decision of its own: new folders, executable bits, and what git alone staged;
-        and what git ignores, where policy lets files be written. The outcome tells the model what became of that."""
+        """Take over at once what is no decision of its own: files that `git add` staged; and what git ignores, where
+        policy lets files be written. The outcome tells the model what became of that."""
         notes: list[str] = []
         if not changes.needs_decision:
             notes += (await asyncio.to_thread(_apply, changes))[1]
             await asyncio.to_thread(changes.folder.remove)
-        await asyncio.to_thread(make_folders, changes.folders)
-        if not changes.needs_decision:
-            await asyncio.to_thread(remove_folders, changes.emptied)
         if changes.ignored:
             subjects = [Subject("write_file", "write", self._workspace.relative(path)) for path in changes.ignored]
             allowed = {subject.text for subject in call.allowed(subjects)}
@@ -188,6 +183,7 @@ class LayerReview:
     async def _take_over(self, changes: LayerChanges, call: CallContext) -> tuple[Applied, list[str]]:
         """What was decided on with the text: the files that no proposal shows, modes, git's, and what git ignores. With
         what there is to say of it."""
+        await asyncio.to_thread(make_folders, changes.folders)
         applied, git = await asyncio.to_thread(_apply, changes)
         await asyncio.to_thread(remove_folders, changes.emptied)
         notes = applied.notes(self._names)
@@ -207,6 +203,9 @@ class LayerReview:
         return names + (
             [one_line(_LEADING_COMMIT_ID.sub(r"\2 (\1)", act)) for act in changes.git.acts] if applied.git else []
         )
+
+    def _repository(self, changes: LayerChanges) -> list[str]:
+        return ["the git repository"] if changes.git.needs_decision else []
 
     def _edit_subject(self, path: Path, *, deletes: bool) -> Subject:
         return Subject("delete_file" if deletes else "write_file", "write", self._workspace.relative(path))

@@ -58,6 +58,9 @@ class LayeredCommands:
                 await layered.take_back()
         if drafted and outcome.blocked is None and not reason:
             outcome = await self._review.settle_draft(outcome, changes)
+            if not (changes.edits or changes.held or changes.git.needs_decision):
+                await asyncio.to_thread(changes.folder.remove)
+                changes = replace(changes, executable={}, folders=(), emptied=())  # they are in the draft
             if not changes.edits or outcome.is_error:  # it ran on what the draft is now; a failure is not to be missed
                 await self._proposals.drafts.note_run(_draft_run(params, outcome))
                 await self._layer.note_drafted()
