@@ -7,28 +7,135 @@ Names are compared ignoring case, because on some systems `.ENV` is `.env`.
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-FOLDERS = (
-    *(".git", ".husky"),
-    *(".vscode", ".idea", ".zed", ".devcontainer", ".helix", ".fleet"),
-    *(".agents", ".cursor", ".claude", ".gemini", ".codex", ".opencode", ".roo", ".clinerules", ".windsurf"),
-)
-"""Protected with everything in them. `.git` may be a file that points to another folder."""
-
-FILES = (
-    *(".gitmodules", ".gitconfig", ".gitattributes", ".pre-commit-config.yaml", ".pre-commit-config.yml"),
-    *(".ripgreprc", ".npmrc", ".bashrc", ".mcp.json", ".devcontainer.json", "opencode.json", "opencode.jsonc"),
-    *(".exrc", ".nvimrc", ".nvim.lua", ".vimrc", ".dir-locals.el", ".cursorrules", ".windsurfrules"),
-    *("AGENTS.md", "CLAUDE.md", "GEMINI.md"),  # project memory: all later sessions obey what one writes
-)
-
-PATHS = (".github/workflows", ".github/copilot-instructions.md")
-"""Files and folders that are protected only inside their named folder."""
+OBEYED: Mapping[str, str] = {
+    # Version control
+    ".git/": "gitrepository-layout(5)",
+    ".gitmodules": "gitmodules(5)",
+    ".gitconfig": "git-config(1)",
+    ".gitattributes": "gitattributes(5): filters and merge drivers",
+    ".hg/hgrc": "hg help config: hooks, extensions",
+    # Programs that run at a commit
+    ".husky/": "typicode.github.io/husky",
+    ".pre-commit-config.yaml": "pre-commit.com",
+    ".pre-commit-config.yml": "pre-commit.com",
+    "lefthook.yml": "lefthook.dev, configuration",
+    ".lefthook.yml": "lefthook.dev, configuration",
+    "lefthook.yaml": "lefthook.dev, configuration",
+    "lefthook-local.yml": "lefthook.dev, configuration",
+    ".overcommit.yml": "github.com/sds/overcommit",
+    ".simple-git-hooks.json": "github.com/toplenboren/simple-git-hooks",
+    # Pipelines, which run with the repository's secrets at the next push
+    ".github/workflows/": "docs.github.com, workflow syntax",
+    ".github/actions/": "docs.github.com, composite actions",
+    ".gitea/workflows/": "docs.gitea.com, Actions",
+    ".forgejo/workflows/": "forgejo.org/docs, Actions",
+    ".gitlab-ci.yml": "docs.gitlab.com, CI/CD YAML",
+    ".circleci/": "circleci.com/docs, configuration reference",
+    ".buildkite/": "buildkite.com/docs, pipeline upload",
+    "azure-pipelines.yml": "learn.microsoft.com, YAML schema",
+    "bitbucket-pipelines.yml": "support.atlassian.com, configuration reference",
+    ".travis.yml": "docs.travis-ci.com",
+    ".drone.yml": "docs.drone.io",
+    ".woodpecker.yml": "woodpecker-ci.org/docs",
+    "appveyor.yml": "appveyor.com/docs",
+    "Jenkinsfile": "jenkins.io/doc, pipeline",
+    # Editors
+    ".vscode/": "code.visualstudio.com: tasks, settings, launch",
+    ".idea/": "jetbrains.com/help: run configurations",
+    ".zed/": "zed.dev/docs: settings, tasks",
+    ".devcontainer/": "containers.dev",
+    ".devcontainer.json": "containers.dev",
+    ".helix/": "docs.helix-editor.com: languages",
+    ".fleet/": "jetbrains.com/help/fleet: run.json",
+    ".code-workspace": "code.visualstudio.com: multi-root workspaces",
+    ".sublime-project": "sublimetext.com/docs: build systems",
+    ".exrc": "vimdoc: 'exrc'",
+    ".nvimrc": "neovim.io: 'exrc'",
+    ".nvim.lua": "neovim.io: 'exrc'",
+    ".vimrc": "vimdoc: 'exrc'",
+    ".lvimrc": "github.com/embear/vim-localvimrc",
+    ".dir-locals.el": "gnu.org/software/emacs: directory variables",
+    # Agents: all later sessions obey what one writes
+    "AGENTS.md": "agents.md",
+    "AGENTS.override.md": "developers.openai.com/codex: AGENTS.md",
+    "CLAUDE.md": "code.claude.com/docs: memory",
+    "CLAUDE.local.md": "code.claude.com/docs: memory",
+    "GEMINI.md": "geminicli.com/docs: context files",
+    "QWEN.md": "qwenlm.github.io/qwen-code-docs",
+    "CRUSH.md": "github.com/charmbracelet/crush",
+    "WARP.md": "docs.warp.dev: rules",
+    ".mcp.json": "code.claude.com/docs: MCP",
+    ".agents/": "agentskills.io",
+    ".claude/": "code.claude.com/docs: settings, hooks",
+    ".gemini/": "geminicli.com/docs: settings",
+    ".codex/": "developers.openai.com/codex: config",
+    ".cursor/": "cursor.com/docs: rules, MCP, hooks",
+    ".cursorrules": "cursor.com/docs: rules",
+    ".opencode/": "opencode.ai/docs: config",
+    "opencode.json": "opencode.ai/docs: config",
+    "opencode.jsonc": "opencode.ai/docs: config",
+    ".roo/": "docs.roocode.com: rules, MCP",
+    ".roorules": "docs.roocode.com: rules",
+    ".kilocode/": "kilo.ai/docs: rules, MCP",
+    ".clinerules/": "docs.cline.bot: rules, hooks",
+    ".windsurf/": "docs.windsurf.com: rules, workflows",
+    ".windsurfrules": "docs.windsurf.com: rules",
+    ".kiro/": "kiro.dev/docs: steering, hooks, MCP",
+    ".amazonq/": "docs.aws.amazon.com/amazonq: rules, MCP",
+    ".junie/": "jetbrains.com/help/junie: guidelines, MCP",
+    ".trae/": "docs.trae.ai: rules",
+    ".qwen/": "qwenlm.github.io/qwen-code-docs: settings",
+    ".continue/": "docs.continue.dev: config",
+    ".augment/": "docs.augmentcode.com: rules",
+    ".augment-guidelines": "docs.augmentcode.com: guidelines",
+    ".goosehints": "block.github.io/goose: hints",
+    "crush.json": "github.com/charmbracelet/crush: config",
+    ".crush.json": "github.com/charmbracelet/crush: config",
+    ".aider.conf.yml": "aider.chat/docs: config",
+    ".rules": "zed.dev/docs: AI rules",
+    ".github/copilot-instructions.md": "docs.github.com: custom instructions",
+    ".github/instructions/": "docs.github.com: custom instructions",
+    ".github/agents/": "docs.github.com: custom agents",
+    ".github/prompts/": "code.visualstudio.com: prompt files",
+    ".github/chatmodes/": "code.visualstudio.com: custom chat modes",
+    ".github/hooks/": "docs.github.com: hooks for agents",
+    # Shells, package managers, debuggers and language servers
+    ".bashrc": "bash(1)",
+    ".ripgreprc": "ripgrep guide: configuration",
+    ".npmrc": "docs.npmjs.com: script-shell, registry",
+    ".yarnrc.yml": "yarnpkg.com: yarnPath, plugins",
+    ".pnpmfile.cjs": "pnpm.io: pnpmfile",
+    ".mise/config.toml": "mise.jdx.dev: configuration",
+    ".config/mise.toml": "mise.jdx.dev: configuration",
+    "mise.local.toml": "mise.jdx.dev: configuration",
+    ".mise.local.toml": "mise.jdx.dev: configuration",
+    ".rvmrc": "rvm.io: rvmrc",
+    ".irbrc": "docs.ruby-lang.org: irb",
+    ".pryrc": "github.com/pry/pry",
+    ".cargo/config.toml": "doc.rust-lang.org/cargo: runner, rustc-wrapper",
+    ".cargo/config": "doc.rust-lang.org/cargo: runner, rustc-wrapper",
+    ".mvn/": "maven.apache.org: extensions, jvm.config",
+    ".gdbinit": "sourceware.org/gdb: init file in the current directory",
+    ".lldbinit": "lldb.llvm.org: init file in the current directory",
+    ".pdbrc": "docs.python.org: pdb",
+    ".pylintrc": "pylint.readthedocs.io: init-hook, load-plugins",
+}
+"""Files that git, editors, shells and agents run or obey → who says so. `x/`: that folder, with everything in it;
+`.git` may be a file that points to another folder. `x/y`: only inside a folder of that name. `.code-workspace` and
+`.sublime-project` are endings."""
 
 ENDINGS = (".code-workspace", ".sublime-project")
+FOLDERS = tuple(name[:-1] for name in OBEYED if name.count("/") == 1 and name.endswith("/"))
+PATHS = tuple(name.removesuffix("/") for name in OBEYED if "/" in name[:-1])
+FILES = tuple(name for name in OBEYED if "/" not in name and name not in ENDINGS)
 
-CHECKED_OUT = (".gitattributes", ".pre-commit-config.yaml", ".pre-commit-config.yml", ".npmrc", *PATHS)
+CHECKED_OUT = (
+    *(".gitattributes", ".pre-commit-config.yaml", ".pre-commit-config.yml", "lefthook.yml", ".gitlab-ci.yml"),
+    *("azure-pipelines.yml", "bitbucket-pipelines.yml", ".travis.yml", ".drone.yml", ".woodpecker.yml", "appveyor.yml"),
+    *("jenkinsfile", ".npmrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pylintrc", ".circleci", ".buildkite", ".mvn", *PATHS),
+)
 """Protected files that often differ between branches: a line of only git commands may change them, otherwise nobody
 could switch branches."""
 
@@ -106,13 +213,14 @@ HOME_SECRETS = (
 `SECRETS` in the home folder, even where the workspace is the home folder itself."""
 
 _CHECKED_OUT = tuple(f"/{path}" for path in CHECKED_OUT)
+_PATHS = frozenset(path.casefold() for path in PATHS)
 _FOLDED = frozenset(path.casefold() for path in (*FOLDERS, *FILES, *SHELL_FILES, AMANU_FOLDER))
 
 
 def is_protected(name: str, folder: str) -> bool:
     """Whether commands may not change `name` in a folder called `folder`, anywhere in a workspace."""
     folded = name.casefold()
-    return folded in _FOLDED or folded.endswith(ENDINGS) or f"{folder.casefold()}/{folded}" in PATHS
+    return folded in _FOLDED or folded.endswith(ENDINGS) or f"{folder.casefold()}/{folded}" in _PATHS
 
 
 def is_guarded(path: str) -> bool:

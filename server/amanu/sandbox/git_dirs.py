@@ -43,9 +43,7 @@ class GitDirs:
             yield self.folder / "gitdir"
         for module in _modules(self.common / "modules", _DEPTH):
             yield from (module / name for name in _RUNS)
-        hooks = hooks_path(self.common / "config")
-        if hooks is not None:
-            yield from dict.fromkeys((self.top / hooks, self.common.parent / hooks))
+        yield from hooks_folders(self, None)
 
 
 def repository(git: Path) -> GitDirs | None:
@@ -115,8 +113,8 @@ def hooks_of(folder: Path, home: Path | None) -> list[str]:
         if os.path.lexists(above / ".git"):
             if (git_dirs := repository(above / ".git")) is None:
                 return []
-            hooks = hooks_path(git_dirs.common / "config")
-            hooks_folder = git_dirs.top / hooks if hooks else user_hooks(home) or git_dirs.common / "hooks"
+            hooks = _hooks_paths(git_dirs.common / "config")
+            hooks_folder = git_dirs.top / hooks[-1] if hooks else user_hooks(home) or git_dirs.common / "hooks"
             return [name for name in _HOOKS if os.access(hooks_folder / name, os.X_OK)]
     return []
 
@@ -124,15 +122,35 @@ def hooks_of(folder: Path, home: Path | None) -> list[str]:
 def user_hooks(home: Path | None) -> Path | None:
     """The folder with the user's hooks for all repositories; None when there is none. Blocking."""
     for config in () if home is None else (home / ".gitconfig", home / ".config" / "git" / "config"):
-        if (text := hooks_path(config)) is not None and home is not None:
-            return home / text.removeprefix("~/")
+        if home is not None and (named := _hooks_paths(config)):
+            return home / named[-1].removeprefix("~/")
     return None
 
 
-def hooks_path(config: Path) -> str | None:
-    """The hooks folder named in git settings, as by husky; None when they name none."""
-    match = re.search(r"^\s*hooksPath\s*=\s*\"?([^\"\n]+?)\"?\s*$", _text(config), re.I | re.M)
-    return match[1] if match else None
+def hooks_folders(git_dirs: GitDirs, home: Path | None) -> list[Path]:
+    """The folders for hooks that the settings of a repository name, as husky sets them, or those of the user for all
+    repositories. Blocking."""
+    named = [name for config in settings_files(git_dirs, home) for name in _hooks_paths(config)]
+    if home is not None:
+        named = [str(home / name.removeprefix("~/")) if name.startswith("~/") else name for name in named]
+    folders = [top / name for name in named for top in (git_dirs.top, git_dirs.common.parent)]
+    return [Path(os.path.normpath(folder)) for folder in dict.fromkeys(folders)]
+
+
+def settings_files(git_dirs: GitDirs, home: Path | None) -> list[Path]:
+    """Where the settings of a repository are, and those of the user if `home` is given; they need not exist."""
+    users = [] if home is None else [home / ".gitconfig", home / ".config" / "git" / "config"]
+    return [git_dirs.common / "config", git_dirs.folder / "config.worktree", *users]
+
+
+def repository_of(folder: Path) -> GitDirs | None:
+    """The repository that a folder is in. Blocking."""
+    git = next((above / ".git" for above in (folder, *folder.parents) if os.path.lexists(above / ".git")), None)
+    return None if git is None else repository(git)
+
+
+def _hooks_paths(config: Path) -> list[str]:
+    return re.findall(r"^\s*(?:\[core\]\s*)?hooksPath\s*=\s*\"?([^\"\n]+?)\"?\s*$", _text(config), re.I | re.M)
 
 
 def _is_whole(folder: Path) -> bool:

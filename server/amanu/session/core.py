@@ -21,6 +21,7 @@ from amanu.session.access import Access
 from amanu.session.audit_recorder import AuditRecorder
 from amanu.session.costs import SessionCosts
 from amanu.session.events import EventStream
+from amanu.session.hook_rules import HookRules
 from amanu.session.jobs import SessionJobs
 from amanu.session.notices import Notices
 from amanu.session.plan import NAME as PLAN_NAME
@@ -67,6 +68,7 @@ class SessionPolicy:
     def __init__(self, services: Services, state: SessionState) -> None:
         self._services = services
         self._state = state
+        self._hooks = HookRules()
 
     def context(self) -> PolicyContext:
         settings = self._services.settings.sandbox
@@ -74,7 +76,8 @@ class SessionPolicy:
         return PolicyContext(mode=self._state.mode, trusted=self._state.trusted, sandboxed=contained)
 
     def rules(self) -> Sequence[Rule]:
-        return self._services.rules.rules(self._state.roots, trusted=self._state.trusted)
+        stored = self._services.rules.rules(self._state.roots, trusted=self._state.trusted)
+        return (*stored, *self._hooks.rules(self._state.roots))
 
     def remember(self, scope: Scope, rule: Rule) -> None:
         self._services.rules.remember(scope, rule, self._state.roots)

@@ -1,0 +1,51 @@
+"""Rules for the folders from which git runs hooks, where its settings name one inside the workspace: writing there is
+asked about, as it is for `.git`."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from amanu.core.rules import Rule, RuleTable
+from amanu.sandbox.git_dirs import hooks_folders, repository_of, settings_files
+
+_REASON = "git runs the hooks in this folder"
+
+
+class HookRules:
+    """The rules of one session. They are made again when the settings have changed."""
+
+    def __init__(self) -> None:
+        self._seen: object = None
+        self._rules: tuple[Rule, ...] = ()
+
+    def rules(self, roots: Sequence[str]) -> tuple[Rule, ...]:
+        """Blocking, for an instant: it looks whether a few files are the same."""
+        home = Path.home()
+        repositories = {(real := Path(os.path.realpath(root))): repository_of(real) for root in roots}
+        files = [file for found in repositories.values() if found is not None for file in settings_files(found, home)]
+        if self._seen != (seen := [*repositories.values(), *map(_stamp, files)]):
+            paths = dict.fromkeys(
+                folder.relative_to(root).as_posix()
+                for root, found in repositories.items()
+                for folder in (() if found is None else hooks_folders(found, home))
+                if root in folder.parents
+            )
+            self._rules = tuple(
+                RuleTable(decision="mustAsk", tool="@write", path=glob, reason=_REASON).rule("built in")
+                for path in paths
+                for glob in (_literal(path), f"{_literal(path)}/**")
+            )
+            self._seen = seen
+        return self._rules
+
+
+def _literal(path: str) -> str:
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size

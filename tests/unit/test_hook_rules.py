@@ -1,0 +1,47 @@
+"""Writing into a folder that git's settings name for hooks is asked about in every mode, by whatever tool."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from amanu_protocol.items import Mode
+from support.scripted_session import call, scripted_session, step
+
+pytestmark = pytest.mark.layers
+
+@pytest.fixture(autouse=True)
+def _no_guard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("amanu.permissions.approvals.GUARD_SECONDS", 0)
+
+
+SHELL = call("run_shell_command", command="cat > .githooks/pre-commit <<'E'\n#!/bin/sh\nE\n")
+WRITE = call("write_file", path=".githooks/pre-commit", content="#!/bin/sh\n")
+BINARY = call("run_shell_command", command="mkdir -p .githooks && cp /bin/true .githooks/pre-push")
+BITS = call("run_shell_command", command="chmod +x .githooks/ready")
+
+
+@pytest.mark.parametrize("mode", ["acceptEdits", "auto"])
+@pytest.mark.parametrize("what", [SHELL, WRITE, BINARY, BITS], ids=["shell", "write", "binary", "bits"])
+@pytest.mark.parametrize("where", ["config", "config.worktree", "the user's", "absolute", "ignored", "above the root"])
+async def test_hooks_are_asked_about(where: str, what: dict[str, object], mode: Mode, tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", what), step("Done."), mode=mode) as d:
+        top = d.root.parent if where == "above the root" else d.root
+        hooks = d.root / ".githooks"
+        value = {"absolute": str(hooks), "above the root": f"{d.root.name}/.githooks"}.get(where, ".githooks")
+        subprocess.run(["git", "init", "-q"], cwd=top, check=True)
+        files = {"config.worktree": top / ".git" / "config.worktree", "the user's": Path.home() / ".gitconfig"}
+        with files.get(where, top / ".git" / "config").open("a") as config:
+            config.write(f'[core]\n\thooksPath = "{value}"\n')
+        if where == "ignored":
+            (d.root / ".gitignore").write_text(".githooks/\n")
+        hooks.mkdir()
+        (hooks / "ready").write_text("#!/bin/sh\n")
+        before = {path.name: path.stat().st_mode for path in hooks.iterdir()}
+        await d.prompt("go")
+        await d.until(lambda state: state.approvals or state.last_turn)
+        assert {path.name: path.stat().st_mode for path in hooks.iterdir()} == before
+        if d.session.state.approvals:
+            await d.answer("reject")
+        await d.over("p1")
+        assert {path.name: path.stat().st_mode for path in hooks.iterdir()} == before
