@@ -10,6 +10,7 @@ from support.scripted_session import call, scripted_session, step
 
 pytestmark = pytest.mark.layers
 
+
 @pytest.fixture(autouse=True)
 def _no_guard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("amanu.permissions.approvals.GUARD_SECONDS", 0)

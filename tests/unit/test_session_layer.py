@@ -89,10 +89,12 @@ async def test_the_whole_of_it_is_taken_or_left(tmp_path: Path, answer: str) -> 
         assert item.state == ("succeeded" if answer == "allow" else "rejected")
 
 
-async def test_a_change_of_many_files_holds_nobody_up(tmp_path: Path) -> None:
-    longest = [await busiest_while_many_files_change(tmp_path / "0")]
-    while len(longest) < TRIES and longest[-1] > STALL:
-        longest.append(await busiest_while_many_files_change(tmp_path / str(len(longest))))
+async def test_a_change_of_many_files_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    longest: list[float] = []
+    while len(longest) < TRIES and (not longest or longest[-1] > STALL):
+        folder = tmp_path / str(len(longest))
+        monkeypatch.setenv("AMANU_HOME", str(folder / "home"))  # else it would be the session of the last try
+        longest.append(await busiest_while_many_files_change(folder))
     assert min(longest) < STALL, longest
 
 

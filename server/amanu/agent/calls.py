@@ -178,6 +178,7 @@ class Calls:
                 output=lambda text: self._emit.delta(run.call.call_id, self._emit.redact(text)),
                 allowed=self._approvals.allowed,
                 denied=self._approvals.denied,
+                guarded=self._approvals.guarded,
                 ask_model=self._environment.ask_model,
                 search_web=self._environment.search_web,
             )

@@ -252,6 +252,8 @@ class CallContext:
     """Returns those of the subjects that policy allows without asking."""
     denied: SubjectFilter = field(default=lambda subjects: [])
     """Returns those of the subjects that policy denies."""
+    guarded: SubjectFilter = field(default=lambda subjects: [])
+    """Returns those of the subjects that a rule beyond the built-in ones denies or asks about."""
     preview: Preview | None = None
     """The preview that was decided on; None when the tool does not run in a turn."""
     ran: Outcome | None = None

@@ -10,6 +10,7 @@ from amanu.core.tool import Preview, Subject
 from amanu.permissions.ceilings import Ceilings, UnaskedCommands
 from amanu.permissions.policy import (
     DRAFTED,
+    NOTHING_MATCHED,
     TRIAL,
     PolicyContext,
     Verdict,
@@ -103,6 +104,17 @@ class SessionRules:
     def denied(self, subjects: Iterable[Subject]) -> list[Subject]:
         """Those that a rule denies."""
         return self._with_decision(subjects, "deny")
+
+    def guarded(self, subjects: Iterable[Subject]) -> list[Subject]:
+        """Those that a rule beyond the built-in ones denies or asks about. Where there is no such rule they are not
+        looked at: there may be a hundred thousand."""
+        built = {*map(id, built_in())}
+        rules = [rule for rule in self.rules() if rule.kind != "allow" and id(rule) not in built]
+        if not any({"@write", "*", "write_file"} & {*rule.targets} for rule in rules):
+            return []
+        subjects = list(subjects)
+        verdicts = zip(subjects, decide_each(rules, subjects, self.context()), strict=True)
+        return [subject for subject, verdict in verdicts if verdict.rule != NOTHING_MATCHED]
 
     def parts(self, subjects: Sequence[Subject]) -> list[CommandPart]:
         """The verdict on each command among them, for the user."""

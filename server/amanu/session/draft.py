@@ -96,9 +96,7 @@ class SessionDraft:
     async def _carry_out(self, decision: "_DecidedDraft", earlier: "asyncio.Task[None] | None") -> None:
         if earlier is not None:
             await earlier
-        notes = await self._core.layer.end_draft(
-            decision.layer_draft, self._core.approvals.denied, accepted=decision.accepted
-        )
+        notes = await self._core.layer.end_draft(decision.layer_draft, self._core.approvals, accepted=decision.accepted)
         if decision.lost and decision.accepted:
             lead = "Not applied, because the session's private copy was lost"
             notes.append(f"{lead}: {self._names(decision.lost)}.")

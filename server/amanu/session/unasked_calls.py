@@ -42,7 +42,14 @@ class UnaskedCalls:
         tool = self._tools.get(name)
         if tool is None:
             raise ToolError("No editor is attached.")
-        call = CallContext("mention", "", 0, allowed=self._approvals.allowed, denied=self._approvals.denied)
+        call = CallContext(
+            "mention",
+            "",
+            0,
+            allowed=self._approvals.allowed,
+            denied=self._approvals.denied,
+            guarded=self._approvals.guarded,
+        )
         params = tool.parse(arguments).params
         call.preview = preview = await tool.preview(params, call)
         subjects = [preview.subject, *preview.extra_subjects]

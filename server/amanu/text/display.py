@@ -15,9 +15,14 @@ def visible(text: str) -> str:
     return _HIDDEN.sub(_code_point, text.replace("\r\n", "\n"))
 
 
+def unbroken(text: str) -> str:
+    """The text, `visible` and on one line, whole: for what a question is about."""
+    return visible(text).replace("\n", "<U+000A>").replace("\t", " ")
+
+
 def one_line(text: str) -> str:
     """The text as a title: `visible`, on one line, and not too long."""
-    text = visible(text[: 2 * _MAX_TITLE]).replace("\n", "<U+000A>").replace("\t", " ")
+    text = unbroken(text[: 2 * _MAX_TITLE])
     return text if len(text) <= _MAX_TITLE else text[: _MAX_TITLE - 1] + "…"
 
 

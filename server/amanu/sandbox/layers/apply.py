@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amanu.sandbox.layers.layer import LayerError, LayerRoot, explained
-from amanu.sandbox.layers.transfer import copy, place
+from amanu.sandbox.layers.transfer import copy, make_harmless, place
 from amanu.sandbox.layers.untrusted_files import FOLDER, TEMPORARY, opened_folder, status, sync, sync_folder
 
 Identity = tuple[int, int]
@@ -104,12 +104,15 @@ class Batch:
                 sync(self._former(move), folder)
             if move.stored is not None and move.stored.lstat().st_dev != os.fstat(folder).st_dev:
                 with opened_folder(move.stored.parent) as source:
+                    make_harmless(move.stored.name, source)
                     copy(move.stored.name, source, self._staged(move), folder)
                 sync(self._staged(move), folder)
 
     def _make(self, move: Move) -> None:
         staged = self._staged(move)
         with _parent(move) as (folder, name):
+            if not move.is_unchanged():  # staging may take seconds, and the user saves meanwhile
+                raise WorkspaceChanged
             if move.stored is None:
                 os.unlink(name, dir_fd=folder)
             elif status(staged, folder) is not None:
@@ -120,7 +123,7 @@ class Batch:
                     move.stored.unlink()
             else:
                 with opened_folder(move.stored.parent) as source:
-                    place(move.stored.name, source, name, folder, staged)
+                    place(move.stored.name, source, name, folder, staged, status(name, folder))
 
     def _undo(self, move: Move, *, is_made: bool) -> None:
         """Put back what was there, if the move was made now or before a kill."""

@@ -7,7 +7,7 @@ that has ended finishes it. Everything here blocks.
 import contextlib
 import json
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
@@ -26,6 +26,7 @@ def noted(
     *,
     ignored: Sequence[tuple[LayerRoot, str]] = (),
     begun: int | None = None,
+    kept: Collection[str] = (),
     executable: Mapping[Path, bool] | None = None,
 ) -> Generator[None]:
     """A context in which to apply batches, transfer ignored files and set executable bits: if the daemon is killed
@@ -39,6 +40,7 @@ def noted(
         "batches": [_described(batch) for batch in batches],
         "ignored": [[root.folder.name, name] for root, name in ignored],
         "begun": begun,
+        "kept": [*kept],
         "executable": [[str(path), is_set] for path, is_set in (executable or {}).items()],
     }
     folder = layer / "redo"
@@ -82,7 +84,7 @@ def _finish(layer: Layer, entry: dict[str, Any]) -> None:
     set_executable(layer, {Path(path): is_set for path, is_set in entry.get("executable", ())})
     for root, name in entry["ignored"]:
         with contextlib.suppress(OSError, LayerError):
-            transfer(roots[root], name, entry["begun"])
+            transfer(roots[root], name, entry["begun"], entry.get("kept", ()))
 
 
 def _sync_stored(layer: Path, batches: Sequence[Batch]) -> None:

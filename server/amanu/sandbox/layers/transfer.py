@@ -5,7 +5,7 @@ followed: where one leads to the path, that is an `OSError`."""
 import errno
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -16,14 +16,19 @@ from amanu.sandbox.layers.untrusted_files import FILE, FOLDER, TEMPORARY, opened
 from amanu.sandbox.layers.upper import is_whiteout
 
 _PART = 1 << 20
+_DEPTH = 100
+"""Levels of folders that are brought home; each takes a descriptor, and a build has a dozen."""
+_HARMLESS = 0o775
+"""Bits of modes that come home: neither set-user-id and the like, nor that everybody may write."""
 _ATTRIBUTES = ("user.overlay.", "trusted.overlay.")
 
 
-def transfer(root: LayerRoot, path: str, begun: int | None) -> None:
-    """Bring an ignored file or folder of the layer into the workspace, but for protected files and files with secrets;
-    what is left of it stays in the layer. Nothing is deleted. What is there already is replaced only if it has not been
-    changed since `begun`, in nanoseconds; None: nothing is replaced. Raises `LayerError` as well. To be called while no
-    command runs in the layer."""
+def transfer(root: LayerRoot, path: str, begun: int | None, kept: Collection[str] = ()) -> list[str]:
+    """Bring an ignored file or folder of the layer into the workspace, but for protected files, files with secrets,
+    those that are to be `kept` in the layer (paths below the root), links that lead out of the workspace to anything
+    but a program, and what is nested too deep. Nothing is deleted. What is there already is replaced only if it has not
+    been changed since `begun`, in nanoseconds; None: nothing is replaced. Returns what was left, without protected
+    files and secrets. Raises `LayerError` as well. To be called while no command runs in the layer."""
     with root.opened() as folders, ExitStack() as stack:
         above, below = folders.above, folders.below
         assert above is not None and below is not None
@@ -34,7 +39,37 @@ def transfer(root: LayerRoot, path: str, begun: int | None) -> None:
                 os.mkdir(parent, stat.S_IMODE(os.fstat(above).st_mode), dir_fd=below)
             below = os.open(parent, FOLDER, dir_fd=below)
             stack.callback(os.close, below)
-        _Transfer(begun, f".{root.folder.parent.name}{TEMPORARY}").move(path, name, above, below)
+        moving = _Transfer(root.path, begun, f".{root.folder.parent.name}{TEMPORARY}", kept)
+        moving.move(path, name, above, below)
+        return moving.left
+
+
+def files_in(root: LayerRoot, path: str) -> Iterator[str]:
+    """The paths of all files below a path of the layer, and the path itself where it is one."""
+    with root.opened() as folders, ExitStack() as stack:
+        above = folders.above
+        assert above is not None
+        *parents, name = path.split("/")
+        for parent in parents:
+            above = stack.enter_context(opened_folder(parent, above))
+        yield from _files_in(path, name, above)
+
+
+def _files_in(path: str, name: str, folder: int) -> Iterator[str]:
+    found = status(name, folder)
+    if found is not None and not stat.S_ISDIR(found.st_mode):
+        yield path
+    elif found is not None and path.count("/") < _DEPTH:
+        with opened_folder(name, folder) as inner:
+            for entry in sorted(os.listdir(inner)):  # noqa: PTH208
+                yield from _files_in(f"{path}/{entry}", entry, inner)
+
+
+def leads_out(link: Path, target: str, root: Path) -> bool:
+    """Whether a link of the workspace at that path leads out of that root."""
+    leads_to = os.path.join(link.parent, target)  # noqa: PTH118
+    places = os.path.normpath(leads_to), os.path.realpath(leads_to)
+    return not all(place == str(root) or place.startswith(f"{root}/") for place in places)
 
 
 def set_executable(layer: Layer, executable: Mapping[Path, bool]) -> None:
@@ -61,8 +96,11 @@ def with_executable(mode: int, *, is_set: bool) -> int:
 
 
 class _Transfer:
-    def __init__(self, begun: int | None, temporary: str) -> None:
+    def __init__(self, root: Path, begun: int | None, temporary: str, kept: Collection[str]) -> None:
+        self._root = root
         self._begun = begun
+        self._kept = kept
+        self.left: list[str] = []
         self._temporary = temporary
         """A name that what is copied has for a while; a killed daemon may have left it."""
 
@@ -71,23 +109,38 @@ class _Transfer:
         parent = path.split("/")[-2] if "/" in path else ""
         if over is None or is_whiteout(over) or protected.is_protected(name, parent) or protected.is_secret(path):
             return
-        if stat.S_ISDIR(over.st_mode):
+        if path in self._kept or path.count("/") > _DEPTH or self._leads_out(path, name, above, over):
+            self.left.append(path)
+        elif stat.S_ISDIR(over.st_mode):
             if under is None or stat.S_ISDIR(under.st_mode):
                 self._move_folder(path, name, above, below, over, is_new=under is None)
         elif stat.S_ISREG(over.st_mode) or stat.S_ISLNK(over.st_mode):
             if under is None or self._may_replace(under):
-                place(name, above, name, below, self._temporary)
+                try:
+                    place(name, above, name, below, self._temporary, under)
+                except FileExistsError:  # it was saved meanwhile
+                    self.left.append(path)
             elif status(self._temporary, below) is not None:
                 _remove(self._temporary, below)
         else:  # nobody needs the command's sockets and pipes
             os.unlink(name, dir_fd=above)
+
+    def _leads_out(self, path: str, name: str, above: int, over: os.stat_result) -> bool:
+        """Whether it is a link out of the workspace, to anything but a program: a virtual environment has some."""
+        if not stat.S_ISLNK(over.st_mode):
+            return False
+        link, target = self._root / path, os.readlink(name, dir_fd=above)
+        if not leads_out(link, target, self._root):
+            return False
+        program = os.path.join(link.parent, target)  # noqa: PTH118
+        return not (os.path.isfile(program) and os.access(program, os.X_OK))  # noqa: PTH113
 
     def _may_replace(self, under: os.stat_result) -> bool:
         is_file = stat.S_ISREG(under.st_mode) or stat.S_ISLNK(under.st_mode)
         return is_file and self._begun is not None and under.st_ctime_ns < self._begun
 
     def _move_folder(self, path: str, name: str, above: int, below: int, over: os.stat_result, *, is_new: bool) -> None:
-        mode = stat.S_IMODE(over.st_mode)
+        mode = stat.S_IMODE(over.st_mode) & _HARMLESS
         if is_new:
             os.mkdir(name, mode | 0o700, dir_fd=below)
         with opened_folder(name, above) as inner, opened_folder(name, below) as target:
@@ -99,21 +152,39 @@ class _Transfer:
             os.rmdir(name, dir_fd=above)
 
 
-def place(source_name: str, source: int, name: str, below: int, temporary: str) -> None:
-    """Move a file or link into a folder of the workspace, in place of a file or link there. `temporary`: the name there
-    of a copy, where the two are on different file systems."""
+def place(source_name: str, source: int, name: str, below: int, temporary: str, under: os.stat_result | None) -> None:
+    """Move a file or link into a folder of the workspace, in place of the file or link that was there. `temporary`: the
+    name there of a copy, where the two are on different file systems. Raises `FileExistsError` where `under` is no
+    longer what is there."""
     over = os.stat(source_name, dir_fd=source, follow_symlinks=False)
+    make_harmless(source_name, source)
     if over.st_dev == os.fstat(below).st_dev:
         _strip(source_name, source)
+        _check(name, below, under)
         os.rename(source_name, name, src_dir_fd=source, dst_dir_fd=below)
         return
     copy(source_name, source, temporary, below)
     try:
+        _check(name, below, under)
         os.rename(temporary, name, src_dir_fd=below, dst_dir_fd=below)
     except BaseException:
         _remove(temporary, below)
         raise
     os.unlink(source_name, dir_fd=source)
+
+
+def make_harmless(name: str, folder: int) -> None:
+    """Take from a file of ours what lets it run as its owner, or everybody write it."""
+    mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    if stat.S_ISREG(mode) and stat.S_IMODE(mode) & ~_HARMLESS:
+        os.chmod(name, stat.S_IMODE(mode) & _HARMLESS, dir_fd=folder)
+
+
+def _check(name: str, folder: int, expected: os.stat_result | None) -> None:
+    found = status(name, folder)
+    same = [(each.st_ino, each.st_ctime_ns) for each in (found, expected) if each is not None]
+    if len(same) == 1 or (same and same[0] != same[1]):
+        raise FileExistsError(errno.EEXIST, "It was changed meanwhile", name)
 
 
 def _strip(name: str, folder: int) -> None:

@@ -15,7 +15,6 @@ from amanu.core import protected_paths as protected
 from amanu.sandbox.layers.apply import ApplyError, Batch, Busy, WorkspaceChanged
 from amanu.sandbox.layers.changes import Change
 from amanu.sandbox.layers.layer import LayerRoot
-from amanu.text.display import one_line
 from amanu.tools.shell.git_index import Entries, Entry, UnknownIndex, blob_name, read_index, without_hints
 from amanu.tools.shell.git_refs import (
     MAX_COMMITS,
@@ -28,6 +27,7 @@ from amanu.tools.shell.git_refs import (
     read_text,
 )
 from amanu.tools.shell.held_files import HeldFile, HeldFolder, identity
+from amanu.tools.shell.report import all_files
 
 _OBJECT = re.compile(r"objects/[0-9a-f]{2}/[0-9a-f]{38}|objects/pack/pack-[0-9a-f]+\.(?:pack|idx|rev)")
 _KEPT = re.compile(
@@ -187,10 +187,10 @@ class _Repository:
 
     def _index_lines(self) -> list[str]:
         """What is staged otherwise now, but for what HEAD has so, too."""
-        names = dict.fromkeys(one_line(key[0]) for key in self._staged if not self._is_in_head(key))
-        unseen = [one_line(key[0]) for key in self._staged if self._is_hidden(key)]
-        lines = [f"staged otherwise: {', '.join(names)}"] if names else []
-        return lines + ([f"git status no longer looks at {', '.join(unseen)}"] if unseen else [])
+        names = dict.fromkeys(key[0] for key in self._staged if not self._is_in_head(key))
+        unseen = [key[0] for key in self._staged if self._is_hidden(key)]
+        lines = [f"staged otherwise: {all_files([*names])}"] if names else []
+        return lines + ([f"git status no longer looks at {all_files(unseen)}"] if unseen else [])
 
     def _is_in_head(self, key: tuple[str, int]) -> bool:
         entry = self._new.get(key)

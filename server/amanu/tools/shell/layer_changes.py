@@ -11,6 +11,8 @@ from amanu.core.tool import ToolError
 from amanu.proposals.model import FileEdit
 from amanu.sandbox.layers.changes import Change, Changes, read_changes
 from amanu.sandbox.layers.layer import Layer, LayerRoot
+from amanu.sandbox.layers.transfer import leads_out
+from amanu.text.display import unbroken
 from amanu.tools.shell.git_changes import GitChanges, read_git
 from amanu.tools.shell.held_files import HeldFile, HeldFolder, identity
 from amanu.workspace.ignore import IgnoredPaths
@@ -18,6 +20,8 @@ from amanu.workspace.text_file import FileText, decode
 
 MAX_CHANGES = 200
 """Changed paths of one command; nobody reviews more."""
+OUTSIDE = ", outside the workspace"
+"""Ends the words for a link."""
 MAX_BYTES = 8 << 20
 """Of all changed text of one command: what can be shown and compared without anybody noticing."""
 
@@ -175,7 +179,8 @@ class _RootReading:
             self._read_deletion(change.path)
         elif change.kind == "symlink":
             stored = found.folder.take(self._root, change.path)
-            what = f"link to {stored.readlink()}"
+            target = str(stored.readlink())
+            what = f"link to {unbroken(target)}" + (OUTSIDE if leads_out(path, target, self._root.path) else "")
             found.held.append(HeldFile(self._root, change.path, identity(change), stored, what))
         elif change.kind == "file":
             self._read_file(path, change)

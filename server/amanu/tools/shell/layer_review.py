@@ -12,18 +12,19 @@ from amanu.sandbox.layers.layer import Layer, LayerError, explained
 from amanu.sandbox.layers.redo import noted
 from amanu.sandbox.layers.transfer import set_executable
 from amanu.text.amounts import plural
-from amanu.text.display import one_line, visible
+from amanu.text.display import one_line, unbroken, visible
 from amanu.tools.draft_share import share_notes
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.shell.file_identity import fingerprint
 from amanu.tools.shell.git_changes import apply_git, git_batches
 from amanu.tools.shell.held_files import Applied, HeldFile, apply_held
-from amanu.tools.shell.layer_changes import LayerChanges
+from amanu.tools.shell.layer_changes import OUTSIDE, LayerChanges
 from amanu.tools.shell.layer_draft import make_folders, remove_folders
-from amanu.tools.shell.report import file_list
+from amanu.tools.shell.report import all_files, file_list
 from amanu_protocol.items import Line
 
 _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it all
+_LEADS_OUT = "this link leads out of the workspace"
 _NO_UNDO = "Amanu cannot undo this change"
 _LEADING_COMMIT_ID = re.compile(r"([0-9a-f]{7,}) (.+)")
 
@@ -56,9 +57,9 @@ class LayerReview:
         ]
         ended = f"It ended: {one_line(outcome.line)}"
         lines = [] if proposal is None else share_notes(proposal, call.call_id)
-        lines += [f"git: {one_line(line)}" for line in changes.git.commits]
-        lines += [f"Files committed: {', '.join(map(one_line, names))}"] if (names := changes.git.committed) else []
-        lines += [f"git: {one_line(line)}" for line in changes.git.moves]
+        lines += [f"git: {line}" for line in changes.git.commits]
+        lines += [f"Files committed: {all_files(names)}"] if (names := changes.git.committed) else []
+        lines += [f"git: {line}" for line in changes.git.moves]
         lines += [f"{self._name(file.path)}: {file.what}" for file in changes.held]
         bits = changes.executable.items()
         lines += [f"{self._name(path)}: becomes {'' if is_set else 'not '}executable" for path, is_set in bits]
@@ -66,8 +67,11 @@ class LayerReview:
         lines += [f"{self._name(path)}: the folder is removed" for path in changes.emptied]
         built = await asyncio.to_thread(_missing, changes.ignored)
         lines += (
-            [f"Ignored by git, and moved into the workspace with these changes: {self._names(built)}"] if built else []
+            [f"Ignored by git, and moved into the workspace with these changes: {all_files([*map(self._name, built)])}"]
+            if built
+            else []
         )
+        lines = [unbroken(line) for line in lines]
         notes = [
             Line(tone="bad" if outcome.is_error else "good", text=ended),
             *(Line(tone="warning", text=text) for text in lines),
@@ -213,6 +217,8 @@ class LayerReview:
     def _held_subject(self, file: HeldFile, *, may_destroy: bool) -> Subject:
         """What was there is lost: so it is asked about, unless the command `may_destroy`."""
         subject = self._edit_subject(file.path, deletes=file.stored is None)
+        if file.what.endswith(OUTSIDE):
+            return replace(subject, must_ask=_LEADS_OUT)
         return subject if may_destroy or file.below is None else replace(subject, must_ask=_NO_UNDO)
 
     def _names(self, paths: Sequence[Path]) -> str:

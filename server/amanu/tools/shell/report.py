@@ -12,7 +12,7 @@ from pathlib import Path
 
 from amanu.core.requirements import NamedPath
 from amanu.sandbox.quarantine import QuarantineResult
-from amanu.text.display import one_line
+from amanu.text.display import one_line, unbroken
 
 _MAX_NAMED = 20  # files in a note
 _TAIL = 2000  # characters of output in which its last line is looked for
@@ -108,6 +108,11 @@ class CommandEnd:
             f"Each process was limited to {self.memory / (1 << 30):.1f} GiB of memory, because the user did not "
             "approve this command themselves."
         )
+
+
+def all_files(paths: Sequence[str]) -> str:
+    """The paths, each of them: for a question, where a yes is about all."""
+    return ", ".join(map(unbroken, paths))
 
 
 def file_list(paths: Sequence[str]) -> str:

@@ -29,7 +29,7 @@ from amanu.tools.shell.job import check_pattern
 from amanu.tools.shell.layer_changes import LayerChanges
 from amanu.tools.shell.layer_review import LayerReview
 from amanu.tools.shell.layered_commands import LayeredCommands
-from amanu.tools.shell.report import file_list
+from amanu.tools.shell.report import all_files
 from amanu_protocol.items import Line
 
 _LONGEST = 64 * 1024  # characters of a command; nobody can judge a longer one
@@ -85,7 +85,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         lines.append(f"In: {visible(str(folder))}")
         lines += background_lines(params)
         if (built := await asyncio.to_thread(lambda: self._layer.built)) and not self._read_only():
-            names = file_list([self._workspace.display_path(path) for path in built])
+            names = all_files([self._workspace.display_path(path) for path in built])
             lines.append(f"These files of earlier commands are moved into the workspace, too: {names}")
         if self._sandbox is not None:
             await self._sandbox.proved()

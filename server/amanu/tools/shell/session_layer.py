@@ -8,17 +8,18 @@ later commands find.
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from amanu.core.tool import CallContext, Subject, SubjectFilter, ToolError
 from amanu.proposals.proposals import Proposals
 from amanu.sandbox.layers.copying import copy_paths
 from amanu.sandbox.layers.layer import Layer, LayerError, explained
 from amanu.sandbox.layers.redo import noted
-from amanu.sandbox.layers.transfer import transfer, with_executable
+from amanu.sandbox.layers.transfer import files_in, transfer, with_executable
 from amanu.sandbox.sandbox import Sandbox
 from amanu.system.tasks import run_to_completion
 from amanu.text.display import one_line
@@ -48,6 +49,16 @@ _PLAIN = 0o644
 _COPIED = 1 << 30
 """Bytes that are copied for a command in a layer of its own: a `node_modules` of 300 MB takes a second or two."""
 _FAILED = "The command's private copy of the workspace failed"
+
+
+class WriteRules(Protocol):
+    """The session's rules, about writing files."""
+
+    def denied(self, subjects: Iterable[Subject]) -> list[Subject]: ...
+
+    def guarded(self, subjects: Iterable[Subject]) -> list[Subject]:
+        """Those that one of the user's rules denies or asks about."""
+        ...
 
 
 class SessionLayer:
@@ -180,11 +191,33 @@ class SessionLayer:
             self._draft.take(changes, layer)
 
     async def bring_home(self, paths: Sequence[Path], call: CallContext, begun: int | None) -> list[str]:
-        """Bring ignored files and folders into the workspace (see `transfer`), except those that a rule denies. Returns
-        sentences about those that could not be brought, with the reasons."""
-        allowed = self._not_denied(paths, call.denied)
+        """Bring ignored files and folders into the workspace (see `transfer`), except those that a rule denies or asks
+        about. Returns sentences about those that were not brought, with the reasons."""
         async with self._lock:
-            return [] if self._layer is None else await asyncio.to_thread(_bring_home, self._layer, allowed, begun)
+            return [] if self._layer is None else await self._bring(self._layer, paths, begun, call.guarded)
+
+    async def _bring(self, layer: Layer, paths: Sequence[Path], begun: int | None, guarded: SubjectFilter) -> list[str]:
+        def write(path: Path) -> Subject:
+            return Subject("write_file", "write", self._workspace.relative(path))
+
+        def bring() -> list[str]:
+            subjects = (write(path) for path in _ignored_files(layer, paths))
+            names = {subject.text for subject in guarded(subjects)}
+            kept = (
+                [path for path in _ignored_files(layer, paths) if self._workspace.relative(path) in names]
+                if names
+                else []
+            )
+            notes, left = _bring_home(layer, paths, begun, kept)
+            if left:
+                notes.append(
+                    f"Not moved into the workspace, but kept in this session's private copy: {self._names(left)}. "
+                    "A rule denies or asks about writing there, a link leads out of the workspace, it is "
+                    "nested too deep, or it changed meanwhile."
+                )
+            return notes
+
+        return await asyncio.to_thread(bring)
 
     def _not_denied(self, paths: Iterable[Path], denied: SubjectFilter) -> list[Path]:
         paths = list(paths)
@@ -242,13 +275,13 @@ class SessionLayer:
         self._decided_drafts.append(decided)
         return decided
 
-    async def end_draft(self, decided: LayerDraft, denied: SubjectFilter, *, accepted: bool) -> list[str]:
+    async def end_draft(self, decided: LayerDraft, rules: WriteRules, *, accepted: bool) -> list[str]:
         """Bring the parts of a decided draft that no proposal showed, and ignored files that are new there, into the
         workspace, except what a rule denies; or forget them. Returns sentences for the user and the model about what
         became of them."""
         async with self._lock:
             try:
-                return await self._end_draft(decided, denied, accepted=accepted)
+                return await self._end_draft(decided, rules, accepted=accepted)
             except (LayerError, OSError) as error:
                 lost, decided.files = decided.paths, {}
                 await self._give_up({})
@@ -256,7 +289,7 @@ class SessionLayer:
             finally:
                 self._decided_drafts.remove(decided)
 
-    async def _end_draft(self, draft: LayerDraft, denied: SubjectFilter, *, accepted: bool) -> list[str]:
+    async def _end_draft(self, draft: LayerDraft, rules: WriteRules, *, accepted: bool) -> list[str]:
         notes: list[str] = []
         if redrafted := [path for path in draft.files if path in self._draft.files]:
             draft.files = {path: file for path, file in draft.files.items() if path not in redrafted}
@@ -265,24 +298,24 @@ class SessionLayer:
                     f"Not applied, because a command changed the draft's version later: {self._names(redrafted)}."
                 )
         if accepted:
-            await asyncio.to_thread(make_folders, self._not_denied(draft.folders, denied))
+            await asyncio.to_thread(make_folders, self._not_denied(draft.folders, rules.denied))
         if self._layer is not None:
             gone = [folder for folder in draft.folders if folder not in self._draft.folders]
             await asyncio.to_thread(drop_folders, self._layer, gone)
         if accepted and (draft.files or draft.executable or draft.ignored):
-            notes += await self._take_over(await self._ready(), draft, denied)
+            notes += await self._take_over(await self._ready(), draft, rules)
         elif draft.files:
             await asyncio.to_thread(drop, await self._ready(), list(draft.files))
             notes.append(f"Not applied, because not all of the draft was accepted: {self._names(draft.files)}.")
         if accepted:
-            await asyncio.to_thread(remove_folders, self._not_denied(draft.emptied, denied))
+            await asyncio.to_thread(remove_folders, self._not_denied(draft.emptied, rules.denied))
         return notes
 
-    async def _take_over(self, layer: Layer, draft: LayerDraft, denied: SubjectFilter) -> list[str]:
+    async def _take_over(self, layer: Layer, draft: LayerDraft, rules: WriteRules) -> list[str]:
         """Bring the files of an accepted draft, and ignored files that are new there, into the workspace."""
         notes: list[str] = []
-        allowed = {path: draft.files[path] for path in self._not_denied(draft.files, denied)}
-        bits = {path: draft.executable[path] for path in self._not_denied(draft.executable, denied)}
+        allowed = {path: draft.files[path] for path in self._not_denied(draft.files, rules.denied)}
+        bits = {path: draft.executable[path] for path in self._not_denied(draft.executable, rules.denied)}
         if left := [path for path in draft.files if path not in allowed]:
             await asyncio.to_thread(drop, layer, left)
         if left := [*left, *(path for path in draft.executable if path not in bits)]:
@@ -291,8 +324,8 @@ class SessionLayer:
         self.applied |= {file.path: draft.turns.get(file.path, ("",))[-1] for file in applied.files}
         if bits and applied.fault:
             notes.append(f"Executable bits not changed: {self._names(bits)}. {applied.fault}")
-        built = self._not_denied(await asyncio.to_thread(_missing, draft.ignored), denied)
-        faults = await asyncio.to_thread(_bring_home, layer, built, None)
+        built = await asyncio.to_thread(_missing, draft.ignored)
+        faults = await self._bring(layer, built, None, rules.guarded)
         return [*applied.notes(self._names, " with the draft"), *notes, *faults]
 
     def _names(self, paths: Iterable[Path]) -> str:
@@ -446,19 +479,31 @@ def _remove(layer: Layer) -> None:
         layer.remove()
 
 
-def _bring_home(layer: Layer, paths: Sequence[Path], begun: int | None) -> list[str]:
-    if not paths:
-        return []
+def _ignored_files(layer: Layer, paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        root, name = layer.place(path)
+        with contextlib.suppress(OSError, LayerError):
+            yield from (root.path / each for each in files_in(root, name))
+
+
+def _bring_home(
+    layer: Layer, paths: Sequence[Path], begun: int | None, kept: Sequence[Path]
+) -> tuple[list[str], list[Path]]:
+    """Returns faults, and what was left."""
     faults: list[str] = []
+    left: list[Path] = []
     moved = [path for path in paths if begun is not None or not os.path.lexists(path)]
+    if not moved:
+        return [], []
+    names = [layer.place(path)[1] for path in kept]
     try:
         places = [layer.place(path) for path in moved]
-        with noted(layer.folder, ignored=places, begun=begun):
+        with noted(layer.folder, ignored=places, begun=begun, kept=names):
             for path, (root, name) in zip(moved, places, strict=True):
                 try:
-                    transfer(root, name, begun)
+                    left += [root.path / each for each in transfer(root, name, begun, frozenset(names))]
                 except (OSError, LayerError) as error:
                     faults.append(f"Not all of {path.name} was moved into the workspace: {explained(error)}")
     except (OSError, LayerError) as error:
         faults.append(f"Files ignored by git were not moved into the workspace: {explained(error)}")
-    return faults
+    return faults, left
