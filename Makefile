@@ -56,12 +56,13 @@ test-vscode: vsix .tools/vscode/.installed .tools/wheelhouse/.installed  ## of t
 test-neovim-versions: setup  ## the Neovim tests with 0.10, 0.11 and 0.12; a version that cannot be had is skipped
 	@.ci/neovim/test
 
-check: setup .tools/typescript/.installed $(EXTENSION)  ## formatting, lints, types, layers, generated files
+check: setup .tools/typescript/.installed $(EXTENSION)  ## formatting, lints, types, layers, generated files, wheels
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@.ci/together '$(BIN)/pyright' \
 	  '$(BIN)/python -m pytest -q tests/unit/test_layers.py && $(BIN)/python protocol/generate.py --check' \
-	  '$(TSC) --project .ci/typescript && cd vscode-extension && $(NPM) run --silent check'
+	  '$(TSC) --project .ci/typescript && cd vscode-extension && $(NPM) run --silent check' \
+	  '.ci/platforms'
 	@echo "check: all is well"
 
 bench: setup .tools/typescript/.installed $(EXTENSION)  ## speed, as ratios within one run; how well loops are seen and edits placed

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.cases import cancel, edits, files, first, long, paced, pauses, rest, servers, start, steps, stream
+from bench.cases import cancel, edits, files, first, long, paced, page, pauses, rest, servers, start, steps, stream
 from bench.results import Results
 from bench.run import Run
 from bench.stage import Stage
@@ -30,6 +30,7 @@ CASES: dict[str, Callable[[Run], Awaitable[None]]] = {
     "files": files.measure,
     "many": files.measure_many,
     "edits": edits.measure,
+    "page": page.measure,
     "cancel": cancel.measure,
     "long": long.measure,
     "rest": rest.measure,
@@ -53,11 +54,11 @@ def main() -> int:
     if arguments.subject:
         subjects = [each for each in subjects if any(part in each.name for part in arguments.subject)]
     results = asyncio.run(_measure(arguments, subjects))
-    page = report(_how(subjects), subjects, results, missing)
-    print(page)
+    text = report(_how(subjects), subjects, results, missing)
+    print(text)
     if not arguments.subject and not arguments.case and not arguments.quick:
         _, heading, soak = (OUTPUT.read_text() if OUTPUT.exists() else "").partition("\n## Soak\n")
-        OUTPUT.write_text(page + heading + soak)
+        OUTPUT.write_text(text + heading + soak)
     return 0
 
 

@@ -73,6 +73,8 @@ GOALS = (
     Goal("edits.bytes", limit=0.1),
     Goal("hunks.5000", limit=400),
     Goal("hunks.growth", limit=5.5),
+    Goal("page", limit=20),
+    Goal("page.memory", limit=1000),
     Goal("crowd", ("Gemini CLI",)),
     Goal("long.open", limit=300),
     Goal("long.next.growth", limit=1.5),

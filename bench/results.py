@@ -86,6 +86,8 @@ ROWS = (
     Row("heavy.memory", "… memory then", "MB", 0),
     Row("heavy.memory.turn", "… memory after a turn", "MB", 0),
     Row("heavy.memory.peak", "… most memory of the daemon", "MB", 0),
+    Row("page", "a web page of 5 MB → its text", "s"),
+    Row("page.memory", "… memory of its reader", "MB", 0),
     Row("cancel.answered", "cancel → answered", "ms"),
     Row("cancel.dropped", "cancel → connection dropped", "ms"),
     Row("idle.wakeups", "at rest: wake-ups", "a second"),

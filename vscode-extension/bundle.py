@@ -1,7 +1,8 @@
 """What the extension installs: the daemon's wheel and the hash-locked packages it needs, into one folder.
 
-Run by `make vsix`. The requirements are those of requirements.lock that the daemon reaches without its `dev` extra, as
-the lock itself says (`# via`), so that what a user gets is what was tested, to the byte.
+Run by `make vsix`; `--list` prints those packages instead. The requirements are those of requirements.lock that the
+daemon reaches without its `dev` extra, as the lock itself says (`# via`), so that what a user gets is what was tested,
+to the byte.
 """
 
 import hashlib
@@ -17,12 +18,16 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
-def main(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+def main(argument: str) -> None:
     lock = (REPOSITORY / "requirements.lock").read_text()
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     packages = runtime(lock, project["dependencies"])
+    if argument == "--list":
+        print("\n".join(packages))
+        return
+    folder = Path(argument)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     requirements = folder / "requirements.txt"
     requirements.write_text("\n".join(packages) + "\n")
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
@@ -40,19 +45,19 @@ def main(folder: Path) -> None:
 
 def runtime(lock: str, dependencies: list[str]) -> list[str]:
     """The entries of the lock, with their hashes, that these dependencies lead to."""
-    entries: dict[str, str] = {}
+    entries: dict[str, list[str]] = {}  # several of a package whose version depends on the platform
     wanted_by: dict[str, set[str]] = {}
     for entry in re.split(r"\n(?=[A-Za-z0-9])", lock):
         if entry.startswith("#"):
             continue
         pinned, _, via = entry.partition("    # via")
         name = _name(pinned)
-        entries[name] = pinned.rstrip()
-        wanted_by[name] = {line.strip("# \n") for line in via.splitlines()} - {""}
+        entries.setdefault(name, []).append(pinned.rstrip())
+        wanted_by.setdefault(name, set()).update({line.strip("# \n") for line in via.splitlines()} - {""})
     reached = {_name(each) for each in dependencies}
     while more := {name for name, by in wanted_by.items() if by & reached} - reached:
         reached |= more
-    return [entries[name] for name in sorted(reached)]
+    return [entry for name in sorted(reached) for entry in entries[name]]
 
 
 def _name(requirement: str) -> str:
@@ -62,4 +67,4 @@ def _name(requirement: str) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(sys.argv[1])

@@ -7,13 +7,11 @@ Input: one line of JSON `{"charset", "url"}`, then the page. Output: JSON, `{"ti
 
 import codecs
 import contextlib
-import html.parser
 import json
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from urllib.parse import urljoin
 
 from amanu_protocol import hidden
 
@@ -34,15 +32,6 @@ _CHARSETS = re.compile(
 _META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([\w-]{2,30})""", re.IGNORECASE)
 _BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _HIDDEN = re.compile(hidden.pattern())
-_HIDDEN_BY_STYLE = (
-    *('[style*="opacity:0;"]', '[style$="opacity:0"]', '[style*="opacity: 0;"]', '[style$="opacity: 0"]'),
-    *('[style*="left:-9"]', '[style*="left: -9"]', '[style*="text-indent:-9"]', '[style*="text-indent: -9"]'),
-    *("template", "svg", "iframe", "noscript"),
-)
-_LINK = re.compile(
-    r"(!?)\[([^\[\]\n]{0,500})\]\(\s*(?:<([^<>\n]{0,3000})>|([^()\s<>]{0,3000}(?:\([^()\s]{0,200}\)[^()\s<>]{0,3000})?))(?:\s+\"[^\"\n]{0,300}\")?\s*\)"
-)
-_SCHEME = re.compile(r"[\s\x00-\x1f]*([a-zA-Z][a-zA-Z0-9+.-]*):")
 
 
 @dataclass(frozen=True)
@@ -89,54 +78,14 @@ def plain(text: str) -> str:
 
 def html_text(source: str, url: str) -> PageText:
     """The visible content of an HTML page as Markdown: no scripts, nothing hidden, only links that lead to the web."""
-    from html_to_markdown import ConversionOptions, convert
+    from amanu.web.html_markdown import MarkdownWriter  # not in the daemon
+    from amanu.web.html_reader import HtmlReader
 
-    options = ConversionOptions(
-        extract_metadata=True, hidden_content="drop", exclude_selectors=list(_HIDDEN_BY_STYLE), max_depth=2_000
-    )
-    result = convert(source, options)
-    title = result.metadata.document.title or ""
-    text = re.sub(r"\A---\n.*?\n---\n", "", result.content or "", count=1, flags=re.DOTALL)
-    if not text.strip():  # nested so deeply that the converter gave up
-        text = _bare_text(source)
-    return PageText(plain(title).strip(), _LINK.sub(lambda match: _link(match, url), plain(text)).strip())
-
-
-def _link(match: re.Match[str], url: str) -> str:
-    """A link with its whole address; what leads elsewhere than to the web keeps its words only."""
-    address = match[3] if match[3] is not None else match[4] or ""
-    scheme = _SCHEME.match(address)
-    if address.startswith("#"):
-        return match[2]
-    if scheme is not None and scheme[1].lower() not in ("http", "https", "mailto"):
-        return match[2]
-    try:
-        return f"{match[1]}[{match[2]}]({urljoin(url, address)})"
-    except ValueError:
-        return match[2]
-
-
-class _Words(html.parser.HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.words: list[str] = []
-        self._silent = 0
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self._silent += tag in ("script", "style", "template")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._silent -= tag in ("script", "style", "template") and self._silent > 0
-
-    def handle_data(self, data: str) -> None:
-        if not self._silent and data.strip():
-            self.words.append(data.strip())
-
-
-def _bare_text(source: str) -> str:
-    words = _Words()
-    words.feed(source[:MAX_CHARACTERS])
-    return "\n".join(words.words)
+    writer = MarkdownWriter(url)
+    reader = HtmlReader(writer)
+    reader.feed(source)
+    reader.close()
+    return PageText(plain(reader.title).strip(), plain(writer.written()).strip())
 
 
 def main() -> int:
