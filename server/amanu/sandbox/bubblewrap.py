@@ -69,7 +69,8 @@ def command(
     bytes, and `filter` of the system call filter; bubblewrap reads and closes them. `temporary` becomes `/tmp`; the
     command starts in `folder`."""
     nothing, layer = need.writes == "nothing", layer or LayerBinds()
-    out = [str(program), *_NAMESPACES, "--hostname", "amanu", *(("--share-net",) if need.network else ())]
+    # The host name must be one that no name server is asked for.
+    out = [str(program), *_NAMESPACES, "--hostname", "localhost", *(("--share-net",) if need.network else ())]
     if layer.identity is not None:
         out += ["--uid", str(layer.identity[0]), "--gid", str(layer.identity[1])]
     if layer.lock is not None:

@@ -29,6 +29,7 @@ from amanu.sandbox.layers.layer import clean as clean_layers
 from amanu.sandbox.layers.redo import finish_left
 from amanu.sandbox.layers.trial import layer_fault
 from amanu.sandbox.loader_settings import loader_settings, without_loader_settings
+from amanu.sandbox.network_attempts import NO_RESOLVER, network_attempts
 from amanu.sandbox.process_records import ProcessRecords
 from amanu.sandbox.protected_scan import Identity, identity
 from amanu.sandbox.quarantine import QuarantineResult
@@ -69,6 +70,9 @@ class SandboxedCommand:
     settle: Callable[[], QuarantineResult] = QuarantineResult
     """Undoes what the command did to files that git, editors, shells and agents obey, and returns what that was. To be
     called in a thread once the command has ended; done anyway when the context of `Sandbox.launch` is left."""
+
+    tried_network: Callable[[], bool | None] = lambda: None
+    """Whether it has tried the network, which it does not have. None: it is not known."""
 
     def answered(self) -> AbstractContextManager[None]:
         """A context to stay in while the command runs: the command waits until it is answered. In the event loop."""
@@ -419,11 +423,14 @@ def _in_bubblewrap(
         raise SandboxError("bubblewrap is no longer installed; restart Amanu.")
     allowed = seccomp.allowed_families(network=need.network, own_namespace=True)
     filter = stack.enter_context(_bytes(seccomp.filter_program(allowed)))
-    shown = need.pinned if layer is None else layer.shown(need.pinned)
+    shown = dict(need.pinned if layer is None else layer.shown(need.pinned))
+    attempts = stack.enter_context(network_attempts())
+    if not need.network and os.path.isfile(resolver := os.path.realpath("/etc/resolv.conf")):  # noqa: PTH113
+        shown[resolver] = NO_RESOLVER
     pinned = {path: stack.enter_context(_bytes(data)) for path, data in shown.items()}
     inner, gate = plain.argv, None
     if entry_shell is not None:
-        gate = stack.enter_context(start_gate())
+        gate = stack.enter_context(start_gate(lambda pid: None if need.network else attempts.watch(pid)))
         inner = entry_shell.with_step(gate.step).wrap(inner)
     argv = bubblewrap.command(
         program,
@@ -444,7 +451,15 @@ def _in_bubblewrap(
     passed = (*handles.values(), *pinned.values(), filter, settings, *(() if gate is None else (gate.handle,)))
     if layer is not None:
         argv, passed = [*layer.prefix(), *argv], (*passed, layer.handle)
-    return replace(plain, argv=argv, environment=outer, pass_fds=passed, holders=bubblewrap.HOLDERS, start_gate=gate)
+    return replace(
+        plain,
+        argv=argv,
+        environment=outer,
+        pass_fds=passed,
+        holders=bubblewrap.HOLDERS,
+        start_gate=gate,
+        tried_network=attempts.seen,
+    )
 
 
 def _settle_with_secrets(

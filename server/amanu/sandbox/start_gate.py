@@ -7,15 +7,20 @@ process). A daemon killed in the ten milliseconds before would leave a command t
 import asyncio
 import contextlib
 import socket
-from collections.abc import Generator
+import struct
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+
+_CREDENTIALS = struct.Struct("3i")
+"""Of `unix(7)`: process, user and group."""
 
 
 class StartGate:
     """A socket pair: the command reports that it is there, then waits for the daemon's answer or its end."""
 
-    def __init__(self, ours: socket.socket, theirs: socket.socket) -> None:
+    def __init__(self, ours: socket.socket, theirs: socket.socket, reported: Callable[[int], None]) -> None:
         self._ours = ours
+        self._reported = reported
         self.handle = theirs.fileno()
         """The command's end, to be inherited by it."""
 
@@ -39,13 +44,19 @@ class StartGate:
     def _answer(self, loop: asyncio.AbstractEventLoop) -> None:
         loop.remove_reader(self._ours)
         with contextlib.suppress(OSError):
-            if self._ours.recv(1):
+            data, ancillary, _, _ = self._ours.recvmsg(1, socket.CMSG_SPACE(_CREDENTIALS.size))
+            for level, kind, credentials in ancillary:
+                if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                    self._reported(_CREDENTIALS.unpack(credentials)[0])
+            if data:
                 self._ours.send(b"\n")
 
 
 @contextmanager
-def start_gate() -> Generator[StartGate]:
-    """Open a start gate; closed when the context is left."""
+def start_gate(reported: Callable[[int], None]) -> Generator[StartGate]:
+    """Open a start gate; closed when the context is left. When the command reports, `reported` is called with the id
+    of its process, as we know it."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        yield StartGate(ours, theirs)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        yield StartGate(ours, theirs, reported)

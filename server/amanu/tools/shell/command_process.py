@@ -70,6 +70,8 @@ class CommandPlan:
     """The user decided on it, not a rule."""
     still_valid: Callable[[], Awaitable[bool]]
     """Whether it would still do what was decided on."""
+    names_network: bool = False
+    """Its line names a program that probably uses the network."""
     background: bool = False
     """It goes on after its call: it can be typed into, and what it prints is one stream."""
     tty: bool = False
@@ -174,6 +176,8 @@ class CommandLauncher:
                         yield running
                     finally:
                         end.left_over = await run_to_completion(running.end())
+                tried_network = started.tried_network()
+                end.tried_network = plan.names_network if tried_network is None else tried_network
                 end.quarantine = await asyncio.to_thread(started.settle)
         end.code = running.process.returncode
         end.seconds = time.monotonic() - running.started

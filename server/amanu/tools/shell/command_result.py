@@ -14,7 +14,7 @@ from amanu.text.display import one_line
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.files.read_output import ID_LENGTH
 from amanu.tools.shell.command_process import CommandLauncher, CommandPlan
-from amanu.tools.shell.denial_hints import denial_hint, hidden_hint, missing_program_hint
+from amanu.tools.shell.denial_hints import denial_hint, hidden_hint, missing_program_hint, network_hint
 from amanu.tools.shell.output import CommandOutput
 from amanu.tools.shell.report import CommandEnd, file_list
 from amanu.workspace.text_file import FileText
@@ -106,6 +106,9 @@ class CommandResults:
         sandbox = None if self._sandbox is None else self._sandbox.describe(plan.need)
         if memory_note := end.memory_note(text):
             notes.append(memory_note)
+        tried_network = end.tried_network and sandbox is not None and not sandbox.network
+        if tried_network:
+            notes.append(network_hint(read_only=self._environment.read_only()))
         if sandbox is not None and not binary:
             notes += await self._hints(text, end, plan.need, sandbox, plan.folder)
         return notes
@@ -151,7 +154,7 @@ class CommandResults:
         if hints[0] is None and end.failed:
             protected = () if need.unsandboxed else tuple(map(os.path.basename, need.pinned))
             unseen = [self._display_path(path) for path in end.unseen]
-            hints.append(denial_hint(text, sandbox, protected, unseen))
+            hints.append(denial_hint(text, sandbox, protected, unseen, tried_network=end.tried_network))
         if end.code in _NOT_RUN and sandbox.tier != "none":
             roots = [path for root in self._workspace.roots for path in (root, self._workspace.guard.real(root))]
             hints.append(await asyncio.to_thread(missing_program_hint, text, roots, folder))

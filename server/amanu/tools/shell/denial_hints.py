@@ -70,12 +70,23 @@ def _inside(path: Path, roots: Iterable[Path]) -> bool:
     return any(path.is_relative_to(root) for root in roots)
 
 
+def network_hint(*, read_only: bool) -> str:
+    """A line for the model and the user about a command that tried the network and had none, however it ended."""
+    advice = "No command has it in this mode." if read_only else _retry_with("network")
+    return f"[The command tried to use the network, which its sandbox does not have. {advice}]"
+
+
 def denial_hint(
-    output: str, sandbox: CommandSandbox, protected: Sequence[str] = (), unseen: Sequence[str] = ()
+    output: str,
+    sandbox: CommandSandbox,
+    protected: Sequence[str] = (),
+    unseen: Sequence[str] = (),
+    *,
+    tried_network: bool = False,
 ) -> str | None:
     """A line for the model, or None when the failure has nothing to do with the sandbox. `protected`: names of files
     that stay as they were approved while the command runs; `unseen`: paths of files with secrets that it could not
-    read."""
+    read; `tried_network`: `network_hint` is there already."""
     if sandbox.tier == "none":
         return None
     tail = output[-_TAIL:]
@@ -90,7 +101,7 @@ def denial_hint(
             "[The command ran in a sandbox that hides keys and tokens in the user's home folder and the sockets of "
             f"services. {_RETRY_OUTSIDE}]"
         )
-    if not sandbox.network and (NETWORK.search(tail) or REFUSED.search(tail)):
+    if not sandbox.network and not tried_network and (NETWORK.search(tail) or REFUSED.search(tail)):
         return f"[The sandbox has no network access. {_retry_with('network')}]"
     if _WRITING.search(tail):
         return f"[{_write_hint(tail, sandbox, protected, unseen)}]"

@@ -53,6 +53,8 @@ class CommandEnd:
     """A file that it runs was changed or replaced meanwhile."""
     memory: int | None = None
     """Bytes that each of its processes might have; None: not limited."""
+    tried_network: bool = False
+    """It tried the network, which it does not have."""
     quarantine: QuarantineResult = field(default_factory=QuarantineResult)
     """See `SandboxedCommand.settle`."""
     unseen: Sequence[Path] = ()

@@ -154,6 +154,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             need,
             by_user=call.by_user,
             still_valid=call.still_valid,
+            names_network=call.preview is not None and "network" in call.preview.likely_grants,
             background=params.background,
             tty=params.tty,
         )
