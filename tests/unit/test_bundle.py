@@ -50,5 +50,12 @@ def test_everything_is_pinned_and_hashed(entries: list[str]) -> None:
         assert "--hash=sha256:" in entry
 
 
+def test_a_package_whose_version_depends_on_the_platform_is_in_it_with_all(entries: list[str]) -> None:
+    lock = (REPOSITORY / "requirements.lock").read_text()
+    versions = re.findall(r"^cryptography==.*", lock, re.MULTILINE)
+    assert len(versions) > 1
+    assert [entry.splitlines()[0] for entry in entries if entry.startswith("cryptography==")] == versions
+
+
 def plain(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", requirement)[0]).lower()

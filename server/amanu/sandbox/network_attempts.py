@@ -11,8 +11,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 NO_RESOLVER = b"nameserver 192.0.2.1\n"
-"""A resolver configuration for a namespace without network. Queries are counted only if they are to leave the machine,
-and its own names a server on loopback where systemd-resolved or dnsmasq runs (the address is of RFC 5737: nobody's)."""
+"""The resolver configuration of a namespace without network. Where systemd-resolved or dnsmasq runs, the machine's own
+names a server on loopback, and queries to it would not be counted. RFC 5737 gives this address to nobody."""
 
 _FILES = ("snmp", "snmp6")
 _NO_ROUTES = re.compile(r"^Ip6OutNoRoutes\s+(\d+)", re.MULTILINE)

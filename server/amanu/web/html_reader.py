@@ -53,6 +53,7 @@ _IMPLIED_WITHIN = {
     **dict.fromkeys(("tr", *_SECTIONS), ("table",)),
 }
 """What they are ended within: see `_pop_nearest`."""
+_NO_CHARACTER = re.compile(r"&#(?:\d{9,}|[xX][\da-fA-F]{9,});?", re.ASCII)
 _EMPTY_COMMENT = re.compile("<!---?>")
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _ESCAPE = re.compile(r"\\([0-9a-f]{1,6})\s?|\\(.)", re.IGNORECASE)
@@ -104,6 +105,9 @@ class HtmlReader(html.parser.HTMLParser):
         self._hidden: int | None = None
         """Where the outermost hidden element is in the stack."""
         self._silent, self._silent_depth = "", 0
+
+    def feed(self, data: str) -> None:
+        super().feed(_NO_CHARACTER.sub("\ufffd", data))  # the library makes numbers of them, however long
 
     def close(self) -> None:
         super().close()

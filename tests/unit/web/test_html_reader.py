@@ -106,6 +106,7 @@ MARKDOWN = {
         "[![a](https://site.example/y)](https://site.example/x)",
     ),
     "text like Markdown": ("<p>* a _b_ [c", "* a _b_ [c"),
+    "a number of no character": (f"a &#{'9' * 5000};b&#x1F600;", "a \ufffdb😀"),
     "tags that are none": ("a < b &amp; c", "a < b & c"),
 }
 
