@@ -38,7 +38,7 @@ def main(argument: str) -> None:
         "version": project["version"],
         "id": f"{project['version']}-{content[:12]}",
         "wheel": wheel.name,
-        "packages": len(packages),
+        "packages": len({_name(package) for package in packages}),
     }
     (folder / "bundle.json").write_text(json.dumps(bundle, indent=2) + "\n")
 
