@@ -468,7 +468,8 @@ class Calls:
         run.item = run.item.model_copy(update=self._shown(outcome))
         if outcome.title:
             run.item = run.item.model_copy(update={"title": one_line(outcome.title)})
-        await self._end(run, "rejected" if outcome.refused else "succeeded", result, error)
+        state = "rejected" if outcome.refused else "failed" if error is not None else "succeeded"
+        await self._end(run, state, result, error)
         if outcome.sources:
             item_id = f"{self._turn_id}.{call.call_id}.sources"
             sources = list(outcome.sources)
@@ -629,7 +630,8 @@ def _with_grants(preview: Preview, decision: Decision, *, secrets: bool) -> Prev
 
 
 def _with_refusal(outcome: Outcome, refusal: str) -> Outcome:
-    """The outcome of a command that was tried, and may not be run with what it needs."""
+    """The outcome of a command that was tried, and may not be run with what it needs. One that had its effect in the
+    workspace has failed: that is not to be called rejected."""
     fields = dict(outcome.fields)
     if fields:
         fields["notes"] = "\n".join(filter(None, [str(fields.get("notes", "")), refusal]))
@@ -638,7 +640,7 @@ def _with_refusal(outcome: Outcome, refusal: str) -> Outcome:
         for_model=f"{outcome.for_model}\n{refusal}",
         for_user=f"{outcome.for_user}\n{refusal}",
         fields=fields,
-        refused=True,
+        refused=not outcome.not_undone,
         is_error=True,
     )
 

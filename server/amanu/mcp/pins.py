@@ -22,7 +22,6 @@ from amanu.text.display import visible
 
 INSTRUCTIONS = "(instructions)"
 """Stands for a server's instructions among its changed tools."""
-MAX_DIFF_LINES = 400
 
 
 @dataclass(frozen=True)
@@ -142,11 +141,10 @@ def tool_text(tool: ServerTool) -> str:
 
 
 def difference(name: str, old_text: str | None, new_text: str) -> str:
-    """A unified diff with hidden characters made visible; the whole text when there was none before."""
+    """A unified diff with hidden characters made visible, never cut, for all of it is approved; the whole text when
+    there was none before."""
     old_lines, new_lines = visible(old_text or "").splitlines(), visible(new_text).splitlines()
     lines = new_lines if old_text is None else list(unified_diff(old_lines, new_lines, "approved", "now", lineterm=""))
-    if len(lines) > MAX_DIFF_LINES:
-        lines[MAX_DIFF_LINES:] = [f"({len(lines) - MAX_DIFF_LINES} more lines are not shown)"]
     return "".join(f"{line}\n" for line in lines) or f"{visible(name)}: its text differs only in line endings.\n"
 
 

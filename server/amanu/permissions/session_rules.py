@@ -177,13 +177,14 @@ class SessionRules:
 
     def _runs_on_copy(self, preview: Preview, verdict: Verdict) -> bool:
         """Whether a command that a rule allows runs on a private copy of the workspace all the same. Not what a rule of
-        the user's names or grants more; nor lines of git alone, which need no undo and may switch to a branch with
-        other protected files."""
+        the user's names or grants more; nor a single command of git, which does all or nothing, needs no undo and may
+        switch to a branch with other protected files."""
         if not (preview.trial and preview.in_layer and runs_on_copy(self.context().mode)):
             return False
         is_plain = not (verdict.named or verdict.network or verdict.unsandboxed)
         only_git = preview.requirements is not None and preview.requirements.checkout
-        return is_plain and not only_git and any(map(acts, (preview.subject, *preview.extra_subjects)))
+        count = sum(map(acts, (preview.subject, *preview.extra_subjects)))
+        return is_plain and count > (1 if only_git else 0)
 
     def _decide_draft(self, preview: Preview) -> Decision | None:
         """The decision on a call whose edits are only drafted: they wait for the user, the call does not. None where

@@ -7,7 +7,6 @@ from amanu.text.display import one_line, visible
 from amanu_protocol.items import Line, Tone
 from amanu_protocol.requests import McpServer
 
-MAX_DIFF_LINES = 200
 """Lines shown of the changes of one server's tools."""
 _MAX_TARGET = 4_000
 """Characters of a command line: all of it is shown, in any case that is not an attack on the reader."""
@@ -116,12 +115,10 @@ def _lines(server: McpServer) -> Iterator[Line]:
         about = one_line(tool.description.strip().partition("\n")[0] or tool.title)
         yield Line(tone="plain", text=f"  {one_line(tool.name)}{' — ' if about else ''}{about}")
     diff = [line for tool in server.changed_tools for line in visible(tool.diff).splitlines()]
-    for line in diff[:MAX_DIFF_LINES]:
+    for line in diff:
         yield Line(
             tone="good" if line.startswith("+") else "bad" if line.startswith("-") else "plain", text=f"  {line}"
         )
-    if len(diff) > MAX_DIFF_LINES:
-        yield Line(tone="warning", text=f"  … and {len(diff) - MAX_DIFF_LINES} more lines of changes")
 
 
 def _target(server: McpServer) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from amanu.core.tool import Blocked, CallContext, Outcome
+from amanu.sandbox.layers.disk_floor import DiskFloor
 from amanu.sandbox.layers.layer import Layer
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.shell.blocked import Attempt, find_blocked
@@ -42,8 +43,9 @@ class ForegroundRuns:
         if need.writes == "nothing" and not need.trial:
             total = min(total, self._limits.shell_read_only)
         streams, end = CommandStreams(self._environment), CommandEnd()
+        floor = None if need.layer is None or plan.by_user else await asyncio.to_thread(DiskFloor, need.layer)
         async with self._launcher.launched(plan, end) as process:
-            await self._follow(process, streams, call, total, end)
+            await self._follow(process, streams, call, total, end, floor)
         outcome = await self._results.outcome(streams, end, unsaved, plan)
         return replace(outcome, blocked=await self._find_blocked(streams, end, plan, call))
 
@@ -77,7 +79,13 @@ class ForegroundRuns:
         return await asyncio.to_thread(find_blocked, attempt)
 
     async def _follow(
-        self, process: CommandProcess, streams: CommandStreams, call: CallContext, total: float, end: CommandEnd
+        self,
+        process: CommandProcess,
+        streams: CommandStreams,
+        call: CallContext,
+        total: float,
+        end: CommandEnd,
+        floor: DiskFloor | None,
     ) -> None:
         """Collect and show output until the shell has ended, or must be ended: then `end` has the reason."""
         output, live = streams.merged, LiveOutput(self._limits.shell_live, self._mask)
@@ -102,6 +110,10 @@ class ForegroundRuns:
                     end.stop_reason = self._exceeded_limit(
                         current_time - started, current_time - last_output, total, size
                     )
+                    if floor is not None and floor.is_reached():
+                        end.stop_reason = (
+                            f"The command was ended before it filled the disk: {floor.bytes >> 20:,} MB are left."
+                        )
                 if end.stop_reason:
                     return
             await process.drain(reading)

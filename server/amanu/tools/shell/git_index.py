@@ -5,6 +5,10 @@ import os
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from amanu.sandbox.git_dirs import repository_of
 
 _HEADER = struct.Struct(">4sII")
 _MODE, _OBJECT, _FLAGS, _EXTENDED, _PATH = 24, 40, 60, 62, 64
@@ -57,6 +61,38 @@ def without_hints(data: bytes, before: bytes) -> bytes:
 def blob_name(data: bytes) -> str:
     """The name that git gives a file of that content."""
     return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
+
+
+def tracked_folders(root: Path) -> frozenset[str]:
+    """The folders below a root that have files which git tracks, relative to it. Without a repository, or where its
+    index cannot be read: none. Blocking."""
+    found = repository_of(root)
+    if found is None:
+        return frozenset()
+    try:
+        index = found.folder / "index"
+        status = index.stat()
+        folders = _folders(index, (status.st_ino, status.st_mtime_ns, status.st_size))
+        below = root.relative_to(found.top).as_posix()
+    except (OSError, UnknownIndex, ValueError):
+        return frozenset()
+    return (
+        folders
+        if below == "."
+        else frozenset(each[len(below) + 1 :] for each in folders if each.startswith(f"{below}/"))
+    )
+
+
+@lru_cache(maxsize=8)
+def _folders(index: Path, _stamp: tuple[int, int, int]) -> frozenset[str]:
+    """Those of an index, which is as that stamp says."""
+    folders: set[str] = set()
+    for path, _ in read_index(index.read_bytes()):
+        folder = path.rpartition("/")[0]
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    return frozenset(folders)
 
 
 class _Reading:

@@ -14,6 +14,7 @@ from amanu.sandbox.layers.layer import Layer, LayerRoot
 from amanu.sandbox.layers.transfer import leads_out
 from amanu.text.display import unbroken
 from amanu.tools.shell.git_changes import GitChanges, read_git
+from amanu.tools.shell.git_index import tracked_folders
 from amanu.tools.shell.held_files import HeldFile, HeldFolder, identity
 from amanu.workspace.ignore import IgnoredPaths
 from amanu.workspace.text_file import FileText, decode
@@ -154,7 +155,9 @@ class _RootReading:
             def prune(path: str, is_folder: bool) -> bool:
                 if path.startswith(".git/") or protected.is_guarded(path) or not ignored.hides(path, is_folder):
                     return False
-                return is_folder or not os.path.lexists(self._root.path / path)  # git may track a file it would ignore
+                if is_folder:
+                    return path not in tracked_folders(self._root.path)
+                return not os.path.lexists(self._root.path / path)  # git may track a file it would ignore
 
             return read_changes(self._root, limit=MAX_CHANGES, prune=prune)
 

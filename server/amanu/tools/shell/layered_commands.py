@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 
 from amanu.core.tool import Blocked, CallContext, Outcome
+from amanu.sandbox.layers.disk_floor import DiskFloor
 from amanu.text.display import one_line
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.shell.command_analysis import CommandAnalyzer
@@ -17,9 +18,10 @@ from amanu.tools.shell.layer_review import LayerReview, with_notes
 from amanu_protocol.items import DraftRun
 
 _NO_ROOM = (
-    "The disk that holds the command's private copy of the workspace ({folder}) is full. Free some space, then run the "
-    "command again."
+    "The command filled the disk that holds its private copy of the workspace ({folder}). The copy was deleted, with "
+    "what earlier commands had built in it."
 )
+_FILLED = "it filled the disk with its private copy of the workspace"
 _WITHOUT_DRAFT = "This command saw only what the user has accepted, not the draft."
 _THROWN_AWAY = "Plan mode: what this command changed in the workspace was thrown away."
 
@@ -45,9 +47,12 @@ class LayeredCommands:
         drafted = call.preview is not None and call.preview.draft
         async with self._layer.command(call, as_saved=keeps_history, draft=drafted) as layered:
             need = replace(plan.need, writes="workspace", layer=layered.folder, git=keeps_history)
+            floor = await asyncio.to_thread(DiskFloor, layered.folder)
             outcome = await self._runs.run(params, replace(plan, need=need), call)
-            if outcome.is_error and await asyncio.to_thread(layered.lacks_room):
+            if await asyncio.to_thread(floor.is_reached):
+                layered.forget()
                 outcome = with_notes(outcome, [_NO_ROOM.format(folder=layered.folder)])
+                return replace(outcome, is_error=True, blocked=Blocked(frozenset({"write"}), _FILLED))
             looks = await self._runs.look_at_repositories(layered.layer, keeps_history=keeps_history)
             changes = await layered.read()
             if looks:

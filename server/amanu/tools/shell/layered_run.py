@@ -1,7 +1,6 @@
 """One command in a session's layer: what it finds there, and what it changed."""
 
 import asyncio
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,8 +19,6 @@ from amanu.workspace.text_file import FileText
 
 EXECUTABLE = 0o111
 _TICK = 0.002
-_ROOM = 1 << 20
-"""Bytes that are free when a command that failed did so for want of room."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +56,6 @@ class LayeredRun:
         self._call = call
         self.turn_id = call.turn_id
         self._begun = _tick()
-
-    def lacks_room(self) -> bool:
-        """Whether the disk with the layer is as good as full. Blocking."""
-        disk = os.statvfs(self.folder)
-        return disk.f_bavail * disk.f_frsize < _ROOM
 
     def forget(self) -> None:
         """Nobody reads what it changes; the layer is of no further use."""
