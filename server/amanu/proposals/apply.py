@@ -15,7 +15,7 @@ from amanu.proposals.model import FILE_CHANGED, STATES_AFTER, STATES_BEFORE, Fil
 from amanu.workspace import disk
 from amanu.workspace.overlay import Buffer, Editor
 from amanu.workspace.shown_files import ShownFiles
-from amanu.workspace.text_file import FileText, sha256, survives
+from amanu.workspace.text_file import FileText, same_bytes, sha256, survives
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import HunkState
 from amanu_protocol.requests import TextEdit
@@ -171,6 +171,9 @@ def _encoded_plan(
 ) -> _Plan:
     """Raises `ToolError` when the file's encoding cannot hold the new text."""
     text = new_version.text
+    for hunk in file.hunks:
+        if hunk.state == "accepted" and hunk.edited_by_user:  # of the model's own text that was checked before
+            (current or file.base).with_text(hunk.old_text).check_new(hunk.new_text)
     return _Plan(
         file,
         current,
@@ -188,7 +191,7 @@ def _text_of(current: FileText | None) -> str | None:
 
 def _has_other_encoding(current: FileText, file: LiveFile) -> bool:
     """The same text, but in other bytes than those the change was computed from."""
-    return not file.base.from_buffer and current.encoding != file.base.encoding
+    return not file.base.from_buffer and not same_bytes(current.encoding, file.base.encoding)
 
 
 def _is_written_by_editor(plan: _Plan) -> bool:

@@ -22,7 +22,7 @@ from amanu.proposals.model import (
     numbered,
 )
 from amanu.workspace.diff import LineChange, changes, differences
-from amanu.workspace.text_file import FileText, split_lines
+from amanu.workspace.text_file import FileText, same_bytes, split_lines
 from amanu_protocol.items import Hunk
 
 
@@ -63,7 +63,7 @@ class Edit(LineChange):
 def reanchor(file: LiveFile, current: FileText, *, by_user: bool = True) -> Reanchored | None:
     """`file` on the text `now`, or None: it is there already, or cannot be. CPU-bound and without effect; for big
     files run it in a thread. What is not done `by_user` was done by another proposal, and is not told as theirs."""
-    if file.change != "edit" or current.lossy or current.encoding != file.base.encoding:
+    if file.change != "edit" or current.lossy or not same_bytes(current.encoding, file.base.encoding):
         return None
     if file.deferred is None:
         return _reanchored(file, current, by_user)

@@ -9,6 +9,7 @@ import functools
 import hashlib
 import io
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -49,6 +50,31 @@ _NEVER_IN_TEXT = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
 """Control characters that are in no text of an older encoding; a bell, tabs, line ends and terminal colours are."""
 
 
+UNKNOWN = "unknown-8bit"
+"""The encoding of a file that is not UTF-8 and does not say what it is (the name is RFC 1428's). Its bytes are shown as
+those of latin-1, and go back as they came; no further character can be written that way."""
+
+_LEGACY = (
+    "latin-1 cp1252 iso8859-15 cp1250 iso8859-2 cp1251 koi8-r koi8-u cp866 iso8859-5 cp1253 iso8859-7 cp1254 iso8859-9 "
+    "cp1255 iso8859-8 cp1256 iso8859-6 cp1257 iso8859-4 iso8859-13 iso8859-10 iso8859-14 iso8859-16 iso8859-3 cp1258 "
+    "cp874 cp437 cp850 cp852 mac-roman gbk gb18030 gb2312 big5 cp950 cp932 shift_jis euc_jp cp949 euc_kr"
+)
+"""Names of encodings without a mark that editors offer and in which ASCII is ASCII."""
+_OR = " or "
+"""Between the names of an encoding that may be any of several: the file's bytes are the same text in all."""
+_DECLARED = re.compile(
+    rb"""^(?:[^\r\n]*\r?\n)?[ \t\f]*(?:\#|//|/\*|--|;|%|"|<!--|<\?xml\b)[^\r\n]*?coding[:=][ \t]*["']?([-\w.]+)""",
+    re.ASCII,
+)
+"""A comment in the first two lines that names the encoding: PEP 263's, which covers Emacs, Vim and XML, in comments of
+other languages, too."""
+_NO_LATIN_1 = re.compile(rb"[\x80-\x9f]|[\x80-\xff]{2}")
+"""An editor that knows no better may show any bytes as latin-1. Such bytes are rather something else."""
+_LINE_BEYOND_ASCII = re.compile(rb"[^\r\n]*[\x80-\xff][^\r\n]*")
+_BEYOND_ASCII = re.compile("[^\0-\x7f]+[0-9@-~]?")
+"""With what can be the rest of a character in an encoding of several bytes."""
+
+
 @dataclass(frozen=True)
 class FileText:
     """What a file says now: the text of its open buffer, else its bytes on disk."""
@@ -58,7 +84,8 @@ class FileText:
     sha256: str
     """Of the bytes on disk, or of the buffer's text in UTF-8 when `from_buffer`."""
     encoding: str = "utf-8"
-    """"utf-8", "latin-1", or with a byte order mark: "utf-8-bom", "utf-16-le-bom" …"""
+    """"utf-8", or with a byte order mark: "utf-8-bom", "utf-16-le-bom" …; an older one that is known: "latin-1", "gbk",
+    "cp1252 or cp1250" …; else `UNKNOWN`."""
     exists: bool = True
     """On disk."""
     from_buffer: bool = False
@@ -85,6 +112,14 @@ class FileText:
     def encode(self, text: str) -> bytes:
         """`text` as bytes of this file. Raises `ToolError` when its encoding has no such character."""
         return encode(text, self.encoding)
+
+    def check_new(self, text: str) -> None:
+        """Raises `ToolError` when the file, which is to have that `text`, is in an unknown encoding, and characters
+        beyond ASCII are new in it."""
+        if self.encoding == UNKNOWN:
+            new = Counter(_BEYOND_ASCII.findall(text)) - Counter(_BEYOND_ASCII.findall(self.text))
+            if new:
+                raise _unwritable(next(iter(new))[0], UNKNOWN)
 
     def with_text(self, text: str) -> "FileText":
         return replace(self, text=text)
@@ -115,7 +150,56 @@ def decode(data: bytes, path: Path) -> tuple[str, str]:
     except UnicodeDecodeError:
         if shown_type(data) or _NEVER_IN_TEXT.search(data, 0, _SNIFFED):
             raise _binary_file(data, path) from None
-        return data.decode("latin-1"), "latin-1"
+        if (declared := _DECLARED.match(data)) is not None:
+            encoding = _legacy(declared[1].decode())
+            if encoding is not None and (text := _exactly(data, encoding)) is not None:
+                return text, encoding
+        return data.decode("latin-1"), UNKNOWN
+
+
+def decode_as(data: bytes, encoding: str) -> str | None:
+    """The text of bytes that are in that older encoding; None if they are not."""
+    return None if is_unicode(encoding) else _exactly(data, encoding.partition(_OR)[0])
+
+
+def decode_as_shown(data: bytes, shown: str) -> tuple[str, str] | None:
+    """(text, encoding) of a file in an older encoding that an editor shows as that; None where no encoding gives it."""
+    latin_1 = data.decode("latin-1")
+    if shown in _with_line_ends(latin_1):
+        return latin_1, UNKNOWN if _NO_LATIN_1.search(data) else "latin-1"
+    line = _LINE_BEYOND_ASCII.search(data)
+    if line is None:
+        return None
+    found: dict[str, str] = {}
+    for encoding in _LEGACY.split():
+        sample = _exactly(line[0], encoding)
+        if sample is None or sample not in shown:
+            continue
+        text = _exactly(data, encoding)
+        if text is not None and shown in _with_line_ends(text):
+            found[encoding] = text
+    return (next(iter(found.values())), _OR.join(found)) if found else None
+
+
+def same_bytes(encoding: str, other: str) -> bool:
+    """Whether a text is the same bytes in both."""
+    return encoding == other or {encoding, other} == {"latin-1", UNKNOWN}
+
+
+def _legacy(name: str) -> str | None:
+    try:
+        found = codecs.lookup(name)
+    except LookupError:
+        return None
+    return next((encoding for encoding in _LEGACY.split() if codecs.lookup(encoding).name == found.name), None)
+
+
+def _exactly(data: bytes, encoding: str) -> str | None:
+    try:
+        text = data.decode(encoding)
+        return text if text.encode(encoding) == data else None
+    except UnicodeError:
+        return None
 
 
 def _binary_file(data: bytes, path: Path) -> BinaryFile:
@@ -127,15 +211,43 @@ def _binary_file(data: bytes, path: Path) -> BinaryFile:
 
 def encode(text: str, encoding: str) -> bytes:
     """The bytes of `text`. Raises `ToolError` when the encoding has no such character."""
-    mark, codec = next(((mark, codec) for mark, name, codec in _BOMS if name == encoding), (b"", encoding))
+    for mark, name, codec in _BOMS:
+        if name == encoding:
+            return mark + _encoded(text, codec, encoding)
+    if encoding == UNKNOWN:
+        return _encoded(text, "latin-1", encoding)
+    data, *others = (_encoded(text, name, encoding) for name in encoding.split(_OR))
+    if any(other != data for other in others):
+        names = encoding.split(_OR)
+        bad = next(each for each in text if len({_encoded(each, name, encoding) for name in names}) > 1)
+        raise _unwritable(bad, encoding)
+    return data
+
+
+def _encoded(text: str, codec: str, encoding: str) -> bytes:
     try:
-        return mark + text.encode(codec)
+        data = text.encode(codec)
     except UnicodeEncodeError as error:
-        bad = text[error.start]
-        raise ToolError(
-            f"The file is in {encoding}, which cannot hold the character {bad!r} (U+{ord(bad):04X}). "
-            "Write the change without it."
-        ) from None
+        raise _unwritable(text[error.start], encoding) from None
+    if codec == "shift_jis" and data.decode(codec) != text:  # it has the yen sign as a backslash
+        raise _unwritable(next(each for each in text if each.encode(codec).decode(codec) != each), encoding)
+    return data
+
+
+def _unwritable(bad: str, encoding: str) -> ToolError:
+    character = f"the character {bad!r} (U+{ord(bad):04X})"
+    if encoding == UNKNOWN:
+        return ToolError(
+            f"The file is not in UTF-8, and which encoding it has is not known, so {character} cannot be written to "
+            "it. Write the change in ASCII. Or ask the user to open the file in an editor in its right encoding, or to "
+            "convert it to UTF-8."
+        )
+    if _OR in encoding:
+        return ToolError(
+            f"The file may be in {encoding}, and not all of them hold {character} as the same bytes. Write the change "
+            "without it, or ask the user to convert the file to UTF-8."
+        )
+    return ToolError(f"The file is in {encoding}, which cannot hold {character}. Write the change without it.")
 
 
 def sha256(data: bytes) -> str:
@@ -174,17 +286,25 @@ def line_end(text: str) -> LineEnd | None:
 def survives(text: str, encoding: str) -> bool:
     """Whether an editor that opens such a file and saves it unchanged writes the same bytes: no mixed line
     ends, no lone CR, no encoding it would have to guess."""
-    if encoding == "latin-1" or "\r" in text.replace("\r\n", ""):
+    if not is_unicode(encoding) or "\r" in text.replace("\r\n", ""):
         return False
     return line_end(text) is not None or "\n" not in text
+
+
+def is_unicode(encoding: str) -> bool:
+    return encoding.startswith("utf-")
 
 
 def as_editors_show(data: bytes, text: str) -> set[str]:
     """The texts an editor may show of an unchanged file that does not survive it: line ends made equal,
     undecodable bytes replaced."""
-    forms: set[str] = set()
-    for decoded in (text, data.decode("utf-8", "replace")):
-        plain = decoded.replace("\r\n", "\n")
-        for feeds in (plain, plain.replace("\r", "\n")):
-            forms |= {feeds, feeds.replace("\n", "\r\n")}
-    return forms | {text}
+    return {text} | _with_line_ends(text) | _with_line_ends(data.decode("utf-8", "replace"))
+
+
+def _with_line_ends(text: str) -> set[str]:
+    """As it is, and with line ends made equal."""
+    plain = text.replace("\r\n", "\n")
+    forms = {text}
+    for feeds in (plain, plain.replace("\r", "\n")):
+        forms |= {feeds, feeds.replace("\n", "\r\n")}
+    return forms

@@ -14,7 +14,18 @@ from amanu.workspace import disk
 from amanu.workspace.overlay import Buffer, Editor, Overlay
 from amanu.workspace.path_guard import PathGuard
 from amanu.workspace.shown_files import ShownFiles
-from amanu.workspace.text_file import REMEMBERED, FileText, as_editors_show, decode, sha256, survives
+from amanu.workspace.text_file import (
+    REMEMBERED,
+    UNKNOWN,
+    FileText,
+    as_editors_show,
+    decode,
+    decode_as,
+    decode_as_shown,
+    is_unicode,
+    sha256,
+    survives,
+)
 
 DECODED = 2
 """Big files whose text is kept while their bytes stay the same."""
@@ -61,6 +72,8 @@ class Workspace:
         self._drafts: Drafts | None = None
         self._decoded_last: tuple[tuple[bytes, str, str, str], ...] = ()
         """The big files that were decoded last: bytes, text, encoding, hash."""
+        self._encodings: dict[Path, str] = {}
+        """Of files in older encodings, as the editors show that had them open."""
 
     def with_drafts(self, drafts: Drafts) -> "Workspace":
         """The same workspace as the session's own tools see it: with what the session has drafted. Drafted text counts
@@ -200,19 +213,34 @@ class Workspace:
         if survives(text, encoding):
             buffer = _authoritative_buffer(buffers, [text])
             return _from_buffer(path, buffer, encoding, unsaved=buffer.text != text, mode=stored.mode)
+        if not is_unicode(encoding):
+            text, encoding = self._decoded_as_shown(path, stored.data, buffers) or (text, encoding)
         forms = as_editors_show(stored.data, text)
         buffer = _authoritative_buffer(buffers, forms)
         if buffer.text in forms:
             return FileText(path, text, digest, encoding, mode=stored.mode)
         return _from_buffer(path, buffer, encoding, unsaved=True, lossy=True, mode=stored.mode)
 
+    def _decoded_as_shown(self, path: Path, data: bytes, buffers: Sequence[Buffer]) -> tuple[str, str] | None:
+        """(text, encoding) as an editor shows the bytes that it has in an older encoding."""
+        for buffer in buffers:
+            if (found := decode_as_shown(data, buffer.text)) is not None:
+                if found[1] != UNKNOWN:
+                    self._encodings[path] = found[1]
+                return found
+        return None
+
     def _decoded(self, path: Path, data: bytes) -> tuple[str, str, str]:
         """(text, encoding, SHA-256). Raises `ToolError`. An edit reads the same big file half a dozen times: for
         the same bytes this returns the same objects, without decoding or hashing again."""
+        known_encoding = self._encodings.get(path)
         for known in self._decoded_last:
-            if known[0] == data:
+            if known[0] == data and known_encoding in (None, known[2]):
                 return known[1:]
         text, encoding = decode(data, path)
+        if known_encoding is not None and not is_unicode(encoding):
+            as_known = decode_as(data, known_encoding)
+            text, encoding = (text, encoding) if as_known is None else (as_known, known_encoding)
         digest = sha256(data)
         if len(data) >= REMEMBERED:
             self._decoded_last = ((data, text, encoding, digest), *self._decoded_last[: DECODED - 1])

@@ -33,7 +33,8 @@ def harness(tmp_path: Path) -> ToolHarness:
         ("read_file", {"path": "a.py", "start_line": 2, "end_line": 2},
          "[lines 2–2 of 3; read on with start_line 3]\ntwo\n"),
         ("read_file", {"path": "src/empty"}, "[the file is empty]\n"),
-        ("read_file", {"path": "latin.txt"}, "[encoding latin-1; edits keep it]\ncafé\n"),
+        ("read_file", {"path": "latin.txt"},
+         "[encoding unknown, shown as latin-1; edits keep its bytes, and add only ASCII]\ncafé\n"),
         ("read_many_files", {"paths": ["*.py", "gone"]},
          "--- a.py ---\none\ntwo\nthree\n--- src/b.py ---\ndef f():\n    return 1\n--- gone ---\n[not read: There is "
          "no file gone. Use glob or list_directory to find it.]\n"),
@@ -93,7 +94,7 @@ async def test_how_it_went_on_one_line(
         ("write_file", {"path": "src", "content": "x"}, "folder"),
         ("write_file", {"path": "a.py/x", "content": "x"}, "not a folder"),
         ("write_file", {"path": "../x", "content": "x"}, "outside"),
-        ("write_file", {"path": "latin.txt", "content": "€"}, "latin-1"),
+        ("write_file", {"path": "latin.txt", "content": "€"}, "convert it to UTF-8"),
         ("edit_file", {"path": "a.py", "old_text": "two", "new_text": "two"}, "the same"),
         ("edit_file", {"path": "a.py", "old_text": "", "new_text": "x"}, "not empty"),
         ("edit_file", {"path": "gone", "old_text": "x", "new_text": "y"}, "Use write_file"),

@@ -92,7 +92,12 @@ def harness(tmp_path: Path) -> Harness:
         ),
         ({"path": "plot.ipynb", "start_line": 1}, '{"cells": [{"cell_type"', "1 line", []),
         ({"path": "none.ipynb"}, '{"a": 1}\n', "1 line", []),
-        ({"path": "latin.txt"}, "[encoding latin-1; edits keep it]\ncaf\xe9", "1 line", []),
+        (
+            {"path": "latin.txt"},
+            "[encoding unknown, shown as latin-1; edits keep its bytes, and add only ASCII]\ncaf\xe9",
+            "1 line",
+            [],
+        ),
     ],
 )
 async def test_each_kind_is_shown_as_what_it_is(

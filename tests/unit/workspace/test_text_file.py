@@ -20,7 +20,18 @@ from support.sample_images import png
         (b"\xff\xfea\0", "a", "utf-16-le-bom"),
         (b"\xfe\xff\0a", "a", "utf-16-be-bom"),
         (b"\xff\xfe\0\0a\0\0\0", "a", "utf-32-le-bom"),
-        (b"caf\xe9", "café", "latin-1"),
+        (b"caf\xe9", "café", "unknown-8bit"),
+        (b"# -*- coding: latin-1 -*-\ncaf\xe9", "# -*- coding: latin-1 -*-\ncafé", "latin-1"),
+        (b"#!x\n# vim: set fileencoding=gbk :\n\xd6\xd0", "#!x\n# vim: set fileencoding=gbk :\n中", "gbk"),
+        (
+            b'<?xml version="1.0" encoding="windows-1251"?>\xef',
+            '<?xml version="1.0" encoding="windows-1251"?>п',
+            "cp1251",
+        ),
+        (b"# coding: none-such\n\xe9", "# coding: none-such\né", "unknown-8bit"),
+        (b"# coding: utf-16\n\xe9", "# coding: utf-16\né", "unknown-8bit"),
+        (b"# coding: gbk\n\xff\n", "# coding: gbk\nÿ\n", "unknown-8bit"),
+        (b"open(a, encoding='latin-1')\xe9", "open(a, encoding='latin-1')é", "unknown-8bit"),
         (b"a\0b", None, ""),
         (b"\xff\xfea\0b", None, ""),
     ],
@@ -60,9 +71,14 @@ def test_what_decodes_encodes_to_the_same_bytes(data: bytes) -> None:
     assert encode(text, encoding) == data
 
 
-def test_a_character_the_encoding_lacks_is_an_error() -> None:
-    with pytest.raises(ToolError, match="U\\+20AC"):
-        encode("€", "latin-1")
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [("€", "latin-1"), ("€", "unknown-8bit"), ("€", "gbk"), ("€", "cp1252 or koi8-r"), ("é", "cp1252 or cp850"),
+     ("¥", "shift_jis")],
+)  # fmt: skip
+def test_a_character_the_encoding_lacks_is_an_error(text: str, encoding: str) -> None:
+    with pytest.raises(ToolError, match=f"U\\+{ord(text):04X}"):
+        encode(text, encoding)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from amanu.frontends.lsp.buffers import EditorClient, sha256, typed_numbers
 from amanu.frontends.lsp.edit_request import no_edits, request_edit
 from amanu.frontends.lsp.jsonrpc import ClientError
 from amanu.workspace.overlay import Buffer, LanguageQueries
-from amanu.workspace.text_file import MAX_FILE, as_editors_show, decode, survives
+from amanu.workspace.text_file import MAX_FILE, as_editors_show, decode, decode_as_shown, is_unicode, survives
 from amanu_protocol.requests import EditorApplyParams, EditorApplyResult, EditorReadParams, EditorReadResult, TextEdit
 
 READ_TIMEOUT = 5.0
@@ -336,6 +336,8 @@ def _is_on_disk(text: str, path: Path) -> bool | None:
     except (OSError, ToolError):
         return None
     if text == on_disk or (not survives(on_disk, encoding) and text in as_editors_show(data, on_disk)):
+        return True
+    if not is_unicode(encoding) and decode_as_shown(data, text) is not None:
         return True
     return None if _with_lf(text) == _with_lf(on_disk) else False
 

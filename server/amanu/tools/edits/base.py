@@ -446,6 +446,8 @@ def _changed(change: Change, base: FileText) -> tuple[str | None, Sequence[str]]
     text, forgiven = (changed.text, changed.forgiven) if isinstance(changed, MatchedText) else (changed, ())
     if text is not None and mask_added(base.text, text):
         raise ToolError(f"{_MASKED_SECRET} Nothing was changed.")
+    if text is not None:
+        base.check_new(text)
     return text, forgiven
 
 

@@ -12,7 +12,7 @@ from amanu.system.file_kind import PDF, shown_type
 from amanu.text.notebook import read_notebook
 from amanu.tools.environment import SessionTool, ToolEnvironment
 from amanu.tools.files.shown_file import FileViewer, is_notebook
-from amanu.workspace.text_file import BinaryFile, FileText, split_lines
+from amanu.workspace.text_file import UNKNOWN, BinaryFile, FileText, split_lines
 
 
 class ReadFileParams(Params):
@@ -117,7 +117,9 @@ def read_notes(file: FileText) -> list[str]:
         notes.append("draft: with your drafted changes, which the user has not accepted yet")
     elif file.unsaved:
         notes.append("unsaved in the editor: this is the editor's text; commands see an older version on disk")
-    if file.encoding != "utf-8":
+    if file.encoding == UNKNOWN:
+        notes.append("encoding unknown, shown as latin-1; edits keep its bytes, and add only ASCII")
+    elif file.encoding != "utf-8":
         notes.append(f"encoding {file.encoding}; edits keep it")
     return notes
 

@@ -15,7 +15,7 @@ from amanu.sandbox.layers.layer import Layer
 from amanu.tools.shell.held_files import HeldFile, HeldFolder
 from amanu.tools.shell.layer_changes import FoundChanges, LayerChanges, read_layer
 from amanu.tools.shell.layer_draft import drop, drop_folders, put_back
-from amanu.workspace.text_file import FileText
+from amanu.workspace.text_file import UNKNOWN, FileText, decode_as, encode, same_bytes
 
 EXECUTABLE = 0o111
 _TICK = 0.002
@@ -128,15 +128,18 @@ class LayeredRun:
             if path in self._laid_in and base.text != ("" if laid is None else laid.text):
                 moved.append(path)
                 continue
-            if new.text is not None and base.exists and new.encoding != base.encoding:
-                held.append(new.file)
-                continue
+            text = new.text
+            if text is not None and base.exists and not same_bytes(new.encoding, base.encoding):
+                text = decode_as(encode(text, new.encoding), base.encoding) if new.encoding == UNKNOWN else None
+                if text is None:
+                    held.append(new.file)
+                    continue
             if new.text is not None and bool(new.mode & EXECUTABLE) != bool((base.mode or 0) & EXECUTABLE):
                 executable[path] = bool(new.mode & EXECUTABLE)
                 if protected.is_guarded(new.file.name):
                     refused = refused or f"it changed whether {new.file.name} is executable"
-            if new.text != (base.text if base.exists or base.from_buffer else None):
-                edits.append(FileEdit(base, new.text))
+            if text != (base.text if base.exists or base.from_buffer else None):
+                edits.append(FileEdit(base, text))
         writes = {path: Subject("write_file", "write", self._proposals.relative(path)) for path in executable}
         forbidden = {subject.text for subject in self._call.denied(writes.values())}
         denied = [path for path, subject in writes.items() if subject.text in forbidden]

@@ -1,0 +1,118 @@
+"""Files in older encodings, closed and open in an editor: no byte of another encoding is ever written into one."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amanu.core.tool import ToolError
+from support.tool_harness import FakeEditor, ToolHarness
+
+CHINESE, JAPANESE, RUSSIAN = "x=1\n# 中文\n", "x=1\n# 日本\n", "x=1\n# Привет\n"
+QUOTED, FRENCH, POLISH = "x=1\n# “q” €\n", "x=1\n# café\n", "x=1\n# ł\n"
+STRAY = "héllo\n".encode() + b"bad \xff\nx=1\n"
+COOKIE = "# coding: latin-1\nx=1\n# café\n"
+
+
+def edit(new: str, old: str = "x=1") -> tuple[str, dict[str, Any]]:
+    return "edit_file", {"path": "f.txt", "old_text": old, "new_text": new}
+
+
+async def check(tmp_path: Path, data: bytes, shown: str | None, call: tuple[str, dict[str, Any]]) -> bytes | str | None:
+    """What the file is after that call, with an editor that shows it so: its bytes, None if it is gone, or why not."""
+    harness = ToolHarness(tmp_path, {"f.txt": data})
+    path = harness.root / "f.txt"
+    if shown is not None:
+        editor = FakeEditor()
+        editor.put(path, shown)
+        harness.overlay.add(editor)
+    try:
+        await harness.run(*call)
+    except ToolError as error:
+        assert path.read_bytes() == data
+        return str(error)
+    moved = harness.root / "g.txt"
+    return path.read_bytes() if path.exists() else moved.read_bytes() if moved.exists() else None
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (CHINESE, "gbk"),
+        (CHINESE.replace("\n", "\r\n"), "gb18030"),
+        (CHINESE, "big5"),
+        (JAPANESE, "shift_jis"),
+        (JAPANESE, "euc_jp"),
+        (QUOTED, "cp1252"),
+        (RUSSIAN, "cp1251"),
+        (RUSSIAN, "koi8-r"),
+        (FRENCH, "latin-1"),
+        (POLISH, "cp1250"),
+        ("x=1\n# 한국\n", "cp949"),
+    ],
+)
+@pytest.mark.parametrize("is_open", [True, False])
+async def test_ascii_edits_keep_all_other_bytes(tmp_path: Path, text: str, encoding: str, is_open: bool) -> None:
+    data, shown = text.encode(encoding), text if is_open else None
+    assert await check(tmp_path / "1", data, shown, edit("x=22")) == data.replace(b"x=1", b"x=22")
+    assert await check(tmp_path / "2", data, shown, ("delete_file", {"path": "f.txt"})) is None
+    move = ("move_file", {"path": "f.txt", "new_path": "g.txt"})
+    assert await check(tmp_path / "3", data, shown, move) == data
+
+
+@pytest.mark.parametrize(
+    ("data", "shown", "call", "expected"),
+    [
+        # known: by the editor that shows it, or because the file says so
+        (CHINESE.encode("gbk"), CHINESE, edit("x='°新'"), CHINESE.replace("x=1", "x='°新'").encode("gbk")),
+        (JAPANESE.encode("cp932"), JAPANESE, edit("x='±日'"), JAPANESE.replace("x=1", "x='±日'").encode("cp932")),
+        (RUSSIAN.encode("cp1251"), RUSSIAN, edit("# Мир", "# Привет"), "x=1\n# Мир\n".encode("cp1251")),
+        (FRENCH.encode("latin-1"), FRENCH, edit("x='ñ'"), FRENCH.replace("x=1", "x='ñ'").encode("latin-1")),
+        (COOKIE.encode("latin-1"), None, edit("x='ñ'"), COOKIE.replace("x=1", "x='ñ'").encode("latin-1")),
+        (COOKIE.encode("latin-1"), None, edit("x='€'"), "is in latin-1, which cannot hold"),
+        (CHINESE.encode("gbk"), CHINESE, edit("x='é€'"), "Write the change without it"),
+        (POLISH.encode("cp1250"), POLISH, edit("x='ą'"), "may be in cp1250 or iso8859-2"),
+        # not known: refused, though the bytes can be shown as latin-1
+        (CHINESE.encode("gbk"), None, edit("x='°C'"), "which encoding it has is not known"),
+        (CHINESE.encode("gbk"), CHINESE.encode("gbk").decode("latin-1"), edit("x='°C'"), "is not known"),
+        (JAPANESE.encode("shift_jis"), None, edit("x='±'"), "convert it to UTF-8"),
+        (FRENCH.encode("latin-1"), None, edit("x='ñ'"), "Write the change in ASCII"),
+        (STRAY, None, edit("x='é'"), "is not known"),
+        (STRAY, STRAY.decode("utf-8", "replace"), edit("x='é'"), "is not known"),
+        (STRAY, STRAY.decode("latin-1"), edit("x='é'"), "is not known"),
+        ("中文 ok\n".encode() + b"\xe4\xb8\nx=1\n", None, edit("x='é'"), "is not known"),
+        (b"\xe9A = 1\nx=1\n", None, edit("x='\xe9'"), "is not known"),
+        # what is there already can stay, move and be left out
+        (b"caf\xe9 x=1\n\xfc\n", None, edit("caf\xe9: 2", "caf\xe9 x=1"), b"caf\xe9: 2\n\xfc\n"),
+        (b"caf\xe9 x=1\n\xfc\n", None, edit("x", "caf\xe9 x=1\n\xfc"), b"x\n"),
+        (STRAY, None, edit("y=2"), STRAY.replace(b"x=1", b"y=2")),
+        (STRAY, STRAY.decode("latin-1"), edit("y=2"), STRAY.replace(b"x=1", b"y=2")),
+    ],
+)  # fmt: skip
+async def test_further_characters(
+    tmp_path: Path, data: bytes, shown: str | None, call: tuple[str, dict[str, Any]], expected: bytes | str
+) -> None:
+    got = await check(tmp_path, data, shown, call)
+    assert got == expected or (isinstance(expected, str) and isinstance(got, str) and expected in got), got
+
+
+async def test_what_an_editor_said_of_a_file_holds_when_it_is_closed(tmp_path: Path) -> None:
+    harness = ToolHarness(tmp_path, {"f.txt": CHINESE.encode("gbk")})
+    editor = FakeEditor()
+    harness.overlay.add(editor)
+    editor.put(harness.root / "f.txt", CHINESE)
+    assert (await harness.run("read_file", {"path": "f.txt"})).for_model.endswith("keep it]\n" + CHINESE)
+    editor.open.clear()
+    await harness.run(*edit("x='新'"))
+    assert harness.on_disk("f.txt") == CHINESE.replace("1", "'新'").encode("gbk")
+
+
+async def test_an_undo_brings_back_the_bytes(tmp_path: Path) -> None:
+    data = (CHINESE + "# 日本\n").encode("gbk")
+    harness = ToolHarness(tmp_path, {"f.txt": data})
+    await harness.run(*edit("# none", data.decode("latin-1").splitlines()[1]))
+    assert harness.on_disk("f.txt") == "x=1\n# none\n# 日本\n".encode("gbk")
+    proposal = harness.versions[-1]
+    hunks = [hunk.hunk_id for file in proposal.files for hunk in file.hunks]
+    assert await harness.proposals.undo(proposal.proposal_id, hunks) == []
+    assert harness.on_disk("f.txt") == data
