@@ -53,6 +53,19 @@ def main() -> int:
     except PermissionError as error:  # of our own folders
         print(f"amanu: {error}", file=sys.stderr)
         return 1
+    except FileNotFoundError:
+        if not _is_folder_gone():
+            raise
+        print("The current folder was deleted. Change to one that exists, with cd, and try again.", file=sys.stderr)
+        return 2
+
+
+def _is_folder_gone() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109  whether it raises is the question
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _usage() -> str:

@@ -257,6 +257,8 @@ async def _sandbox(home: Home, environ: Mapping[str, str]) -> DoctorFinding:
             fault = await sandbox.layer_fault([await asyncio.to_thread(Path.cwd)])
         except LayerError as error:
             fault = str(error)
+        except FileNotFoundError:
+            fault = "It was deleted: change to a folder that exists."
     finally:
         await sandbox.close()
     advice = proof.advice or ("" if proof.tier != "none" else "Each command needs approval.")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from amanu.home import Home, find_home
 from amanu_protocol.labels import TRUST
 from amanu_protocol.requests import AuthStatus
 from support.cli_in_process import InProcessCli, fails
-from support.cli_process import script
+from support.cli_process import AMANU, script
 
 KEY = "sk-ant-0123456789abcdefghij"
 
@@ -245,3 +246,30 @@ def test_trust(tmp_path: Path, inside: InProcessCli) -> None:
     assert json.loads(inside.run(trust.main, "show", "--json", cwd=tmp_path).stdout)["state"] == "changed"
     assert "not trusted" in inside.run(trust.main, "remove", cwd=tmp_path).stdout
     assert inside.run(trust.main, "show", "nowhere", cwd=tmp_path).returncode != 0
+
+
+# in a folder that was deleted -------------------------------------------------------------------------
+
+GONE = "The current folder was deleted. Change to one that exists, with cd, and try again.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        *((each.split(), GONE) for each in ("run hi", "run --continue hi", "tool list", "mcp list", "mcp import",
+                                            "trust show", "trust add", "hooks list", "plugin add ./x")),
+        (["policy", "explain", "ls"], "'.' is not a folder.\n"),
+        *((each.split(), "") for each in ("doctor", "models", "auth", "sessions list", "logs", "audit show")),
+    ],
+)  # fmt: skip
+def test_a_folder_that_was_deleted(tmp_path: Path, arguments: list[str], said: str) -> None:
+    (tmp_path / "gone").mkdir()
+    line = ["sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", *AMANU, *arguments]
+    ran = subprocess.run(
+        line, cwd=tmp_path / "gone", stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=50
+    )
+    assert "Traceback" not in ran.stderr
+    if said:
+        assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", said)
+    else:
+        assert ran.stdout or ran.stderr
