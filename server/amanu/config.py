@@ -7,11 +7,11 @@ widen it, and never name a model, an endpoint or a key.
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from amanu.core.rules import RuleTable
 from amanu.home import Home
@@ -277,6 +277,18 @@ class Settings(SettingsSection):
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
     """`debug`, `info`, `warning` or `error`."""
 
+    _warnings: tuple[str, ...] = PrivateAttr(())
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was passed over in the user's file, in sentences."""
+        return self._warnings
+
+    def with_warnings(self, warnings: Sequence[str]) -> "Settings":
+        settings = self.model_copy()
+        settings._warnings = tuple(warnings)
+        return settings
+
     @property
     def key_variables(self) -> frozenset[str]:
         """Variables that hold keys of the user's own endpoints."""
@@ -293,18 +305,20 @@ _MAX_WORKSPACE_RULES = 100_000  # bytes; as much of it as `permissions/trust_sto
 
 
 def load_settings(home: Home, environ: Mapping[str, str]) -> Settings:
-    """The user's settings. Raises `AmanuError` (invalidParams) naming file and field."""
-    return settings_from(_read(home.settings), home, environ)
+    """The user's settings. A key that does not exist is passed over (`warnings`), unless it may have been meant to
+    forbid something. Raises `AmanuError` (invalidParams) naming file and field."""
+    text = _text(home.settings)
+    return settings_from(_parsed(home.settings, text), home, environ, text)
 
 
-def settings_from(tree: dict[str, Any], home: Home, environ: Mapping[str, str]) -> Settings:
-    """The settings if that stood in the user's file. Raises as `load_settings` does."""
+def settings_from(tree: dict[str, Any], home: Home, environ: Mapping[str, str], text: str = "") -> Settings:
+    """The settings if that stood in the user's file, as that `text`. Raises as `load_settings` does."""
     for key, variable in set_by_environment(environ).items():
         section, _, name = key.rpartition(".")
         table: Any = tree.setdefault(section, {}) if section else tree
         if isinstance(table, dict):
             table[name] = environ[variable]
-    return _validate(tree, str(home.settings))
+    return _without_unknown_keys(tree, str(home.settings), text)
 
 
 def set_by_environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -324,7 +338,7 @@ def workspace_rules(root: Path) -> tuple[RuleSettings, tuple[RuleTable, ...]]:
         raise AmanuError(
             "invalidParams", f"{path} is too big for a rules file; the limit is {_MAX_WORKSPACE_RULES:,} bytes."
         )
-    tree = _read(path)
+    tree = _parsed(path, _text(path))
     for key, value in tree.items():
         if key == "rule":
             continue
@@ -341,18 +355,47 @@ def workspace_rules(root: Path) -> tuple[RuleSettings, tuple[RuleTable, ...]]:
     return settings.rules, settings.rule
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _text(path: Path) -> str:
     if not path.is_file():  # a pipe in a workspace would hold us for ever
-        return {}
+        return ""
     try:
-        with path.open("rb") as file:
-            return tomllib.load(file)
+        return path.read_bytes().decode()
     except FileNotFoundError:
-        return {}
-    except (ValueError, RecursionError) as error:  # also what is no UTF-8, and a thousand open brackets
+        return ""
+    except ValueError as error:
         raise AmanuError("invalidParams", f"{path} is not valid TOML: {error}.") from error
     except OSError as error:
         raise AmanuError("storageError", f"{path} cannot be read: {error.strerror}.") from error
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text) if text else {}
+    except (ValueError, RecursionError) as error:  # also a thousand open brackets
+        raise AmanuError("invalidParams", f"{path} is not valid TOML: {error}.") from error
+
+
+def _without_unknown_keys(tree: dict[str, Any], source: str, text: str) -> Settings:
+    """Raises `AmanuError`."""
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as error:
+        found = [each for each in error.errors(include_url=False) if each["type"] == "extra_forbidden"]
+    from amanu.core.unknown_keys import unknown_key, without
+
+    warnings: list[str] = []
+    for each in found:
+        key = unknown_key(Settings, each["loc"], each["input"], text)
+        if key.is_strict:
+            raise AmanuError(
+                "invalidParams",
+                f"{source}: {key.sentence} It may have been meant to forbid something, so nothing runs until it "
+                "is mended.",
+                path=".".join(map(str, each["loc"])),
+            )
+        warnings.append(f"{source}: {key.sentence} It is passed over.")
+        tree = without(tree, each["loc"])
+    return _validate(tree, source).with_warnings(warnings)
 
 
 def _validate(tree: dict[str, Any], source: str) -> Settings:

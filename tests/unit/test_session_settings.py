@@ -13,7 +13,14 @@ from amanu.home import Home, find_home
 from amanu.session.services import make_services
 from amanu.session.sessions import Sessions
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.requests import RuleAddParams, RuleListParams, RuleRemoveParams, StoredRule
+from amanu_protocol.items import Notice
+from amanu_protocol.requests import (
+    RuleAddParams,
+    RuleListParams,
+    RuleRemoveParams,
+    SessionCreateParams,
+    StoredRule,
+)
 from support.session_client import Client
 
 FILE = """# mine
@@ -153,3 +160,12 @@ async def test_a_rule_that_is_gone_is_said(removal: RuleRemoveParams, why: str) 
     async with sessions() as (made, _):
         with pytest.raises(AmanuError, match=why):
             await made.rules.remove(removal)
+
+
+async def test_a_key_that_is_passed_over_is_told_in_a_new_session(tmp_path: Path) -> None:
+    async with sessions("model = 'scripted:demo'\n\n[limits]\nstepz = 3\n") as (made, home):
+        params = SessionCreateParams(session_id="s", roots=[str(tmp_path)])
+        state = (await made.create(params, Client({}))).state
+        assert [item.text for item in state.items if isinstance(item, Notice) and item.code == "settings"] == [
+            f"{home.settings}: line 4: There is no setting limits.stepz. Did you mean limits.steps? It is passed over."
+        ]

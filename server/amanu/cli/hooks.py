@@ -77,6 +77,8 @@ class _HookFolder:
             raise AmanuError("invalidParams", f"{folder} is not a folder.", path="workspace")
         self.home = find_home(os.environ).make()
         self.settings = load_settings(self.home, os.environ)
+        for warning in self.settings.warnings:
+            print(visible(warning), file=sys.stderr)
         self.workspace = Workspace([folder.resolve()], Overlay(), private=self.home.private)
         trust = TrustStore(self.home.config / "trust.json", self.home.state / "trust", unasked, self.home.private)
         self.trusted = trust.standing([str(folder.resolve())]) == "trusted"

@@ -85,6 +85,8 @@ async def _servers() -> AsyncGenerator[tuple[Any, _Folder]]:
 
     home = find_home().make()
     settings = load_settings(home, os.environ)
+    for warning in settings.warnings:
+        print(visible(warning), file=sys.stderr)
     trust = TrustStore(home.config / "trust.json", home.state / "trust", unasked, home.private)
     folder = Path.cwd()
     sandbox = Sandbox(settings.sandbox, home)

@@ -62,7 +62,10 @@ def _registry() -> "ModelRegistry":
     home = find_home().make()
     auth = Credentials(home.auth)
     catalogue = Catalogue(home.catalogue)
-    return ModelRegistry(load_settings(home, os.environ), auth, home.local_models, catalogue)
+    settings = load_settings(home, os.environ)
+    for warning in settings.warnings:
+        print(visible(warning), file=sys.stderr)
+    return ModelRegistry(settings, auth, home.local_models, catalogue)
 
 
 async def _refresh(registry: "ModelRegistry") -> bool:

@@ -199,6 +199,8 @@ class _WorkspacePolicy:
 
         home = find_home(os.environ)
         self.settings = load_settings(home, os.environ)
+        for warning in self.settings.warnings:
+            print(visible(warning), file=sys.stderr)
         self.mode: Mode = self.settings.mode
         self.root = str(folder)
         self.consent = RuleStore(home.config, self.settings)

@@ -169,6 +169,8 @@ async def _turn(options: RunOptions, report: Report, printer: RunPrinter) -> int
     home = find_home().make()
     settings = _limited(load_settings(home, os.environ), options)
     logs.start(home, settings.log_level)
+    for warning in settings.warnings:
+        printer.warning(warning)
     sessions = Sessions(make_services(home, settings, headless=True, until_done=options.until_done))
     client = RunClient(report)
     replay: Replay | None = None

@@ -71,6 +71,9 @@ class RunPrinter:
         if replay.left:
             self._console.line(("dim", f"replay: {replay.left} recorded exchanges were not used"))
 
+    def warning(self, text: str) -> None:
+        self._console.line(("yellow", visible(text)))
+
     def error(self, error: AmanuError) -> None:
         if self._format == "text":
             hint = f" {error.data.hint}" if error.data.hint else ""

@@ -110,6 +110,8 @@ async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
 
     home = find_home(environ).make()
     settings = load_settings(home, environ)
+    for warning in settings.warnings:
+        print(visible(warning), file=sys.stderr)
     logs.start(home, settings.log_level)
     services = make_services(home, settings, headless=not use.yes)
     services.auth.learn(environ)

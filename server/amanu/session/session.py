@@ -136,6 +136,8 @@ class Session:
         await self.core.plan.restore()
         if begins:
             self.mcp.announce()
+            for warning in self.core.services.settings.warnings if self.core.assignment is None else ():
+                self.core.notices.report_on_session("settings", "warning", warning)
 
     async def close(self, *, anyway: bool = False) -> None:
         """Cancel what runs and close the journal. Raises `AmanuError` (storageError) and stays open when something

@@ -1,11 +1,11 @@
 """The user's settings as a page shows and changes them. Their file keeps the user's comments and order."""
 
 import asyncio
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from amanu.config import Settings, load_settings, set_by_environment, settings_from
+from amanu.core.unknown_keys import key_line
 from amanu.permissions.rule_store import RuleStore
 from amanu.session.services import Services
 from amanu.session.setting_fields import SettingField, setting_fields
@@ -72,7 +72,7 @@ class UserSettings:
                     default=field.default,
                     origin="environment" if variable else "file" if in_file else "default",
                     variable=variable,
-                    line=_line(text, field) if in_file else None,
+                    line=key_line(text, field.section, field.key.rpartition(".")[2]) if in_file else None,
                     restart=field.restart,
                 )
             )
@@ -127,17 +127,3 @@ def _plain(settings: Settings, key: str) -> Any:
     """The value as JSON; None for nothing."""
     value = _at(settings.model_dump(mode="json"), key)
     return None if value in ([], {}) else value
-
-
-def _line(text: str, field: SettingField) -> int | None:
-    """Where the key stands in the text of a file, from 1; that of its table, where it is written otherwise."""
-    name = field.key.rpartition(".")[2]
-    section, of_table = "", None
-    for number, line in enumerate(text.splitlines(), start=1):
-        if header := re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line):
-            section = header[1]
-            if section in (field.section, field.key) and of_table is None:
-                of_table = number
-        elif section == field.section and re.match(rf"\s*{re.escape(name)}\s*=", line):
-            return number
-    return of_table
