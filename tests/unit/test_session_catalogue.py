@@ -10,6 +10,8 @@ from amanu.config import Settings
 from amanu.home import find_home
 from amanu.session.services import make_services
 from amanu.session.sessions import Sessions
+from amanu_protocol.items import Notice
+from amanu_protocol.requests import SessionCreateParams
 from support.session_client import Client
 from support.strict_services.listing import KEY, ListingService
 
@@ -56,3 +58,15 @@ async def test_keys_that_others_can_read_ask_nobody(tmp_path: Path) -> None:
     async with ListingService("openrouter", ANSWER).listening() as service, sessions(service, {}) as found:
         await found.refresh_catalogue()
         assert service.requests == []
+
+
+async def test_a_model_that_may_not_exist_is_doubted_in_the_session(tmp_path: Path) -> None:
+    environment = {"OPENROUTER_API_KEY": KEY}
+    found = Sessions(make_services(find_home().make(), Settings()))
+    found.models.connect = lambda model_id, client: None  # its own address is no address of a test
+    client = Client(environment)
+    params = SessionCreateParams(session_id="s", roots=[str(tmp_path)], model_id="openrouter:a/b")
+    state = (await found.create(params, client)).state
+    doubts = [item.text for item in state.items if isinstance(item, Notice) and item.code == "modelDoubt"]
+    assert len(doubts) == 1 and "'a/b' is not known" in doubts[0] and "amanu models --refresh" in doubts[0]
+    await found.shutdown()

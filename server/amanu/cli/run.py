@@ -187,6 +187,8 @@ async def _turn(options: RunOptions, report: Report, printer: RunPrinter) -> int
             session.replay(replay)
         report.begin(session.state)
         printer.begin(session.state)
+        if options.model_id is not None and (doubt := await sessions.models.doubt(options.model_id, client)):
+            printer.warning(doubt)
         client.show = printer.show
         code = await _prompt(session, options, client, report)
         await printer.stop_status()

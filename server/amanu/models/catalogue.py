@@ -138,6 +138,14 @@ class Catalogue:
         listing = self._listing(address.vendor)
         return listing.of_plan == address.of_plan and 0 <= self._clock() - listing.fetched_at < FRESH_SECONDS
 
+    def lists(self, vendor: str, model: str) -> bool:
+        """Whether the model is on the vendor's own list, however old."""
+        listing = self._listing(vendor)
+        if vendor == "openrouter":  # `author/model:variant`
+            model = model.partition(":")[0]
+        names = (model, model.removeprefix("models/"), model.removesuffix("-latest"))
+        return any(listing.find(name) is not None for name in names)
+
     def is_in_plan(self, model_id: str) -> bool:
         """Whether the user's ChatGPT plan includes the model, as far as is known."""
         vendor, _, model = model_id.partition(":")
@@ -272,6 +280,11 @@ def _kept(new: ListedModel, old: ListedModel | None) -> ListedModel:
     if old is None:
         return new
     return new.model_copy(update={name: getattr(old, name) for name in _KEPT if getattr(new, name) is None})
+
+
+def is_shipped(model_id: str) -> bool:
+    """Whether `vendor:model` is one that this release knows."""
+    return model_id in _SHIPPED or undated(model_id) in _SHIPPED
 
 
 def _is_twin(model: str, listing: _Listing) -> bool:

@@ -138,9 +138,8 @@ class _OpenAI(_Entry):
 
     def listed(self) -> ListedModel | None:
         """OpenAI lists ids only, including those of embedding and voice models."""
-        if _CHATS.match(self.id) is None or _DOES_NOT_CHAT.search(self.id) is not None:
-            return None
-        return ListedModel(id=self.id)
+        usable = _CHATS.match(self.id) is not None and _DOES_NOT_CHAT.search(self.id) is None
+        return ListedModel(id=self.id, usable=usable)
 
 
 _CHATS = re.compile(r"gpt-\d|o\d")
@@ -168,9 +167,10 @@ class _Gemini(_Entry):
 
     def listed(self) -> ListedModel | None:
         model = self.name.removeprefix("models/")
-        if not model or "generateContent" not in (self.methods or ()) or _NO_GEMINI_CHAT.search(model) is not None:
+        if not model:
             return None
-        return ListedModel(id=model, name=self.display_name, window=self.window, output=self.output)
+        usable = "generateContent" in (self.methods or ()) and _NO_GEMINI_CHAT.search(model) is None
+        return ListedModel(id=model, name=self.display_name, window=self.window, output=self.output, usable=usable)
 
 
 _NO_GEMINI_CHAT = re.compile(r"image|tts|audio|live|embedding|robotics|computer-use")

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from amanu.config import Settings
 from amanu.core.model import Model, RemoteModel
 from amanu.models import clouds
-from amanu.models.catalogue import PRICE_LIST, Catalogue
+from amanu.models.catalogue import PRICE_LIST, Catalogue, is_shipped
 from amanu.models.chatgpt_tokens import ChatGPTTokens
 from amanu.models.clouds import AwsCredentials, CloudModel, GoogleProject
 from amanu.models.credentials import Credentials
@@ -222,11 +222,42 @@ class ModelRegistry:
         if model_id.startswith((_SCRIPTED, _OFFERED)):
             return (await self.resolve(model_id, environment))[1]
         vendor, base_url, key = await self._way(model_id, environment)
+        if await asyncio.to_thread(self._listed, vendor, base_url, environment, model_id) is False:
+            raise AmanuError(
+                "modelNotFound",
+                f"{vendor.title} has no model {model_id.partition(':')[2]!r}: it is not on its list of the last day.",
+                hint=self._nearest_listed(vendor.name, model_id.partition(":")[2]),
+            )
         if opens:
             opening = asyncio.create_task(self._open(vendor, base_url, key))
             self.opening.add(opening)
             opening.add_done_callback(self._opened)
         return _priced(await self._facts(vendor, base_url, model_id), key)
+
+    async def doubt(self, model_id: str, environment: Mapping[str, str]) -> str | None:
+        """Why it is not sure that there is such a model, in a sentence. Raises as `resolve` does."""
+        if model_id.startswith((_SCRIPTED, _OFFERED)):
+            return None
+        vendor, base_url, _ = await self._way(model_id, environment)
+        model = model_id.partition(":")[2]
+        if self.replays or is_shipped(model_id) or not _is_asked(vendor, base_url):
+            return None
+        if await asyncio.to_thread(self.catalogue.lists, vendor.name, model):
+            return None
+        return (
+            f"Whether {vendor.title} has a model {model!r} is not known: its list of models is not from the last day. "
+            "To ask for it, run: amanu models --refresh"
+        )
+
+    def _listed(self, vendor: Vendor, base_url: str, environment: Mapping[str, str], model_id: str) -> bool | None:
+        """Whether the vendor's own list has the model. None where there is none of the last day, or where the address
+        is not the vendor's own."""
+        key = self._credential(vendor, environment)
+        if self.replays or key is None or not _is_asked(vendor, base_url):
+            return None
+        if not self.catalogue.fresh(ListingAddress(vendor.name, base_url, key)):
+            return None
+        return self.catalogue.lists(vendor.name, model_id.partition(":")[2])
 
     async def _way(self, model_id: str, environment: Mapping[str, str]) -> tuple[Vendor, str, Credential]:
         """Vendor, address and key of a model that can be used. Raises as `resolve` does."""
@@ -428,13 +459,15 @@ class ModelRegistry:
         return f"Set {variables[0]}, or run: amanu auth set {vendor}{login}"
 
     def _nearest(self, model_id: str) -> str:
-        from rapidfuzz import process
+        ids = [known_id for name in LISTING_VENDORS for known_id in self.catalogue.ids(name)]
+        vendors = f"Models are named vendor:model. Vendors: {', '.join(self._vendors)}."
+        return _suggestion(model_id, {known_id: known_id for known_id in ids}) or vendors
 
-        ids = [model_id for name in LISTING_VENDORS for model_id in self.catalogue.ids(name)]
-        near = [match[0] for match in process.extract(model_id, ids, limit=3, score_cutoff=60)]
-        if near:
-            return f"Did you mean {' or '.join(near)}?"
-        return f"Models are named vendor:model. Vendors: {', '.join(self._vendors)}."
+    def _nearest_listed(self, vendor: str, model: str) -> str:
+        """Of the models on the vendor's own list."""
+        names = {model_id.partition(":")[2]: model_id for model_id in self.catalogue.ids(vendor)}
+        listed = {name: model_id for name, model_id in names.items() if self.catalogue.lists(vendor, name)}
+        return _suggestion(model, listed) or "To see all of them, run: amanu models"
 
     async def _ask_for_consent(self, vendor: Vendor, base_url: str) -> None:
         await _must_answer(vendor, base_url)
@@ -498,6 +531,19 @@ def _may_send(base_url: str, key: Credential) -> bool:
     """A key goes over TLS, or stays on this machine."""
     address = urlsplit(base_url)
     return address.scheme == "https" or (address.scheme == "http" and (not key or address.hostname in _LOOPBACK))
+
+
+def _suggestion(name: str, known: Mapping[str, str]) -> str | None:
+    """Those of the known names that are most like it, as they are to be written."""
+    from rapidfuzz import process
+
+    near = [known[match[0]] for match in process.extract(name, list(known), limit=3, score_cutoff=60)]
+    return f"Did you mean {' or '.join(near)}?" if near else None
+
+
+def _is_asked(vendor: Vendor, base_url: str) -> bool:
+    """Whether that is the vendor's own service, and one that is asked for its models."""
+    return vendor.name in LISTING_VENDORS and vendor in VENDORS and base_url == vendor.base_url
 
 
 def _priced(info: ModelInfo, key: Credential) -> ModelInfo:

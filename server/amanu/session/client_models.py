@@ -41,6 +41,10 @@ class ClientModels:
         await routing.check(chosen, self._settings.current, self._registry, client.environment, opens=False)
         return chosen
 
+    async def doubt(self, model_id: str, client: Client) -> str | None:
+        """Why it is not sure that there is such a model, in a sentence. Raises like `choose`."""
+        return None if model_id == routing.AUTO else await self._registry.doubt(model_id, client.environment)
+
     async def warm(self, client: Client) -> None:
         """Import the SDK of the client's likely vendor, so that the first prompt need not wait for it."""
         model_id = self._default(client)

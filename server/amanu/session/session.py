@@ -342,6 +342,11 @@ class Session:
         self.core.access.require_writable()
         await routing.check(model_id, self.core.services.settings, self.core.services.registry, client.environment)
         await self._set(SessionChanged(model_id=model_id))
+        doubt = None
+        if model_id != routing.AUTO:
+            doubt = await self.core.services.registry.doubt(model_id, client.environment)
+        if doubt is not None:
+            self.core.notices.report_on_session("modelDoubt", "warning", doubt)
 
     async def set_effort(self, effort: Effort) -> None:
         """Takes effect with the next turn."""

@@ -283,8 +283,10 @@ class Sessions:
     async def _create(self, params: SessionCreateParams, client: Client, purpose: Purpose | None = None) -> None:
         roots = [real_root(root) for root in params.roots]
         model_id = await self.models.choose(params.model_id, client)
+        doubt = await self.models.doubt(model_id, client)
         async with self.lock:
-            if params.session_id not in self._open:
+            is_new = params.session_id not in self._open
+            if is_new:
                 standing = await asyncio.to_thread(self.services.trust.standing, roots, client.trusted_roots)
                 first = SessionChanged(
                     roots=roots,
@@ -298,6 +300,8 @@ class Sessions:
                 )
                 await run_to_completion(self._begin(params.session_id, first))
             session = self._open[params.session_id]
+            if is_new and doubt is not None:
+                session.core.notices.report_on_session("modelDoubt", "warning", doubt)
         await session.trust.refresh(client)
         await self.summaries.put(session.state)
         self._announce(params.session_id)

@@ -136,15 +136,7 @@ def test_a_field_that_is_something_else_is_left_away(entry: dict[str, Any]) -> N
         ("anthropic", {"id": "line\nend"}),
         ("anthropic", {"id": "\x1b[31mred"}),
         ("anthropic", {"id": "a" * 201}),
-        ("openai", {"id": "text-embedding-3-large"}),
-        ("openai", {"id": "gpt-audio"}),
-        ("openai", {"id": "gpt-4o-realtime"}),
-        ("openai", {"id": "gpt-5-search-api"}),
-        ("openai", {"id": "whisper-1"}),
-        ("gemini", {"name": "models/gemini-embedding-2", "supportedGenerationMethods": ["embedContent"]}),
-        ("gemini", {"name": "models/gemini-3-image", "supportedGenerationMethods": ["generateContent"]}),
         ("gemini", {"name": "models/", "supportedGenerationMethods": ["generateContent"]}),
-        ("gemini", {"name": "models/gemini-3.9-flash"}),
     ],
 )
 def test_an_entry_that_is_no_model_of_use_is_left_out_alone(vendor: str, entry: Any) -> None:
@@ -152,6 +144,31 @@ def test_an_entry_that_is_no_model_of_use_is_left_out_alone(vendor: str, entry: 
     if vendor == "gemini":
         good = {"name": "models/gpt-6.3-sol", "supportedGenerationMethods": ["generateContent"]}
     check(vendor, [entry, good, entry, good], [ListedModel(id="gpt-6.3-sol")])
+
+
+@pytest.mark.parametrize(
+    ("vendor", "entry", "name"),
+    [
+        ("openai", {"id": "text-embedding-3-large"}, "text-embedding-3-large"),
+        ("openai", {"id": "gpt-audio"}, "gpt-audio"),
+        ("openai", {"id": "gpt-4o-realtime"}, "gpt-4o-realtime"),
+        ("openai", {"id": "gpt-5-search-api"}, "gpt-5-search-api"),
+        ("openai", {"id": "ft:gpt-4.1:shop"}, "ft:gpt-4.1:shop"),
+        (
+            "gemini",
+            {"name": "models/gemini-embedding-2", "supportedGenerationMethods": ["embedContent"]},
+            "gemini-embedding-2",
+        ),
+        (
+            "gemini",
+            {"name": "models/gemini-3-image", "supportedGenerationMethods": ["generateContent"]},
+            "gemini-3-image",
+        ),
+        ("gemini", {"name": "models/gemini-3.9-flash"}, "gemini-3.9-flash"),
+    ],
+)
+def test_a_model_that_is_not_offered_is_known_to_exist(vendor: str, entry: Any, name: str) -> None:
+    check(vendor, [entry], [ListedModel(id=name, usable=False)])
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import importlib
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from amanu.config import EndpointSettings, Settings
 from amanu.models.catalogue import Catalogue
 from amanu.models.credentials import Credentials
 from amanu.models.registry import ModelRegistry
+from amanu.system.private_file import write_private
 from amanu_protocol.errors import AmanuError, ErrorKind
 from support.strict_services.http import Fault, Received, Refusal, Say, Service
 from support.strict_services.listing import KEY, ListingService
@@ -513,3 +515,49 @@ async def test_warming_imports_in_a_thread_with_the_collector_off(
     await registry(tmp_path).warm("no-such-vendor")
     assert seen == [("anthropic", False, False)]
     assert gc.isenabled()
+
+
+ANTHROPIC = ("claude-opus-5-5", "claude-haiku-9-20270101")
+
+
+@pytest.mark.parametrize(
+    ("model_id", "hours", "settings", "expected"),
+    [
+        ("anthropic:claude-opus-5-5", 1, {}, None),
+        ("anthropic:claude-haiku-9", 1, {}, None),
+        ("anthropic:claude-haiku-9-latest", 1, {}, None),
+        ("anthropic:claude-opsu-5-5", 1, {}, "modelNotFound: Did you mean anthropic:claude-opus-5-5"),
+        ("anthropic:claude-haiku-8", 1, {}, "modelNotFound: Did you mean anthropic:claude-haiku-9-20270101"),
+        ("anthropic:claude-sonnet-5-5", 1, {}, "modelNotFound: "),
+        ("anthropic:zzz", 1, {}, "modelNotFound: To see all of them, run: amanu models"),
+        # no list, or none of the last day
+        ("anthropic:claude-opsu-5-5", 25, {}, "Whether Anthropic has a model 'claude-opsu-5-5' is not known"),
+        ("anthropic:claude-haiku-9", 25, {}, None),
+        ("anthropic:claude-sonnet-5-5", 25, {}, None),
+        ("gemini:gemini-9", 1, {}, "Whether Google Gemini has a model 'gemini-9' is not known"),
+        # other services than the vendor's own
+        ("anthropic:claude-opsu-5-5", 1, {"base_urls": {"anthropic": "https://gateway.test"}}, None),
+        ("anthropic:claude-opsu-5-5", 25, {"base_urls": {"anthropic": "https://gateway.test"}}, None),
+        ("anthropic:x", 1, {"endpoints": {"anthropic": {"base_url": "https://a.test", "key_variable": "K"}}}, None),
+        (
+            "mine:x",
+            1,
+            {"endpoints": {"mine": {"base_url": "https://a.test", "key_variable": "ANTHROPIC_API_KEY"}}},
+            None,
+        ),
+        ("google-openai:x", 1, {}, None),
+    ],
+)
+async def test_a_model_that_the_vendor_does_not_list(
+    tmp_path: Path, model_id: str, hours: float, settings: dict[str, object], expected: str | None
+) -> None:
+    listing = {"fetched_at": time.time() - hours * 3600, "models": [{"id": each} for each in ANTHROPIC]}
+    write_private(tmp_path / "catalogue" / "anthropic.json", listing)
+    models = registry(tmp_path, **settings)
+    environment = {**ALL, "K": "k"}
+    try:
+        await models.check(model_id, environment, opens=False)
+        found = await models.doubt(model_id, environment)
+    except AmanuError as error:
+        found = f"{error.kind}: {error.data.hint}"
+    assert found == expected or (found is not None and expected is not None and found.startswith(expected)), found
