@@ -29,7 +29,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/session/attach", "toDaemon", r.SessionAttachParams, r.SessionAttachResult, "Receive the session's events from here on."),
     Method("amanu/session/detach", "toDaemon", r.SessionParams, r.Empty, "Stop receiving. Never cancels."),
     Method("amanu/session/rename", "toDaemon", r.SessionRenameParams, r.Empty, "Give it a title."),
-    Method("amanu/session/close", "toDaemon", r.SessionParams, r.Empty, "Cancel what runs and put it away; attach opens it again."),
+    Method("amanu/session/close", "toDaemon", r.SessionCloseParams, r.Empty, "Cancel what runs and put it away; attach opens it again."),
     Method("amanu/session/delete", "toDaemon", r.SessionParams, r.Empty, "Close it and remove its journal for good."),
     Method("amanu/session/setMode", "toDaemon", r.SessionSetModeParams, r.Empty, "Change the mode; questions that stand are decided by it, too: allowed, denied, or still asked."),
     Method("amanu/session/setModel", "toDaemon", r.SessionSetModelParams, r.Empty, "Change the model; takes effect with the next turn."),

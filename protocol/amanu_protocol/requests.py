@@ -81,6 +81,12 @@ class SessionParams(Message):
     session_id: Id
 
 
+class SessionCloseParams(Message):
+    session_id: Id
+    idle_only: bool = False
+    """Only if no client is attached and nothing runs in it; otherwise it stays open. Default false."""
+
+
 class SessionResult(Message):
     """A session as it is now; events from `fromSeq` on follow."""
 

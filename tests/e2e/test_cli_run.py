@@ -1,6 +1,8 @@
 """`amanu run`: output formats, exit codes, denials that name the rule, orderly ends."""
 
+import asyncio
 import json
+import os
 import signal
 import subprocess
 from pathlib import Path
@@ -10,7 +12,9 @@ import pytest
 
 from support import checked_edits
 from support.cli_process import AMANU, amanu, call, script
+from support.raw_client import RawClient
 from support.required_programs import needs
+from support.running_daemon import signal_daemon
 
 WRITE = call("write_file", path="a.txt", content="one\n")
 SLOW: dict[str, Any] = {"text": "slow " * 2000, "chunk": 4, "delay_ms": 20}
@@ -111,3 +115,32 @@ def test_a_denial_names_the_way_out_and_that_is_one(shop: Path, tmp_path: Path, 
     assert permitted_by.startswith("run_shell_command+unsandboxed(") and not outside.exists()
     amanu("run", "do it", "--model", model, "--mode", mode, "--allow", permitted_by, cwd=shop)
     assert outside.read_text() == "here\n"
+
+
+async def test_a_session_that_the_daemon_holds_goes_on_when_nobody_looks_at_it(shop: Path) -> None:
+    model = script(shop.parent, {"text": "One."}, {"text": "Two."})
+    environment = {**os.environ, "AMANU_IDLE_SECONDS": "60"}
+    editor = await RawClient.spawn([*AMANU, "serve"], environment)
+    watcher = await RawClient.spawn([*AMANU, "serve"], environment)
+    try:
+        for client in (editor, watcher):
+            await client.initialize()
+        await editor.request("amanu/session/create", {"sessionId": "s" * 32, "roots": [str(shop)], "modelId": model})
+        await editor.request("amanu/prompt/send", {"sessionId": "s" * 32, "promptId": "p", "text": "go"})
+        while (await editor.notification("amanu/event"))["event"]["kind"] != "turnEnded":
+            pass
+        refused = await asyncio.to_thread(amanu, "run", "on", "--continue", cwd=shop)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        said = " ".join(refused.stderr.split())
+        assert "a client shows it, or something runs in it. Go on there, or close it there." in said
+        assert "amanu chat --session ssssssss" in said
+        await editor.request("amanu/session/detach", {"sessionId": "s" * 32})
+        went_on = await asyncio.to_thread(amanu, "run", "on", "--continue", cwd=shop)
+        assert (went_on.returncode, went_on.stdout) == (0, "Two.\n\n")
+        attached = (await watcher.request("amanu/session/attach", {"sessionId": "s" * 32}))["result"]
+        assert [item["text"] for item in attached["state"]["items"] if item["kind"] == "answer"] == ["One.", "Two."]
+        assert not attached["state"]["readOnly"]
+    finally:
+        await watcher.stop()
+        await editor.stop()
+        signal_daemon()

@@ -1161,6 +1161,12 @@ export interface SessionParams {
   sessionId: Id;
 }
 
+export interface SessionCloseParams {
+  sessionId: Id;
+  /** Only if no client is attached and nothing runs in it; otherwise it stays open. Default false. */
+  idleOnly?: boolean;
+}
+
 /** A session as it is now; events from `fromSeq` on follow. */
 export interface SessionResult {
   state: SessionState;
@@ -2517,7 +2523,7 @@ export interface RequestsToDaemon {
   /** Give it a title. */
   "amanu/session/rename": { params: SessionRenameParams; result: Empty };
   /** Cancel what runs and put it away; attach opens it again. */
-  "amanu/session/close": { params: SessionParams; result: Empty };
+  "amanu/session/close": { params: SessionCloseParams; result: Empty };
   /** Close it and remove its journal for good. */
   "amanu/session/delete": { params: SessionParams; result: Empty };
   /** Change the mode; questions that stand are decided by it, too: allowed, denied, or still asked. */

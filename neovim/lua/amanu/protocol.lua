@@ -734,6 +734,10 @@
 ---@class amanu.SessionParams
 ---@field sessionId amanu.Id
 
+---@class amanu.SessionCloseParams
+---@field sessionId amanu.Id
+---@field idleOnly? boolean Only if no client is attached and nothing runs in it; otherwise it stays open. Default false.
+
 ---A session as it is now; events from `fromSeq` on follow.
 ---@class amanu.SessionResult
 ---@field state amanu.SessionState

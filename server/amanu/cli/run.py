@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, get_args
@@ -15,13 +15,19 @@ from typing import TYPE_CHECKING, TextIO, get_args
 from amanu.cli import exits
 from amanu.cli.report import Report, error_json
 from amanu.cli.run_printer import Format, RunPrinter
-from amanu.cli.session_lookup import LATEST, resolve_session_id
+from amanu.cli.session_lookup import LATEST, SHORT, resolve_session_id
 from amanu.cli.stdin import PipedInput, read_piped_input
 from amanu.client.session_view import mint
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, TurnEnded
 from amanu_protocol.items import Attachment, Effort, Mode
-from amanu_protocol.requests import PromptSendParams, SessionAttachParams, SessionCreateParams
+from amanu_protocol.requests import (
+    Empty,
+    PromptSendParams,
+    SessionAttachParams,
+    SessionCloseParams,
+    SessionCreateParams,
+)
 
 if TYPE_CHECKING:
     from amanu.config import Settings
@@ -249,8 +255,15 @@ async def _session(sessions: "Sessions", options: RunOptions, client: "RunClient
         session = await sessions.get((await sessions.create(params, client)).state.session_id)
     else:
         session_id = await resolve_session_id(options.session_id, options.roots[0], sessions.summaries.list)
+        await _release_idle(sessions, session_id)
         await sessions.attach(SessionAttachParams(session_id=session_id), client)
         session = await sessions.get(session_id)
+        if session.state.read_only:
+            raise AmanuError(
+                "sessionReadOnly",
+                "Another Amanu process has this session open: a client shows it, or something runs in it.",
+                hint=f"Go on there, or close it there. To see what it does: amanu chat --session {session_id[:SHORT]}",
+            )
         _must_be_auto(options, options.mode or session.state.mode)
         if options.mode is not None:
             await session.set_mode(options.mode)
@@ -263,6 +276,24 @@ async def _session(sessions: "Sessions", options: RunOptions, client: "RunClient
     if options.record is not None:
         await session.record(options.record)
     return session
+
+
+async def _release_idle(sessions: "Sessions", session_id: str) -> None:
+    """Have the daemon put the session away that it holds, if nobody looks at it and nothing runs in it."""
+    from amanu.client.connect import connect_running
+    from amanu.client.daemon_client import Disconnected
+    from amanu.storage import lease
+
+    folder = (await sessions.summaries.index()).folder(session_id)
+    if await asyncio.to_thread(lease.holder, folder) is None:
+        return
+    with suppress(AmanuError, Disconnected):  # it is opened read-only then, which is told
+        daemon = await connect_running()
+        try:
+            params = SessionCloseParams(session_id=session_id, idle_only=True)
+            await daemon.request("amanu/session/close", params, Empty)
+        finally:
+            await daemon.close()
 
 
 def _must_be_auto(options: RunOptions, mode: Mode) -> None:

@@ -156,6 +156,14 @@ class Sessions:
                 await self.summaries.put(session.state, closed=True)
         self._announce(session_id)
 
+    async def put_away(self, session_id: str) -> None:
+        """Close the session if nobody looks at it and nothing runs in it, so that another process can open it. Unknown
+        ids are fine. Raises `AmanuError` (storageError) as `close` does."""
+        async with self.lock:
+            session = self._open.get(session_id)
+            if session is not None and session.idle:
+                await run_to_completion(self._put_away(session))
+
     async def delete(self, session_id: str) -> None:
         """Close a session and remove all its files, for good."""
         async with self.lock:
@@ -373,21 +381,27 @@ class Sessions:
                 return
             if not session.idle:
                 continue  # a client came meanwhile
-            session_id = session.state.session_id
-            del self._open[session_id]  # a request for it now waits for the lock, and opens it again
             try:
-                await session.close()
+                await self._put_away(session)
             except AmanuError as error:
-                self._open[session_id] = session
-                log.warning("%s cannot be closed: %s", session_id, error)
-                continue
-            await self.summaries.put(session.state)
+                log.warning("%s cannot be closed: %s", session.state.session_id, error)
         if len(self._open) >= most:
             raise AmanuError(
                 "tooManySessions",
                 f"All {len(self._open)} sessions are in use.",
                 hint="Close one of them, or raise max_sessions in config.toml.",
             )
+
+    async def _put_away(self, session: Session) -> None:
+        """Close an idle session until it is asked for again. Raises `AmanuError`, leaving it open."""
+        session_id = session.state.session_id
+        del self._open[session_id]  # a request for it now waits for the lock, and opens it again
+        try:
+            await session.close()
+        except AmanuError:
+            self._open[session_id] = session
+            raise
+        await self.summaries.put(session.state)
 
     # What changed -----------------------------------------------------------------------------------
 

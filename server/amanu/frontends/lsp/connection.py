@@ -217,7 +217,9 @@ class Connection:
             "amanu/session/attach": RequestRoute(r.SessionAttachParams, self._attach),
             "amanu/session/detach": RequestRoute(r.SessionParams, self._detach),
             "amanu/session/rename": self._on(r.SessionRenameParams, lambda s, p: s.rename(p.title)),
-            "amanu/session/close": RequestRoute(r.SessionParams, lambda p: s.close(p.session_id)),
+            "amanu/session/close": RequestRoute(
+                r.SessionCloseParams, lambda p: s.put_away(p.session_id) if p.idle_only else s.close(p.session_id)
+            ),
             "amanu/session/delete": RequestRoute(r.SessionParams, lambda p: s.delete(p.session_id)),
             "amanu/session/setMode": self._on(r.SessionSetModeParams, lambda s, p: s.set_mode(p.mode)),
             "amanu/session/setModel": self._on(r.SessionSetModelParams, lambda s, p: s.set_model(p.model_id, self)),
