@@ -123,7 +123,8 @@ async def test_what_needs_secrets_asks_for_them_and_the_answer_is_kept(tmp_path:
         assert "needs files that hold secrets" in state.approvals[0].blocked
         await d.answer("reject")
         state = await d.until(lambda state: state.approvals)
-        assert "It asks for the workspace's files that hold secrets: ?" in state.approvals[0].detail
+        asked = [line.text for line in state.approvals[0].lines]
+        assert "It asks for the workspace's files that hold secrets: ?" in asked
         await d.answer("allow", scope="session")
         await d.over("p1")
         shown = [each.output or "" for each in d.session.state.items if each.kind == "toolCall"]

@@ -11,10 +11,10 @@ const GLANCE = 200;
  * more rights.
  */
 export function allowable(approval: Approval): string | undefined {
-  const { title, detail, command, proposalId, document, scopes, options, parts } = approval;
-  const [what = "", ...about] = detail.trim().split("\n");
-  if (proposalId !== null || document !== null || what === "") return undefined;
-  if (about.length > 0 && command !== what) return undefined; // of several lines itself
+  const { title, detail, lines, proposalId, document, scopes, options, parts } = approval;
+  const what = detail.trim();
+  if (proposalId !== null || document !== null || what === "" || what.includes("\n")) return undefined;
+  const about = lines.map(({ text }) => text).filter((text) => /^(The model says|In): /.test(text));
   if (!scopes.some(({ scope }) => scope === "once") || (options[0]?.grants.length ?? 0) > 0) return undefined;
   if (parts.some(({ decision }) => decision === "deny")) return undefined;
   if (reasons(approval).some(({ tone }) => tone === "warning" || tone === "bad")) return undefined;

@@ -3,7 +3,7 @@ import type { Daemon } from "../src/client";
 import type { Desk, Told } from "../src/desk";
 import { IGNORED } from "../src/labels";
 import { Overview } from "../src/overview";
-import type { Approval, SessionSummary } from "../src/protocol";
+import type { Approval, Line, SessionSummary } from "../src/protocol";
 import type { Session } from "../src/session";
 import { question, state, summary } from "./states";
 import { notifications } from "./vscode";
@@ -78,6 +78,8 @@ test("one that a chat shows is announced while the chat is not on the screen", a
   ]);
 });
 
+const WHERE: Line[] = ["The model says: build", "In: /w"].map((text) => ({ tone: "plain", text }));
+
 test.each<[string, Partial<Approval>, boolean]>([
   ["a short command", {}, true],
   [
@@ -91,13 +93,14 @@ test.each<[string, Partial<Approval>, boolean]>([
     },
     true,
   ],
-  ["a command with where it runs", { detail: "make\nThe model says: build\nIn: /w" }, true],
+  ["a command with where it runs", { lines: WHERE }, true],
+  ["a command whose line says where it would run", { detail: "make\nIn: /w" }, false],
   ["an edit", { proposalId: "p" }, false],
   ["a plan", { document: "/w/plan.md" }, false],
   ["what comes with a warning", { lines: [{ tone: "warning", text: "! Not sandboxed" }] }, false],
   ["what a yes would grant more", { grants: ["network"], likelyGrants: ["network"] }, false],
   ["a command that is cut", { detail: "x".repeat(201) }, false],
-  ["a command of two lines", { detail: "make\nrm -r x\nIn: /w", command: "make\nrm -r x" }, false],
+  ["a command of two lines", { detail: "make\nrm -r x", command: "make\nrm -r x" }, false],
   ["a command with something hidden", { detail: "make \u202ex" }, false],
   ["what is refused in part", { parts: [{ text: "rm", decision: "deny", rule: "", reason: "" }] }, false],
   ["nothing that could be read", { detail: "" }, false],
@@ -108,7 +111,7 @@ test.each<[string, Partial<Approval>, boolean]>([
 });
 
 test("where a command runs is said", async () => {
-  const { list } = overview("a", { detail: "make\nThe model says: build\nIn: /w" });
+  const { list } = overview("a", { lines: WHERE });
   const [shown] = await list(session("b", "Run make"));
   expect(shown?.text).toBe("“Title of b” is waiting for you: Run make · The model says: build · In: /w");
 });

@@ -147,7 +147,7 @@ class Preview:
     blocked: str = ""
     """What blocked a command that was run already, as a clause; "" for nothing."""
     notes: tuple[Line, ...] = ()
-    """What the user must know besides the diff of a proposal, which is all that frontends show of it."""
+    """Lines for the user besides the detail, or besides the diff of a proposal: what the model says, where it runs."""
 
 
 Need = Literal["write", "network", "unsandboxed", "secrets"]

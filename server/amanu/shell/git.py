@@ -148,6 +148,7 @@ _WHY: Mapping[str, str] = {
     "config": "Changes or shows git's configuration, which can name programs.",
     "init": "Creates a repository.",
 }
+_OVERWRITES = "Overwrites or deletes branches of another repository: commits of others may be lost there."
 _NETWORK = names("fetch pull push clone ls-remote")
 _NEVER_REMEMBERED = names("config clean submodule remote worktree")
 _OTHERS_REMEMBERED = names("am apply archive bundle format-patch lfs ls-remote sparse-checkout")
@@ -177,7 +178,18 @@ def description(call: ProgramCall) -> tuple[str, tuple[str, ...] | None, bool]:
     network = network or arguments[:2] == ("submodule", "add")
     known = name not in _NEVER_REMEMBERED and (name in _WHY or name in LOOKS or name in _OTHERS_REMEMBERED)
     remembered = known and command.context.folder == call.context.folder and None not in arguments
-    return _WHY.get(name, ""), ("git", name) if remembered else None, network
+    why = _OVERWRITES if name == "push" and _forces(arguments) else _WHY.get(name, "")
+    return why, ("git", name) if remembered else None, network
+
+
+def _forces(arguments: Sequence[str | None]) -> bool:
+    """Whether a push may take commits from the other repository: by an option, or a refspec that begins with `+` or
+    names nothing to push."""
+    options = [word for word in arguments if word is not None and word.startswith("-")]
+    named = [word for word in arguments if word is not None and not word.startswith("-")]
+    short = any(not word.startswith("--") and {*"fd"} & {*word[1:]} for word in options)
+    long = any(word.startswith(("--force", "--mirror", "--delete", "--prune")) for word in options)
+    return short or long or any(word.startswith(("+", ":")) for word in named)
 
 
 def check(call: ProgramCall) -> tuple[str, tuple[str, ...]]:

@@ -112,7 +112,8 @@ async def test_preview(tmp_path: Path) -> None:
     preview = await harness.preview("run_shell_command", {"command": command, "description": "says b", "path": "sub"})
     assert (preview.subject.text, preview.subject.unclear) == (command, True)
     assert preview.title == "Run echo \u202e a … and 1 more line"
-    assert preview.detail == f"echo <U+202E> a\necho b\nThe model says: says b\nIn: {harness.root / 'sub'}"
+    assert preview.detail == "echo <U+202E> a\necho b"
+    assert [line.text for line in preview.notes] == ["The model says: says b", f"In: {harness.root / 'sub'}"]
     for wrong in ({"command": "a\0b"}, {"command": "ls", "path": "sub/x"}, {"command": "ls", "path": ".."}):
         with pytest.raises(ToolError):
             await harness.preview("run_shell_command", wrong)

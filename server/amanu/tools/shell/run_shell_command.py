@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from amanu.core.command import Reading
 from amanu.core.requirements import SandboxRequirements
 from amanu.core.tool import CallContext, Outcome, Preview, ToolError
-from amanu.text.display import visible
+from amanu.text.display import unbroken, visible
 from amanu.tools.environment import SessionTool, ToolEnvironment
 from amanu.tools.shell.background_run import BackgroundRuns
 from amanu.tools.shell.command_analysis import CommandAnalysis, CommandAnalyzer
@@ -77,7 +77,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             raise ToolError(
                 f"The folder {self._workspace.display_path(folder)} does not exist, so the command cannot run in it."
             )
-        lines = [visible(params.command)]
+        lines: list[str] = []
         if params.description:
             lines.append(f"The model says: {visible(params.description)}")
         if asked:
@@ -111,7 +111,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             title=f"{running} {short_line(params.command)}",
             subject=subject,
             extra_subjects=tuple(also),
-            detail="\n".join(lines),
+            detail=visible(params.command),
             reads=frozenset([str(folder)]),
             digest=analysis.digest,
             requirements=need,
@@ -123,7 +123,10 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             in_layer=in_layer,
             sees_edits=in_layer and not analysis.keeps_history,
             draft=draft,
-            notes=await self._deletion_notes(analysis.reading, folder) if not draft else (),
+            notes=(
+                *(Line(tone="plain", text=unbroken(line)) for line in lines),
+                *(() if draft else await self._deletion_notes(analysis.reading, folder)),
+            ),
             blocked="" if call.blocked is None else blocked_line(call.blocked),
         )
 
