@@ -47,6 +47,8 @@ def main() -> int:
     hide_memory()
     try:
         return importlib.import_module(COMMANDS[argv[0]][0]).main(argv[1:])
+    except KeyboardInterrupt:
+        return 130  # as a shell has it for a program that Ctrl-C ended
     except BrokenPipeError:  # the reader left, as `head` does; nothing more can be flushed to it, also not at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import signal
+import socket
 import subprocess
 import termios
 import time
@@ -12,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from amanu.daemon.sockets import socket_path
+from amanu.home import find_home
+from amanu.system import logs
 from support import checked_edits
 from support.cli_process import AMANU, amanu, call, script
 from support.running_daemon import signal_daemon
@@ -51,7 +55,7 @@ class Screen:
         self._seen = at + len(text)
 
     def types(self, text: str) -> None:
-        os.write(self._screen, text.encode())
+        os.write(self._screen, text.encode(errors="surrogateescape"))
 
     def leaves(self) -> int:
         while self._look():
@@ -182,6 +186,44 @@ def test_what_is_typed_at_the_review_of_a_draft_is_the_next_prompt(tmp_path: Pat
         assert (shop / "a.txt").read_text() == content
         screen.types("\x04")
         assert screen.leaves() == 0
+    finally:
+        screen.close()
+
+
+def test_ctrl_c_while_it_connects_ends_it_without_a_word(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as daemon:  # one that never answers
+        daemon.bind(os.fspath(socket_path(find_home().make())))
+        daemon.listen()
+        daemon.settimeout(SECONDS)
+        screen = Screen(cwd=tmp_path, command=AMANU)
+        try:
+            link, _ = daemon.accept()
+            with link:
+                os.kill(screen.process.pid, signal.SIGINT)
+                assert screen.leaves() == 130
+            assert not screen.shown.strip()
+        finally:
+            screen.close()
+
+
+@pytest.mark.usefixtures("daemon")
+def test_what_is_no_text_is_sent_all_the_same_and_no_traceback_is_shown(tmp_path: Path) -> None:
+    (find_home().make().state / "chat-history").mkdir()  # so that every prompt fails to be written down
+    model = script(tmp_path, {"expect": "caf\ufffd!", "text": "So be it."}, {"expect": "again", "text": "Right."})
+    screen = Screen("--model", model, cwd=tmp_path)
+    try:
+        screen.sees("Trust this folder?")
+        screen.types("n\r")
+        screen.sees("Enter sends")
+        screen.types("caf\udce9!\r")
+        screen.sees("So be it.")
+        screen.sees("Enter sends")
+        screen.types("again\r")
+        screen.sees("Right.")
+        screen.types("\x04")
+        assert screen.leaves() == 0
+        assert "Traceback" not in screen.shown and "rror" not in screen.shown
+        assert "IsADirectoryError" in logs.log_file(find_home()).read_text()
     finally:
         screen.close()
 

@@ -6,12 +6,13 @@ import contextlib
 import logging
 import os
 import shutil
+import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from amanu.cli import exits
 from amanu.cli.agent_commands import AgentCommands
@@ -130,7 +131,12 @@ def main(argv: list[str]) -> int:
             print(f"{root} is not a folder.", file=sys.stderr)
             return exits.USAGE
     options = ChatOptions(roots, arguments.model, arguments.mode, arguments.effort, arguments.session, arguments.latest)
-    return asyncio.run(_chat(options, alone=arguments.alone))
+    try:
+        return asyncio.run(_chat(options, alone=arguments.alone))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return exits.CANCELLED
+    finally:  # only what the interpreter does at exit is left
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @dataclass(frozen=True)
@@ -158,16 +164,20 @@ async def _chat(options: ChatOptions, *, alone: bool) -> int:
 
     with unechoed(), patch_stdout(raw=True):
         console = open_console(sys.stdout)
+        loop = asyncio.get_running_loop()
         try:
             home = find_home().make()
-            if alone:
-                logs.start(home, load_settings(home, os.environ).log_level)
+            logs.start(home, load_settings(home, os.environ).log_level)
             chat = Chat(options, connector, console, alone=alone)
-            return await chat.run(Terminal(chat, history=home.state / "chat-history"))
+            terminal = Terminal(chat, history=home.state / "chat-history")
+            loop.add_signal_handler(signal.SIGINT, chat.interrupt)
+            return await chat.run(terminal)
         except AmanuError as error:
             hint = f" {error.data.hint}" if error.data.hint else ""
             console.line(("red", visible(f"{error}{hint}")))
             return exits.of_error(error)
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
 
 
 class Chat(PromptContext):
@@ -183,6 +193,7 @@ class Chat(PromptContext):
     _servers: RunningServers
     _trust_prompt: TrustPrompt
     _terminal: Terminal
+    _task: asyncio.Task[Any]
 
     def __init__(
         self, options: ChatOptions, connect: Callable[[], Awaitable[DaemonClient]], console: Console, *, alone: bool
@@ -194,18 +205,24 @@ class Chat(PromptContext):
         self._alone = alone
         self._client: DaemonClient | None = None
         self._interrupted_at = -TWICE_SECONDS
+        self._interrupting = False
         self._leaving = False
         self._sending: list[str] = []
         """Prompts on their way to the daemon, which may look for what they mention; the first is being sent."""
         self._sender: asyncio.Task[None] | None = None
         self._changing_mode: asyncio.Task[None] | None = None
+        self._wanted_mode: Mode | None = None
+        """Where the user has got to with Shift-Tab and the daemon has not yet."""
         self._begun_at = -BEGIN_SECONDS
 
     async def run(self, terminal: Terminal) -> int:
-        """Until the user leaves. Returns the exit code; raises AmanuError when no session can be had."""
+        """Until the user leaves. Returns the exit code; raises AmanuError when no session can be had, CancelledError
+        when the user interrupts the start or the end."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._task, self._terminal = task, terminal
         self._client = await self._connect()
         try:
-            self._terminal = terminal
             await self._enter(await self._first_view(self._client))
             await self._ask_trust()
             while not self._leaving:
@@ -230,16 +247,21 @@ class Chat(PromptContext):
         return spans[-LIVE_ROWS:]
 
     def next_mode(self) -> None:
-        mode = NEXT_MODE[self._view.state.mode]
-        self._changing_mode = asyncio.create_task(self._change_mode(mode))
+        self._wanted_mode = NEXT_MODE[self._wanted_mode or self._view.state.mode]
+        self._changing_mode = asyncio.create_task(self._change_mode(self._changing_mode, self._wanted_mode))
 
-    async def _change_mode(self, mode: Mode) -> None:
+    async def _change_mode(self, earlier: asyncio.Task[None] | None, mode: Mode) -> None:
+        if earlier is not None:
+            await earlier
         try:
             await self._view.set_mode(mode)
         except AmanuError as error:
             self._show_error(error)
         except Disconnected:
             pass
+        finally:
+            if asyncio.current_task() is self._changing_mode:
+                self._wanted_mode = None
 
     def stoppable(self) -> bool:
         """A turn runs."""
@@ -276,9 +298,21 @@ class Chat(PromptContext):
             self._show_error(error)
         except Disconnected:
             pass  # the next round reconnects
+        except asyncio.CancelledError:
+            if not self._interrupting or self._leaving:
+                raise
+            self._interrupting = False
+            self._task.uncancel()
+            await self._interrupt()
         except Exception as error:
             self._show_mistake(error)
             await asyncio.sleep(MISTAKE_SECONDS)
+
+    def interrupt(self) -> None:
+        """Ctrl-C as a signal, which it is while no prompt reads keys: it ends what the chat is doing."""
+        if not self._terminal.interrupt():
+            self._interrupting = True
+            self._task.cancel()
 
     def _show_error(self, error: AmanuError) -> None:
         hint = f" {error.data.hint}" if error.data.hint else ""
@@ -286,8 +320,8 @@ class Chat(PromptContext):
 
     def _show_mistake(self, error: Exception) -> None:
         log.error("the chat failed", exc_info=error)
-        failure = f"{type(error).__name__}: {error}"
-        self._console.line(("red", visible(f"✗ Internal error; the session is intact ({failure}).")))
+        failure = one_line(f"{type(error).__name__}: {error}", 200)
+        self._console.line(("red", f"✗ Internal error; the session is intact ({failure}). `amanu logs` shows more."))
 
     async def _run_while_waiting(self, text: str) -> None:
         """A command typed at a question. Raises EOFError when it leaves."""
@@ -313,11 +347,13 @@ class Chat(PromptContext):
     def _send(self, text: str, *, queued: bool = False) -> None:
         """Without holding up the keyboard; in the order in which they were typed."""
         self._sending.append(text)
-        self._sender = asyncio.create_task(self._send_after(self._sender, text, queued=queued))
+        earlier = [task for task in (self._sender, self._changing_mode) if task is not None]
+        self._sender = asyncio.create_task(self._send_after(earlier, text, queued=queued))
 
-    async def _send_after(self, earlier: asyncio.Task[None] | None, text: str, *, queued: bool) -> None:
-        if earlier is not None:
-            await earlier
+    async def _send_after(self, earlier: Sequence[asyncio.Task[None]], text: str, *, queued: bool) -> None:
+        """What cannot be sent is the user's again."""
+        for task in earlier:
+            await task
         try:
             if queued:
                 await self._view.prompt(text, self._mentioned(text))
@@ -326,11 +362,19 @@ class Chat(PromptContext):
         except AmanuError as error:
             self._show_error(error)
         except Disconnected:
-            self._console.line(("red", f"✗ Not sent: {one_line(text)}"))
+            pass
         except Exception as error:
             self._show_mistake(error)
+        else:
+            return
         finally:
             self._sending.remove(text)
+        text = f"/queue {text}" if queued else text
+        if self._leaving:
+            self._console.line(("red", f"✗ Not sent: {visible(text)}"))
+        else:
+            self._console.line(("red", "✗ Not sent; it is your draft again."))
+            self._terminal.draft(text)
 
     async def _sent(self) -> None:
         """Until what was typed has reached the daemon."""

@@ -1,16 +1,71 @@
 """Standard input as prompts read it. Imports prompt_toolkit."""
 
+import termios
+import time
 from contextlib import AbstractContextManager, nullcontext
+from typing import TextIO
 
+from prompt_toolkit.input.posix_utils import PosixStdinReader
 from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.input.vt100_parser import Vt100Parser
+from prompt_toolkit.key_binding import KeyPress
+
+PASTE_SECONDS = 2.0
+"""After its last byte, a paste that has no end is taken as it is."""
+PASTE_START, PASTE_END, CTRL_C = "\x1b[200~", "\x1b[201~", "\x03"
 
 
 class PromptKeyboard(Vt100Input):
     """A terminal on which every key stays what it is. While something is printed above a prompt, prompt_toolkit would
-    let the terminal edit lines: a Ctrl-D typed just then is lost, an Enter becomes a line feed."""
+    let the terminal edit lines: a Ctrl-D typed just then is lost, an Enter becomes a line feed. Bytes that are no text
+    become replacement characters, for no message can hold them."""
 
     lent = False
     """Another program reads the keys: the user's editor."""
 
+    def __init__(self, stdin: TextIO) -> None:
+        super().__init__(stdin)
+        self.stdin_reader = PosixStdinReader(self.fileno(), errors="replace", encoding=stdin.encoding)
+        self.vt100_parser = self._parser = _Parser(lambda key: self._buffer.append(key))
+
     def cooked_mode(self) -> AbstractContextManager[None]:
         return super().cooked_mode() if self.lent else nullcontext()
+
+    def unended_paste(self) -> list[KeyPress]:
+        """The paste whose end does not come, as when a connection broke in the middle of it: it would take every key
+        that is typed later."""
+        return self.flush_keys() if self._parser.end_stalled_paste() else []
+
+    def discard_typed(self) -> None:
+        """Forget the keys that nobody has read yet."""
+        termios.tcflush(self.fileno(), termios.TCIFLUSH)
+
+
+class _Parser(Vt100Parser):
+    """Ends a paste that has no end: with Ctrl-C, or when nothing more comes."""
+
+    _fed_at = 0.0
+    _lacks_end = False
+    """A paste was ended without its mark, which may come yet."""
+
+    def feed(self, data: str) -> None:
+        self._fed_at = time.monotonic()
+        if self._in_bracketed_paste:
+            if data and not data.strip(CTRL_C):
+                self._end_paste()
+        elif self._lacks_end:
+            before, mark, after = data.partition(PASTE_END)
+            if mark and PASTE_START not in before:
+                self._lacks_end = False
+                data = before + after
+        super().feed(data)
+
+    def end_stalled_paste(self) -> bool:
+        if not self._in_bracketed_paste or time.monotonic() - self._fed_at < PASTE_SECONDS:
+            return False
+        self._end_paste()
+        return True
+
+    def _end_paste(self) -> None:
+        super().feed(PASTE_END)
+        self._lacks_end = True

@@ -132,24 +132,20 @@ class Terminal:
             session.app.ttimeoutlen = session.app.timeoutlen = ESC_SECONDS
 
     async def read(self, wake: Callable[[], bool]) -> str:
-        """A prompt, of one line or many, never blank. Raises Woken when `wake` holds, Interrupted on Ctrl-C, EOFError
-        on Ctrl-D, Escaped on Esc while something can be stopped; what was typed stays as the draft then."""
+        """A prompt, of one line or many, never blank. Raises Interrupted on Ctrl-C, EOFError on Ctrl-D. What was typed
+        stays as the draft when it raises anything else: AttentionNeeded when `wake` holds, StopRequested on Esc while
+        something can be stopped."""
         try:
-            text = await self._run(
-                self._prompt,
-                wake,
-                message=self._message,
-                bottom_toolbar=self._bottom,
-                default=self._draft,
-                refresh_interval=LOOK_SECONDS,
-            )
-        except StopRequested:
-            self._draft = self._prompt.default_buffer.text
+            text = await self._run(self._prompt, self._options, wake)
+            if text is None or not text.strip():
+                raise AttentionNeeded
+        except (Interrupted, EOFError):
             raise
-        if text is None or not text.strip():
-            self._draft = self._prompt.default_buffer.text
-            raise AttentionNeeded
-        self._draft = ""
+        except BaseException:
+            self.draft(self._prompt.default_buffer.text)
+            raise
+        finally:
+            self._prompt.default_buffer.reset()
         return text.strip()
 
     @property
@@ -158,8 +154,24 @@ class Terminal:
         return self._question.app if self._question.app.is_running else self._prompt.app
 
     def draft(self, text: str) -> None:
-        """What the next prompt begins with."""
-        self._draft = text
+        """Give the user a text to change or send: the open prompt, or else the next one, begins with it."""
+        app, buffer = self._prompt.app, self._prompt.default_buffer
+        if app.is_running and not app.is_done:
+            cursor = buffer.cursor_position
+            buffer.text = _joined(text, buffer.text)
+            buffer.cursor_position = len(buffer.text) if not cursor else len(text) + 1 + cursor
+        else:
+            self._draft = _joined(text, self._draft)
+
+    def interrupt(self) -> bool:
+        """Ctrl-C as a signal, which it is while no prompt makes a key of it. False when nothing here is to end with
+        it."""
+        if self._own_keyboard is not None and self._own_keyboard.lent:
+            return True  # meant for the editor, which gets it as well
+        app = self.app
+        if app.is_running and not app.is_done:
+            app.exit(exception=Interrupted(), style="class:aborting")
+        return app.is_running
 
     async def ask(
         self,
@@ -180,7 +192,9 @@ class Terminal:
         self._question.bottom_toolbar = None if watched is None else watched.toolbar_text
         self._question.refresh_interval = 0 if watched is None else LOOK_SECONDS
         try:
-            answer = await self._run(self._question, lambda: not valid(), message=question, default=default)
+            answer = await self._run(
+                self._question, lambda: {"message": question, "default": default}, lambda: not valid()
+            )
         finally:
             if watched is not None:
                 watched.end()
@@ -210,21 +224,49 @@ class Terminal:
             yield
         finally:
             self._own_keyboard.lent = False
+            # An editor in a window of its own leaves them: nobody saw what they would do here.
+            self._own_keyboard.discard_typed()
 
-    async def _run(self, prompt: "PromptSession[str]", until: Callable[[], bool], **options: Any) -> str | None:
-        asking = asyncio.create_task(prompt.prompt_async(**options))
+    async def _run(
+        self, prompt: "PromptSession[str]", options: Callable[[], dict[str, Any]], until: Callable[[], bool]
+    ) -> str | None:
+        if until():
+            return None
+        app = prompt.app
+        # A prompt that ended in the middle of a search leaves the keys with the search, which is over.
+        app.layout.focus(prompt.default_buffer)
+
+        async def ask() -> str:
+            # The options not before it begins: what could not be sent may have come back just now. Ours is the signal
+            # (`interrupt`), and what fails meanwhile is for the log.
+            return await prompt.prompt_async(handle_sigint=False, set_exception_handler=False, **options())
+
+        asking = asyncio.create_task(ask())
         try:
-            while not asking.done():
+            while not (await asyncio.wait({asking}, timeout=LOOK_SECONDS))[0]:
                 if until():
-                    if prompt.app.is_running:
-                        prompt.app.exit(exception=AttentionNeeded(), style="class:aborting")
+                    if app.is_running and not app.is_done:
+                        app.exit(exception=AttentionNeeded(), style="class:aborting")
                     break
-                await asyncio.wait({asking}, timeout=LOOK_SECONDS)
+                if self._own_keyboard is not None and (keys := self._own_keyboard.unended_paste()):
+                    app.key_processor.feed_multiple(keys)
+                    app.key_processor.process_keys()
             return await asking
         except AttentionNeeded:
             return None
         finally:
-            asking.cancel()
+            if not asking.done():
+                asking.cancel()
+                await asyncio.wait({asking})
+
+    def _options(self) -> dict[str, Any]:
+        draft, self._draft = self._draft, ""
+        return {
+            "message": self._message,
+            "bottom_toolbar": self._bottom,
+            "default": draft,
+            "refresh_interval": LOOK_SECONDS,
+        }
 
     def _text_changed(self, buffer: "Buffer") -> None:
         if buffer.text:
@@ -270,6 +312,10 @@ class LivePreview:
             self._lines = await self._preview(text)
         except (AmanuError, Disconnected) as error:
             self._lines = [Line(tone="bad", text=str(error))]
+
+
+def _joined(*texts: str) -> str:
+    return "\n".join(filter(None, texts))
 
 
 def page_text(text: str) -> None:
@@ -354,13 +400,16 @@ def question_keys() -> "KeyBindings":
 
 def _sane_keys() -> "KeyBindings":
     """Without what prompt_toolkit does by default and nobody expects here: Ctrl-O sends, and takes up the next line of
-    the history; elsewhere it shows more. An Alt with a key that means nothing is no Esc."""
+    the history; elsewhere it shows more. An Alt with a key that means nothing is no Esc. The mouse, which nobody asked
+    for, would fail on a button it does not know."""
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+    from prompt_toolkit.keys import Keys
 
     keys = KeyBindings()
 
     @keys.add("c-o")
     @keys.add("escape", "<any>")
+    @keys.add(Keys.Vt100MouseEvent)
     def nothing(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
         pass
 

@@ -22,11 +22,12 @@ from amanu.cli.console import PlainConsole
 from amanu.cli.terminal import Terminal
 from amanu.client import session_view
 from amanu.client.connect import connect
-from amanu.client.daemon_client import DaemonClient
+from amanu.client.daemon_client import DaemonClient, Disconnected
 from amanu.client.session_view import SessionView
 from amanu.home import find_home
 from amanu.permissions import approvals
 from amanu_protocol.base import Wire
+from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import PromptBeginParams
 from support.required_programs import needs
 
@@ -240,20 +241,98 @@ async def test_a_prompt_on_its_way_is_seen_and_holds_nothing_up(
             await asyncio.sleep(0.01)
 
 
-async def test_a_mistake_of_our_own_ends_no_chat(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("failure", "shown"),
+    [
+        (KeyError("one"), "Internal error; the session is intact (KeyError: 'one'). `amanu logs` shows more."),
+        (AmanuError("internalError", "The disk is full.", hint="Make room."), "✗ The disk is full. Make room."),
+        (Disconnected(), "Not sent"),
+    ],
+)
+@pytest.mark.parametrize(("typed", "draft"), [("one", "one"), ("/queue one", "/queue one"), ("/plan one", "one")])
+async def test_what_could_not_be_sent_is_the_draft_again_and_ends_no_chat(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: Exception, shown: str, typed: str, draft: str
+) -> None:
     await started(desk, tmp_path, {"text": "Done."})
+    sent: list[str] = []
 
-    async def broken(self: Chat, text: str) -> None:
-        raise KeyError(text)
+    async def broken(self: SessionView, text: str, *given: Any) -> Any:
+        sent.append(text)
+        raise failure
 
     with monkeypatch.context() as patch:
-        patch.setattr(Chat, "_say", broken)
-        desk.types("one" + ENTER)
-        await desk.sees("Internal error; the session is intact (KeyError: 'one')")
-    desk.types("two" + ENTER)
+        patch.setattr(SessionView, "prompt", broken)
+        desk.types(typed + ENTER)
+        await desk.sees(shown)
+        await until_written(desk, draft)
+    assert sent == ["one"]
+    desk.types(ENTER)
     await desk.sees("Done.")
     desk.types(CTRL_D)
     assert await desk.left() == 0
+
+
+async def test_what_cannot_be_sent_any_more_is_shown_to_who_leaves(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await started(desk, tmp_path)
+    leaving = asyncio.Event()
+
+    async def broken(self: SessionView, text: str, *given: Any) -> Any:
+        await leaving.wait()
+        raise Disconnected
+
+    monkeypatch.setattr(SessionView, "prompt", broken)
+    desk.types("one" + ALT_ENTER + "two" + ENTER)
+    desk.types("/quit" + ENTER)
+    async with asyncio.timeout(50):
+        while not desk.chat._leaving:  # pyright: ignore[reportPrivateUsage]
+            await asyncio.sleep(0.01)
+    leaving.set()
+    await desk.sees("Not sent: one\ntwo\n")
+    assert await desk.left() == 0
+
+
+async def test_ctrl_c_as_a_signal_ends_what_the_chat_does_and_then_the_chat(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await started(desk, tmp_path)
+    at_work = asyncio.Event()
+
+    async def hangs(self: Chat) -> None:
+        at_work.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Chat, "_list_models", hangs)
+    desk.types("/model" + ENTER)
+    await at_work.wait()
+    desk.chat.interrupt()
+    await desk.sees("Press Ctrl-C again to quit.")
+    await until_written(desk, "")
+    desk.chat.interrupt()
+    assert await desk.left() == 0
+
+
+@pytest.mark.parametrize("when", ["start", "end"])
+async def test_ctrl_c_as_a_signal_cuts_start_and_end_short(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    at_work = asyncio.Event()
+
+    async def hangs(self: Any) -> Any:
+        at_work.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(*((Desk, "_connect", hangs) if when == "start" else (Chat, "_put_away", hangs)))
+    if when == "start":
+        desk.start()
+    else:
+        await started(desk, tmp_path)
+        desk.types(CTRL_D)
+    await at_work.wait()
+    desk.chat.interrupt()
+    with pytest.raises(asyncio.CancelledError):
+        await desk.left()
 
 
 async def test_ctrl_c_stops_the_turn_and_twice_leaves(desk: Desk, tmp_path: Path) -> None:
@@ -373,6 +452,17 @@ async def test_shift_tab_takes_the_next_mode(desk: Desk, tmp_path: Path) -> None
     for mode in ("acceptEdits", "draft", "plan", "ask"):
         desk.types("\x1b[Z")
         await desk.sees(f"mode: {mode}")
+
+
+async def test_each_shift_tab_is_a_step_and_the_prompt_comes_after_it(desk: Desk, tmp_path: Path) -> None:
+    await started(desk, tmp_path, {"text": "Done."})
+    desk.types("\x1b[Z" * 3 + "go" + ENTER)
+    for shown in ("mode: acceptEdits", "mode: draft", "mode: plan", "› go", "Done."):
+        await desk.sees(shown)
+    desk.types("/mode draft" + ENTER)
+    await desk.sees("mode: draft")
+    desk.types("\x1b[Z")
+    await desk.sees("mode: plan")
 
 
 async def test_room_by_hand(desk: Desk, tmp_path: Path) -> None:

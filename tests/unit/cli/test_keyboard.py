@@ -6,7 +6,10 @@ import os
 import pty
 import select
 import subprocess
+import sys
 import termios
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +20,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
+from amanu.cli import prompt_keyboard
 from amanu.cli.console import PlainConsole
 from amanu.cli.keyboard_mode import unechoed
 from amanu.cli.live import TICK_SECONDS, LiveConsole
@@ -134,20 +138,135 @@ def test_what_is_typed_between_two_prompts_waits_as_it_was_typed(monkeypatch: py
         assert termios.tcgetattr(side) == before
 
 
-@pytest.mark.parametrize(("typed", "expected"), [(b"go\r", "go"), (b"\x04", EOFError), (b"\x03", Interrupted)])
-async def test_what_is_typed_while_something_is_printed_stays_as_it_was_typed(
-    monkeypatch: pytest.MonkeyPatch, typed: bytes, expected: str | type[Exception]
-) -> None:
+@contextmanager
+def typist(monkeypatch: pytest.MonkeyPatch) -> Generator[Callable[[bytes], object]]:
+    """A terminal as standard input, and what types on it."""
     screen, side = pty.openpty()
     with os.fdopen(side) as keyboard, os.fdopen(screen, "wb", buffering=0):
         monkeypatch.setattr("sys.stdin", keyboard)
         with unechoed():
-            terminal = Terminal(PromptContext(), screen=DummyOutput())
-            reading = asyncio.create_task(terminal.read(lambda: False))
-            while not terminal.app.is_running:
-                await asyncio.sleep(0.01)
-            await run_in_terminal(lambda: os.write(screen, typed))
-            (read,) = await asyncio.gather(reading, return_exceptions=True)
+            yield partial(os.write, screen)
+
+
+async def written(terminal: Terminal, text: str) -> None:
+    async with asyncio.timeout(50):
+        while not terminal.app.is_running or terminal.app.current_buffer.text != text:
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("typed", "written_text", "then", "expected"),
+    [
+        (b"caf\xe9 \xff!", "caf\ufffd \ufffd!", b"\r", "caf\ufffd \ufffd!"),
+        (b"\x1b[200~caf\xe9\x1b[201~", "caf\ufffd", b"\r", "caf\ufffd"),
+        (b"a\x1b[M\xb7\xd47b\x1b[<99;1;1Mc", "abc", b"\r", "abc"),  # a mouse
+        (b"\x1b[200~half a paste", "half a paste", b"\r", "half a paste"),
+        (b"\x1b[200~half a paste", "half a paste", b"\x04\x03", Interrupted),
+        (b"\x1b[200~half a paste", "half a paste", b"\x1b[201~ more\r", "half a paste more"),
+        (b"\x1b[200~half a paste", "half a paste", b"\x1b[200~, one more\x1b[201~\r", "half a paste, one more"),
+    ],
+)
+async def test_every_byte_is_a_key_and_no_paste_lasts_for_ever(
+    monkeypatch: pytest.MonkeyPatch, typed: bytes, written_text: str, then: bytes, expected: str | type[Exception]
+) -> None:
+    monkeypatch.setattr(prompt_keyboard, "PASTE_SECONDS", 0)
+    with typist(monkeypatch) as types:
+        terminal = Terminal(PromptContext(), screen=DummyOutput())
+        reading = asyncio.create_task(terminal.read(lambda: False))
+        types(typed)
+        await written(terminal, written_text)
+        types(then)
+        (read,) = await asyncio.gather(reading, return_exceptions=True)
+    assert read == expected or (isinstance(expected, type) and isinstance(read, expected))
+
+
+async def test_ctrl_c_ends_a_paste_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prompt_keyboard, "PASTE_SECONDS", 1000)
+    with typist(monkeypatch) as types:
+        terminal = Terminal(PromptContext(), screen=DummyOutput())
+        reading = asyncio.create_task(terminal.read(lambda: False))
+        types(b"before")
+        await written(terminal, "before")
+        types(b"\x1b[200~half")
+        while select.select([sys.stdin], [], [], 0)[0]:  # else both are one read
+            await asyncio.sleep(0.01)
+        types(b"\x03")
+        with pytest.raises(Interrupted):
+            await reading
+
+
+@pytest.mark.parametrize("asks", [False, True])
+async def test_a_prompt_that_ends_in_a_search_leaves_the_keys_to_the_next(asks: bool) -> None:
+    with create_pipe_input() as keyboard:
+        terminal = Terminal(PromptContext(), keyboard=keyboard, screen=DummyOutput())
+        over = asyncio.Event()
+
+        async def answer() -> str | None:
+            return await (terminal.ask("? ", valid=lambda: not over.is_set()) if asks else terminal.read(over.is_set))
+
+        searching = asyncio.create_task(answer())
+        keyboard.send_text("\x12go")
+        await written(terminal, "go")
+        over.set()
+        await asyncio.gather(searching, return_exceptions=True)
+        over.clear()
+        for typed, expected in (("x\r", "x"), ("\x03", Interrupted)):
+            keyboard.send_text(typed)
+            async with asyncio.timeout(50):
+                (read,) = await asyncio.gather(answer(), return_exceptions=True)
+            assert read == expected or (isinstance(expected, type) and isinstance(read, expected))
+
+
+async def test_what_was_sent_while_something_else_needed_the_user_is_sent() -> None:
+    def enter_meanwhile() -> bool:
+        if terminal.app.is_running:
+            terminal.app.exit(result="go")
+        return terminal.app.is_running
+
+    with create_pipe_input() as keyboard:
+        terminal = Terminal(PromptContext(), keyboard=keyboard, screen=DummyOutput())
+        assert await terminal.read(enter_meanwhile) == "go"
+
+
+async def test_what_is_given_back_comes_before_what_is_typed() -> None:
+    with create_pipe_input() as keyboard:
+        terminal = Terminal(PromptContext(), keyboard=keyboard, screen=DummyOutput())
+        terminal.draft("first")
+        reading = asyncio.create_task(terminal.read(lambda: False))
+        keyboard.send_text(" and\x1b[D\x1b[D")
+        await written(terminal, "first and")
+        terminal.draft("given back")
+        keyboard.send_text("X\r")
+        assert await reading == "given back\nfirst aXnd"
+
+
+async def test_what_is_typed_while_an_editor_is_open_is_not_for_the_chat(monkeypatch: pytest.MonkeyPatch) -> None:
+    with typist(monkeypatch) as types:
+        terminal = Terminal(PromptContext(), screen=DummyOutput())
+
+        def edited(text: str, suffix: str) -> str:
+            types(b"\x04")
+            assert terminal.interrupt()  # Ctrl-C is the editor's
+            return text + suffix
+
+        monkeypatch.setattr("amanu.cli.terminal.edit_text", edited)
+        assert await terminal.edit("a", ".txt") == "a.txt"
+        reading = asyncio.create_task(terminal.read(lambda: False))
+        types(b"go\r")
+        assert await reading == "go"
+
+
+@pytest.mark.parametrize(("typed", "expected"), [(b"go\r", "go"), (b"\x04", EOFError), (b"\x03", Interrupted)])
+async def test_what_is_typed_while_something_is_printed_stays_as_it_was_typed(
+    monkeypatch: pytest.MonkeyPatch, typed: bytes, expected: str | type[Exception]
+) -> None:
+    with typist(monkeypatch) as types:
+        terminal = Terminal(PromptContext(), screen=DummyOutput())
+        reading = asyncio.create_task(terminal.read(lambda: False))
+        while not terminal.app.is_running:
+            await asyncio.sleep(0.01)
+        await run_in_terminal(lambda: types(typed))
+        (read,) = await asyncio.gather(reading, return_exceptions=True)
     assert read == expected or (isinstance(expected, type) and isinstance(read, expected))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from amanu import __main__
 from amanu.cli import auth, doctor, exits, logs, run, sessions, trust
 from amanu.home import Home, find_home
 from amanu_protocol.labels import TRUST
@@ -20,6 +21,16 @@ KEY = "sk-ant-0123456789abcdefghij"
 @pytest.fixture
 def home() -> Home:
     return find_home().make()
+
+
+def test_ctrl_c_during_the_imports_of_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(name: str) -> object:
+        raise KeyboardInterrupt(name)
+
+    monkeypatch.setattr("sys.argv", ["amanu", "chat"])
+    monkeypatch.setattr(__main__, "hide_memory", lambda: None)
+    monkeypatch.setattr("importlib.import_module", interrupted)
+    assert __main__.main() == exits.CANCELLED
 
 
 # sessions ---------------------------------------------------------------------------------------------
