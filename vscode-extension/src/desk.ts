@@ -57,6 +57,8 @@ export class Desk implements vscode.Disposable {
   /** The session to come back to after a reload. */
   sessionId: string;
   private draft: SessionState = empty();
+  /** What the user chose for the draft; else its session begins in the mode that is configured, which `draft` shows. */
+  private mode: Mode | null = null;
   private creating: Promise<void> | undefined;
   private restoring: Promise<void> | undefined;
   /** When the daemon was last told that the user types (`Date.now()`). */
@@ -133,7 +135,7 @@ export class Desk implements vscode.Disposable {
 
   private async restore(): Promise<void> {
     if (this.session !== undefined) return this.session.catchUp();
-    if (this.sessionId === "") return;
+    if (this.sessionId === "") return void this.showConfiguredMode();
     try {
       await this.open(this.sessionId);
     } catch (error) {
@@ -149,14 +151,26 @@ export class Desk implements vscode.Disposable {
 
   /** A clean sheet. The session itself is made with the first prompt: nobody wants a list full of empty ones. */
   async fresh(): Promise<void> {
-    const { mode, effort } = this.state;
+    const { effort } = this.state;
     const modelId = this.scripted ? "" : this.state.modelId;
     // all at once: a prompt may come while the daemon still hears of it
     const left = this.leave();
-    this.draft = { ...empty(), mode, modelId, effort };
+    this.draft = { ...empty(), modelId, effort };
+    this.mode = null;
     this.remember("");
     this.resets.fire();
+    void this.showConfiguredMode();
     await left;
+  }
+
+  private async showConfiguredMode(): Promise<void> {
+    try {
+      const { settings } = await this.daemon.request("amanu/settings/list", {});
+      const mode = settings.find(({ key }) => key === "mode")?.value as Mode;
+      if (this.session === undefined && this.mode === null) this.redraft({ mode });
+    } catch {
+      // its session will tell
+    }
   }
 
   async prompt(
@@ -247,8 +261,10 @@ export class Desk implements vscode.Disposable {
   }
 
   async setMode(mode: Mode): Promise<void> {
-    if (this.session === undefined) this.redraft({ mode });
-    else await this.daemon.request("amanu/session/setMode", { sessionId: this.state.sessionId, mode });
+    if (this.session === undefined) {
+      this.mode = mode;
+      this.redraft({ mode });
+    } else await this.daemon.request("amanu/session/setMode", { sessionId: this.state.sessionId, mode });
   }
 
   async setModel(modelId: string): Promise<void> {
@@ -297,8 +313,14 @@ export class Desk implements vscode.Disposable {
   private async create(): Promise<void> {
     const folders = roots();
     if (folders.length === 0) throw new Refused("Open a folder first.", undefined);
-    const { mode, modelId, effort } = this.draft;
-    const params = { sessionId: randomUUID(), roots: folders, mode, modelId: modelId || null, effort };
+    const { modelId, effort } = this.draft;
+    const params = {
+      sessionId: randomUUID(),
+      roots: folders,
+      mode: this.mode,
+      modelId: modelId || null,
+      effort,
+    };
     this.remember(params.sessionId); // a reload before the answer comes back to it
     this.show(this.sessions.created(await this.daemon.request("amanu/session/create", params)));
   }

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import { Daemon } from "../src/client";
 import { Desk } from "../src/desk";
-import type { SessionState } from "../src/protocol";
+import type { SessionCreateParams, SessionState } from "../src/protocol";
 import { Sessions } from "../src/sessions";
 import { state } from "./states";
 
@@ -72,7 +72,7 @@ function desk(daemon: Daemon, last?: string): Desk {
 
 test.each([
   ["an earlier session", "old", ["session/attach old", "prompt/send old"]],
-  ["no session yet", undefined, ["session/create", "prompt/send new"]],
+  ["no session yet", undefined, ["settings/list undefined", "session/create", "prompt/send new"]],
 ])("a prompt before the line stands goes into %s", async (_, last, expected) => {
   const daemon = line();
   const said = desk(daemon, last).prompt("hello", [], "send");
@@ -94,6 +94,33 @@ test("a session is remembered before it is asked for: a reload meanwhile comes b
   const made = desk(daemon);
   await made.prompt("hello", [], "send");
   expect(remembered).toEqual([made.state.sessionId]);
+});
+
+test("a new session begins in the configured mode, not in that of the last one", async () => {
+  const created: unknown[] = [];
+  answers["session/create"] = (params) => {
+    const { sessionId, mode } = params as SessionCreateParams;
+    created.push(mode);
+    return { state: state({ sessionId, mode: "draft" }), epoch: 1, fromSeq: 1 };
+  };
+  const daemon = line();
+  const made = desk(daemon);
+  await daemon.start();
+  answers["settings/list"] = () => ({ path: "", settings: [{ key: "mode", value: "plan" }] });
+  await made.connected();
+  await vi.waitFor(() => expect(made.state.mode).toBe("plan"));
+  await made.prompt("hello", [], "send");
+  expect(made.state.mode).toBe("draft");
+  await made.fresh();
+  await vi.waitFor(() => expect(made.state.mode).toBe("plan"));
+  await made.setMode("auto");
+  await made.connected();
+  await vi.waitFor(() => expect(done.at(-1)).toContain("settings/list"));
+  expect(made.state.mode).toBe("auto");
+  await made.prompt("hello", [], "send");
+  await made.fresh();
+  await made.prompt("hello", [], "send");
+  expect(created).toEqual([null, "auto", null]);
 });
 
 test("settings that make no sense are a sentence, and a prompt is refused with it", async () => {

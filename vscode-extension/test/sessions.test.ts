@@ -20,6 +20,7 @@ function window(given: Record<string, Partial<SessionState>> = {}) {
     connection: { status: "ready" },
     settled: async () => undefined,
     request: async (method: string, { sessionId }: { sessionId: string }) => {
+      if (method === "amanu/settings/list") return { settings: [{ key: "mode", value: "ask" }] };
       asked.push(`${method.replace("amanu/session/", "")} ${sessionId}`);
       if (given[sessionId] === undefined) throw new Error("There is no such session.");
       return { state: state({ sessionId, ...given[sessionId] }), epoch: 1, fromSeq: 1 };

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lsprotocol import types
 
 from amanu.frontends.lsp.plain import patch_file as patch
 from amanu.frontends.lsp.plain import review
-from amanu.frontends.lsp.plain.code_actions import answers
+from amanu.frontends.lsp.plain.code_actions import ActionContext, ActionSubjects, actions, answers
 from amanu.frontends.lsp.plain.command_arguments import AnswerArguments
 from amanu.frontends.lsp.plain.hunk_marks import marks
 from amanu.frontends.lsp.plain.patch_file import PatchError
@@ -97,6 +98,24 @@ def state(*proposals: Proposal) -> SessionState:
         read_only=False,
         proposals=list(proposals),
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "selected", "expected"),
+    [
+        ("ruff", False, ["Ask Amanu about this…", "Amanu: fix this", "Amanu: open chat"]),
+        ("amanu", False, ["Ask Amanu about this…", "Amanu: open chat"]),
+        (None, True, ["Ask Amanu about this…", "Amanu: fix this", "Amanu: explain this"]),
+    ],
+)
+def test_no_default_action_starts_a_turn(source: str | None, selected: bool, expected: list[str]) -> None:
+    line = types.Range(types.Position(3, 0), types.Position(3, 9))
+    findings = [] if source is None else [types.Diagnostic(line, "unused", source=source)]
+    context = ActionContext(Path("/w/a.py"), line, findings, "x" * selected, selected, chat=None, patch=False)
+    found = actions(context, ActionSubjects(None, [], []), lambda kind: True)
+    assert [each.title for each in found][:3] == expected
+    about = [each.title for each in found if each.diagnostics]
+    assert about[:1] in ([], expected[:1]) and not any(each.is_preferred for each in found)
 
 
 def test_a_diagnostic_names_no_id_and_begins_at_a_word() -> None:

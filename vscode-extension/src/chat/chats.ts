@@ -62,7 +62,7 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
     const { panel } = this.tab(editor, "");
     panel.post({ type: "focus" });
     this.shared.desks.activate(panel.desk);
-    if (sessionId !== "") await panel.desk.open(sessionId);
+    await (sessionId === "" ? panel.desk.fresh() : panel.desk.open(sessionId));
   }
 
   /** A new session in the side bar: what a tab shows, only the user's word in that tab replaces. */

@@ -192,13 +192,14 @@ def _prompts(context: ActionContext) -> Iterator[types.CodeAction]:
         "endLine": context.range.end.line + 1,
         "text": context.text,
     }
+    # First of all what costs nothing: editors take the first one by default, or the first that is about a diagnostic.
+    yield _action("Ask Amanu about this…", ASK, "amanu.ask", lines, others)
     if others or context.selected:
         findings = [_finding(finding) for finding in others]
         yield _action("Amanu: fix this", ASK, "amanu.fix", {**lines, "findings": findings}, others)
     if context.selected:
         for verb in REQUESTS:
             yield _action(f"Amanu: {verb} this", ASK, f"amanu.{verb}", lines)
-    yield _action("Ask Amanu about this…", ASK, "amanu.ask", lines)
 
 
 def _finding(diagnostic: types.Diagnostic) -> dict[str, Any]:
