@@ -252,7 +252,7 @@ class Chat(PromptContext):
 
     async def _change_mode(self, earlier: asyncio.Task[None] | None, mode: Mode) -> None:
         if earlier is not None:
-            await earlier
+            await asyncio.wait([earlier])
         try:
             await self._view.set_mode(mode)
         except AmanuError as error:
@@ -352,8 +352,8 @@ class Chat(PromptContext):
 
     async def _send_after(self, earlier: Sequence[asyncio.Task[None]], text: str, *, queued: bool) -> None:
         """What cannot be sent is the user's again."""
-        for task in earlier:
-            await task
+        if earlier:
+            await asyncio.wait(earlier)
         try:
             if queued:
                 await self._view.prompt(text, self._mentioned(text))
