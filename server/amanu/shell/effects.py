@@ -10,7 +10,7 @@ from amanu.core.command import Command
 from amanu.shell import acts, catastrophic, powershell, programs, variables, wrappers
 from amanu.shell.call import Judgement
 from amanu.shell.identity import Identity, identify, stand_in
-from amanu.shell.shell_builtins import BUILTINS, builtin
+from amanu.shell.shell_builtins import BUILTINS, builtin, check_subscripts
 from amanu.shell.state import State
 from amanu.shell.syntax import ParseBudget, Unclear
 from amanu.shell.words import Field
@@ -89,6 +89,7 @@ def judge(call: CommandCall, state: State, analysis: LineAnalysis, script: Scrip
 
 
 def _judge_builtin(name: str, call: CommandCall, state: State, analysis: LineAnalysis, script: Script) -> None:
+    check_subscripts(name, (word.value for word in call.argv[1:]))
     builtin_effect = builtin(name, call.argv[1:], state)
     analysis.opaque |= name in ("eval", "source", ".")
     if name == "eval" and call.argv[1:] and all(word.value is not None for word in call.argv[1:]):

@@ -2,13 +2,14 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from amanu.core.command import Effect
 from amanu.shell import variables
 from amanu.shell.state import State
+from amanu.shell.syntax import Unclear
 from amanu.shell.words import NAME, Field
 
 _BUILTINS_TEXT = (
@@ -43,6 +44,12 @@ _HARMLESS: Mapping[str, tuple[str, str]] = {
 """Builtins that leave nothing behind with certain arguments: a pattern for these, each followed by NUL; a sentence."""
 
 
+_EVALUATES_TEXT = "[ declare export getopts let local mapfile printf read readarray readonly test typeset unset wait"
+_EVALUATES = frozenset(_EVALUATES_TEXT.split())
+"""Builtins that take names of variables, whose subscripts bash evaluates, and numbers to compute."""
+_SUBSTITUTION = re.compile(r"\[[^\]]*(?:\$\(|\$\{|`|[<>]\()")
+
+
 @dataclass(frozen=True)
 class BuiltinEffect:
     """What a builtin does."""
@@ -53,6 +60,13 @@ class BuiltinEffect:
     """Nothing is known of the shell's state after it."""
     reads: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
+
+
+def check_subscripts(name: str, arguments: Iterable[str | None]) -> None:
+    """Raise `Unclear` where an argument has a subscript that runs a command, though it is quoted, as in
+    `test -v 'a[$(touch x)]'`."""
+    if name in _EVALUATES and any(_SUBSTITUTION.search(word or "") for word in arguments):
+        raise Unclear(f"A subscript among the arguments of {name} runs a command.")
 
 
 def builtin(name: str, arguments: Sequence[Field], state: State) -> BuiltinEffect:

@@ -13,7 +13,7 @@ from amanu.shell.conditions import flattened, runs_nothing
 from amanu.shell.effects import Assignment, CommandCall, LineAnalysis, judge
 from amanu.shell.here_documents import here_document, lost_dash
 from amanu.shell.redirections import redirection
-from amanu.shell.shell_builtins import BUILTINS, assignment
+from amanu.shell.shell_builtins import BUILTINS, assignment, check_subscripts
 from amanu.shell.state import State
 from amanu.shell.syntax import Unclear, blank, no_gap, parse, refused, text, unclear
 from amanu.shell.variables import harmless
@@ -337,6 +337,7 @@ class Walk:
             why = "Sets variables that only change how output looks."
             self._analysis.commands.append(Command(text(node), tuple(argv), "none", why))
             return
+        check_subscripts(text(first), argv[1:])
         state.forget()
         why = f"{text(first)} changes what later commands do."
         self._analysis.commands.append(Command(text(node), tuple(argv), "some", why))

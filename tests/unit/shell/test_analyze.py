@@ -656,3 +656,20 @@ def test_a_walk_over_all_objects_takes_none_of_its_time(here: CommandContext, re
     assert read("ls | head; " * 20 + "ls", here).unclear is None
     assert len(collected) - before <= 4  # around it
     assert gc.isenabled()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "test -v 'a[$(touch P)]'",
+        "[ -v 'a[$(touch P)]' ]",
+        "printf -v 'a[`touch P`]' x",
+        "read 'a[$(touch P)]' < x",
+        "declare 'a[$(touch P)]=1'",
+        "let 'a[$(touch P)]=1'",
+        "typeset -i 'x=a[$(touch P)]'",
+        "builtin test -v 'a[$(touch P)]'",
+    ],
+)
+def test_a_subscript_that_runs_a_command_is_never_allowed_by_a_rule(line: str, here: CommandContext) -> None:
+    assert "runs a command" in (read(line, here).unclear or "")
