@@ -16,6 +16,9 @@ class FakePolicy:
     rules: Callable[[], Sequence[Rule]] = tuple
     current: Callable[[], Proposal | None] = lambda: None
 
+    def rules_of_folders(self) -> Sequence[Rule]:
+        return ()
+
     def remember(self, scope: Scope, rule: Rule) -> None: ...
 
     def proposal(self, proposal_id: str) -> Proposal | None:

@@ -36,6 +36,10 @@ class PolicySource(Protocol):
         """The rules that hold beyond the session."""
         ...
 
+    def rules_of_folders(self) -> Sequence[Rule]:
+        """Rules about writing that follow from how the folders are set up. Blocking, for an instant."""
+        ...
+
     def remember(self, scope: Scope, rule: Rule) -> None:
         """Keep a rule of the scopes workspace and user. Raises `AmanuError` storageError."""
         ...
@@ -91,11 +95,16 @@ class SessionRules:
 
     def verdict(self, subjects: Sequence[Subject]) -> Verdict:
         """The verdict on a call about all of them."""
-        return decide_all(self.rules(), subjects, self.context())[0]
+        return decide_all(self._rules_about(subjects), subjects, self.context())[0]
 
     def verdicts(self, subjects: Sequence[Subject]) -> list[Verdict]:
         """The verdict on each of them."""
-        return decide_each(self.rules(), subjects, self.context())
+        return decide_each(self._rules_about(subjects), subjects, self.context())
+
+    def _rules_about(self, subjects: Sequence[Subject]) -> Sequence[Rule]:
+        """A folder's own files are read only when a call writes."""
+        writes = any(subject.effect == "write" for subject in subjects)
+        return (*self.rules(), *self._policy.rules_of_folders()) if writes else self.rules()
 
     def allowed(self, subjects: Iterable[Subject]) -> list[Subject]:
         """Those that are allowed without a question."""
@@ -109,7 +118,8 @@ class SessionRules:
         """Those that a rule beyond the built-in ones denies or asks about. Where there is no such rule they are not
         looked at: there may be a hundred thousand."""
         built = {*map(id, built_in())}
-        rules = [rule for rule in self.rules() if rule.kind != "allow" and id(rule) not in built]
+        known = (*self.rules(), *self._policy.rules_of_folders())
+        rules = [rule for rule in known if rule.kind != "allow" and id(rule) not in built]
         if not any({"@write", "*", "write_file"} & {*rule.targets} for rule in rules):
             return []
         subjects = list(subjects)

@@ -76,8 +76,10 @@ class SessionPolicy:
         return PolicyContext(mode=self._state.mode, trusted=self._state.trusted, sandboxed=contained)
 
     def rules(self) -> Sequence[Rule]:
-        stored = self._services.rules.rules(self._state.roots, trusted=self._state.trusted)
-        return (*stored, *self._hooks.rules(self._state.roots))
+        return self._services.rules.rules(self._state.roots, trusted=self._state.trusted)
+
+    def rules_of_folders(self) -> Sequence[Rule]:
+        return self._hooks.rules(self._state.roots)
 
     def remember(self, scope: Scope, rule: Rule) -> None:
         self._services.rules.remember(scope, rule, self._state.roots)

@@ -45,7 +45,7 @@ async def test_rm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str,
     (harness.root / "link").symlink_to("big")
     (harness.root / "deep/1/2/3/4/5/6/7").mkdir(parents=True)
     preview = await harness.preview("run_shell_command", {"command": command.format(root=harness.root)})
-    assert [line.text for line in preview.notes] == ([said] if said else [])
+    assert [line.text for line in preview.notes if line.tone == "warning"] == ([said] if said else [])
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ async def test_git_clean(tmp_path: Path, command: str, said: str) -> None:
     subprocess.run(["git", "add", "a.txt", ".gitignore"], cwd=harness.root, check=True)
     preview = await harness.preview("run_shell_command", {"command": command})
     await sandbox.close()
-    assert [line.text for line in preview.notes] == ([said] if said else [])
+    assert [line.text for line in preview.notes if line.tone == "warning"] == ([said] if said else [])
     assert (harness.root / "big" / "1").exists()
 
 
@@ -95,7 +95,7 @@ async def test_nothing_is_cleaned_before_the_question(
     tier = (await sandbox.proved()).tier
     await sandbox.close()
     known = tier != "none" and command == "git clean -f"
-    assert [line.text for line in preview.notes] == (["It deletes 3 files."] if known else [])
+    assert [line.text for line in preview.notes if line.tone == "warning"] == (["It deletes 3 files."] if known else [])
     assert (harness.root / "a.txt").exists() and (harness.root / "b c.txt").exists()
 
 
@@ -109,7 +109,7 @@ async def test_git_is_not_run_unasked_without_a_sandbox(
     harness = ToolHarness(tmp_path / "w", FILES, sandbox=sandbox)
     subprocess.run(["git", "init", "-q", "."], cwd=harness.root, check=True)
     launcher = CommandLauncher(harness.environment)
-    assert await git_prints(launcher, command.split(), harness.root) == ""
+    assert await git_prints(launcher, command.split(), harness.root) is None
     await sandbox.close()
     assert (harness.root / "a.txt").exists()
 
