@@ -17,6 +17,10 @@ const HERE: [advised: RegExp, here: string][] = [
   [/`?amanu auth set [\w-]+`?/g, KEY],
   [/ `amanu models --refresh` does so at any time\./g, ""],
   [
+    /To (?:ask for it|see all of them), run: amanu models(?: --refresh)?/g,
+    "Amanu: Select Model… shows its models.",
+  ],
+  [
     /`amanu mcp add` or `amanu mcp import` adds one\./g,
     "Add one to .mcp.json in this folder, or to your mcp.toml.",
   ],

@@ -27,6 +27,8 @@ test.each([
   ["Run: amanu auth set my-own", "Use Amanu: Set API Key…"],
   ["Run: amanu auth local ollama", "Use Amanu: Allow a Local Model Server…"],
   ["Internal error in Amanu; see `amanu logs`.", "see Amanu: Show Logs."],
+  ["To see all of them, run: amanu models", "Amanu: Select Model… shows its models."],
+  ["To ask for it, run: amanu models --refresh", "Amanu: Select Model… shows its models."],
   ["Set x = 1, or run make.", "Set x = 1, or run make."],
 ])("advice names what VS Code has: %s", (said, expected) => expect(advice(said)).toContain(expected));
 
