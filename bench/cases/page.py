@@ -1,4 +1,4 @@
-"""What it takes to make text of a big web page."""
+"""The time and memory that making text of a big web page takes."""
 
 import asyncio
 import json

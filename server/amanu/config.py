@@ -281,7 +281,7 @@ class Settings(SettingsSection):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What was passed over in the user's file, in sentences."""
+        """Sentences about the keys that were passed over in the user's file."""
         return self._warnings
 
     def with_warnings(self, warnings: Sequence[str]) -> "Settings":

@@ -1,5 +1,5 @@
-"""What comes home from a command's private copy: nothing that rules were not asked about, nothing that a question does
-not show, and never in place of what the user saved."""
+"""Nothing comes home from a command's private copy that rules were not asked about or that a question does not show,
+and nothing takes the place of a file that the user saved meanwhile."""
 
 import os
 import stat

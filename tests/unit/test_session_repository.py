@@ -157,7 +157,7 @@ async def test_only_plain_staging_is_no_question(mode: Mode, line: str, is_asked
 
 
 async def test_a_change_hidden_by_what_the_index_remembers_is_seen(tmp_path: Path) -> None:
-    """How the index notes that files look is git's to find out anew."""
+    """The index comes home without the sizes and times that a command wrote into it."""
     hidden = """echo new > b.txt; git add b.txt; python3 - <<'EOF'
 import hashlib, pathlib
 path = pathlib.Path('.git/index')

@@ -99,9 +99,9 @@ async def test_side_requests_without_an_answer_are_counted(vendor: Vendor) -> No
 class Case:
     attempt: Step
     used: TokenUsage
-    """What the service had counted of it."""
+    """The usage that the service had counted."""
     vendors: Sequence[str]
-    """By the beginning of their names."""
+    """Beginnings of vendors' names."""
 
 
 def failed(**response: Any) -> Raw:

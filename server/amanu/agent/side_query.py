@@ -82,7 +82,7 @@ async def _reply(model: Model, request: Request, count: Callable[[TokenUsage], o
 async def search(
     model: Model, info: ModelInfo, query: str, *, session_id: str, count: Callable[[TokenUsage], object]
 ) -> SearchAnswer:
-    """What the model's service finds on the web. `count` is told of the tokens each attempt takes: a long search
+    """Search the web with the model's service. `count` is told of the tokens each attempt takes: a long search
     pauses and is then continued. Raises `ModelError`, also when there is no answer within `SECONDS`."""
     conversation = Conversation([User(text=query)])
     sources: list[Source] = []

@@ -212,12 +212,12 @@ class Chat(PromptContext):
         self._sender: asyncio.Task[None] | None = None
         self._changing_mode: asyncio.Task[None] | None = None
         self._wanted_mode: Mode | None = None
-        """Where the user has got to with Shift-Tab and the daemon has not yet."""
+        """The mode that the user chose with Shift-Tab and the daemon has not set yet."""
         self._begun_at = -BEGIN_SECONDS
 
     async def run(self, terminal: Terminal) -> int:
-        """Until the user leaves. Returns the exit code; raises AmanuError when no session can be had, CancelledError
-        when the user interrupts the start or the end."""
+        """Run until the user leaves. Returns the exit code; raises AmanuError when no session can be had, and
+        CancelledError when the user interrupts the start or the end."""
         task = asyncio.current_task()
         assert task is not None
         self._task, self._terminal = task, terminal
@@ -351,7 +351,7 @@ class Chat(PromptContext):
         self._sender = asyncio.create_task(self._send_after(earlier, text, queued=queued))
 
     async def _send_after(self, earlier: Sequence[asyncio.Task[None]], text: str, *, queued: bool) -> None:
-        """What cannot be sent is the user's again."""
+        """Send a prompt, or give it back to the user when it cannot be sent."""
         if earlier:
             await asyncio.wait(earlier)
         try:

@@ -14,7 +14,7 @@ _STRICT_WORDS = (
     *("rule", "rules", "sandbox", "trust", "trusted", "permission", "permissions", "decision", "deny", "ask"),
     *("forbid", "block", "hide", "without", "layers"),
 )
-"""What a key, or a key below it, is about that was meant to forbid something; misspelt, too."""
+"""Words in names of keys, misspelt ones too, that are meant to forbid something."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def key_line(text: str, section: str, name: str, index: int = 0) -> int | None:
 
 
 def _near(model: type[BaseModel], parents: Sequence[str], name: str) -> list[str]:
-    """What was perhaps meant: a key with a like name there, or one of that name elsewhere."""
+    """A key that was perhaps meant: a key with a like name there, or one of that name elsewhere."""
     described = _model_at(model, parents)
     prefix = ".".join((*parents, ""))
     known = [] if described is None else [*described.model_fields]
@@ -79,7 +79,7 @@ def _near(model: type[BaseModel], parents: Sequence[str], name: str) -> list[str
 
 
 def _model_at(model: type[BaseModel], parents: Sequence[str]) -> type[BaseModel] | None:
-    """What describes the table there; None where any key may be."""
+    """The schema of the table there; None where any key may be."""
     found: Any = model
     for parent in parents:
         if _is_model(found):

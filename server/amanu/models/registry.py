@@ -235,7 +235,7 @@ class ModelRegistry:
         return _priced(await self._facts(vendor, base_url, model_id), key)
 
     async def doubt(self, model_id: str, environment: Mapping[str, str]) -> str | None:
-        """Why it is not sure that there is such a model, in a sentence. Raises as `resolve` does."""
+        """A sentence that says why it is not sure that there is such a model. Raises as `resolve` does."""
         if model_id.startswith((_SCRIPTED, _OFFERED)):
             return None
         vendor, base_url, _ = await self._way(model_id, environment)
@@ -464,7 +464,7 @@ class ModelRegistry:
         return _suggestion(model_id, {known_id: known_id for known_id in ids}) or vendors
 
     def _nearest_listed(self, vendor: str, model: str) -> str:
-        """Of the models on the vendor's own list."""
+        """The nearest of the models on the vendor's own list, in a sentence."""
         names = {model_id.partition(":")[2]: model_id for model_id in self.catalogue.ids(vendor)}
         listed = {name: model_id for name, model_id in names.items() if self.catalogue.lists(vendor, name)}
         return _suggestion(model, listed) or "To see all of them, run: amanu models"
@@ -534,7 +534,7 @@ def _may_send(base_url: str, key: Credential) -> bool:
 
 
 def _suggestion(name: str, known: Mapping[str, str]) -> str | None:
-    """Those of the known names that are most like it, as they are to be written."""
+    """The known names that are most like it, as they are to be written."""
     from rapidfuzz import process
 
     near = [known[match[0]] for match in process.extract(name, list(known), limit=3, score_cutoff=60)]

@@ -115,7 +115,7 @@ class SessionRules:
         return self._with_decision(subjects, "deny")
 
     def guarded(self, subjects: Iterable[Subject]) -> list[Subject]:
-        """Those that a rule beyond the built-in ones denies or asks about. Where there is no such rule they are not
+        """The subjects that a rule beyond the built-in ones denies or asks about. Without such a rule they are not even
         looked at: there may be a hundred thousand."""
         built = {*map(id, built_in())}
         known = (*self.rules(), *self._policy.rules_of_folders())

@@ -138,7 +138,7 @@ def hooks_folders(git_dirs: GitDirs, home: Path | None) -> list[Path]:
 
 
 def settings_files(git_dirs: GitDirs, home: Path | None) -> list[Path]:
-    """Where the settings of a repository are, and those of the user if `home` is given; they need not exist."""
+    """The files with a repository's settings, and the user's if `home` is given; they need not exist."""
     users = [] if home is None else [home / ".gitconfig", home / ".config" / "git" / "config"]
     return [git_dirs.common / "config", git_dirs.folder / "config.worktree", *users]
 

@@ -20,7 +20,7 @@ _SIZE = 1 << 16
 
 
 class NetworkAttempts:
-    """Of one command."""
+    """The attempts of one command."""
 
     def __init__(self) -> None:
         self._files: list[int] = []

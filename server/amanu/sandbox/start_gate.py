@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 _CREDENTIALS = struct.Struct("3i")
-"""Of `unix(7)`: process, user and group."""
+"""The credentials of `unix(7)`: process, user and group."""
 
 
 class StartGate:

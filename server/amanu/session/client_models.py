@@ -42,7 +42,7 @@ class ClientModels:
         return chosen
 
     async def doubt(self, model_id: str, client: Client) -> str | None:
-        """Why it is not sure that there is such a model, in a sentence. Raises like `choose`."""
+        """A sentence that says why it is not sure that there is such a model. Raises like `choose`."""
         return None if model_id == routing.AUTO else await self._registry.doubt(model_id, client.environment)
 
     async def warm(self, client: Client) -> None:

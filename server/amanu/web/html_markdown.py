@@ -1,4 +1,4 @@
-"""What a page shows, as Markdown."""
+"""A page's visible content as Markdown."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -51,7 +51,7 @@ class _Table:
     """It holds more than text: its cells are blocks."""
     rows: int = 0
     cells: list[str] = field(default_factory=list[str])
-    """Of the current row."""
+    """The cells of the current row."""
     in_cell: bool = False
 
 
@@ -69,7 +69,7 @@ class MarkdownWriter:
         self._containers: list[_Container] = []
         self._after_item = False
         self._lists: list[int | None] = []
-        """Of the open lists: the number of the next item, if they are numbered."""
+        """The number of the next item in each open list; None for a list without numbers."""
         self._tables: list[_Table] = []
         self._pre: list[str] | None = None
         self._language = ""
@@ -245,7 +245,7 @@ class MarkdownWriter:
             self._after_space = piece[-1] in " \n"
 
     def apart(self) -> None:
-        """What comes next is apart from what came before."""
+        """Separate the next text from the text before."""
         if self._in_cell:
             self._add(" ")
         else:

@@ -31,7 +31,7 @@ _CLOSES_P = frozenset(
 )
 BLOCKS = _CLOSES_P | TABLE_PARTS | {"body", "html", "legend"}
 _SCOPES = ("table", "td", "th", "caption", "button", "object")
-"""What a tag inside them does not close, or imply the end of, outside."""
+"""Elements that a tag inside them cannot end."""
 _SECTIONS = ("tbody", "thead", "tfoot")
 _IMPLIED_END = {
     "a": ("a",),
@@ -52,7 +52,7 @@ _IMPLIED_WITHIN = {
     **dict.fromkeys(("td", "th"), ("table", "tr")),
     **dict.fromkeys(("tr", *_SECTIONS), ("table",)),
 }
-"""What they are ended within: see `_pop_nearest`."""
+"""Elements that limit how far an end tag reaches: see `_pop_nearest`."""
 _NO_CHARACTER = re.compile(r"&#(?:\d{9,}|[xX][\da-fA-F]{9,});?", re.ASCII)
 _EMPTY_COMMENT = re.compile("<!---?>")
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -69,7 +69,7 @@ _NO_SCALE = re.compile(r"scale\(0(?:\.0*)?(?:,0(?:\.0*)?)?\)")
 class _Element:
     tag: str
     leave: Callable[[], None] | None
-    """What its end does; None where it does nothing, as for what is hidden."""
+    """Called at its end; None for hidden elements, whose end does nothing."""
 
 
 class PageWriter(Protocol):
@@ -86,7 +86,7 @@ class PageWriter(Protocol):
     def text(self, text: str) -> None: ...
 
     def apart(self) -> None:
-        """What comes next is apart from what came before."""
+        """Separate the next text from the text before."""
         ...
 
 
@@ -101,9 +101,9 @@ class HtmlReader(html.parser.HTMLParser):
         self._places: defaultdict[str, list[int]] = defaultdict(list)
         """Tag → where its open elements are in the stack."""
         self._blocks: list[int] = []
-        """Where the open blocks are in the stack."""
+        """Positions of the open blocks in the stack."""
         self._hidden: int | None = None
-        """Where the outermost hidden element is in the stack."""
+        """Position of the outermost hidden element in the stack."""
         self._silent, self._silent_depth = "", 0
 
     def feed(self, data: str) -> None:

@@ -72,7 +72,7 @@ _NO_LATIN_1 = re.compile(rb"[\x80-\x9f]|[\x80-\xff]{2}")
 """An editor that knows no better may show any bytes as latin-1. Such bytes are rather something else."""
 _LINE_BEYOND_ASCII = re.compile(rb"[^\r\n]*[\x80-\xff][^\r\n]*")
 _BEYOND_ASCII = re.compile("[^\0-\x7f]+[0-9@-~]?")
-"""With what can be the rest of a character in an encoding of several bytes."""
+"""Characters beyond ASCII, with the byte after them: in some encodings it is part of the last one."""
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class Workspace:
         self._decoded_last: tuple[tuple[bytes, str, str, str], ...] = ()
         """The big files that were decoded last: bytes, text, encoding, hash."""
         self._encodings: dict[Path, str] = {}
-        """Of files in older encodings, as the editors show that had them open."""
+        """The encodings of files in older encodings, as the editors that had them open show them."""
 
     def with_drafts(self, drafts: Drafts) -> "Workspace":
         """The same workspace as the session's own tools see it: with what the session has drafted. Drafted text counts

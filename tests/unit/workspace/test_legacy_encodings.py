@@ -19,7 +19,7 @@ def edit(new: str, old: str = "x=1") -> tuple[str, dict[str, Any]]:
 
 
 async def check(tmp_path: Path, data: bytes, shown: str | None, call: tuple[str, dict[str, Any]]) -> bytes | str | None:
-    """What the file is after that call, with an editor that shows it so: its bytes, None if it is gone, or why not."""
+    """The file after that call, with an editor that shows it so: its bytes, None if it is gone, or the error."""
     harness = ToolHarness(tmp_path, {"f.txt": data})
     path = harness.root / "f.txt"
     if shown is not None:

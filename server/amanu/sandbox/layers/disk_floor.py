@@ -9,7 +9,7 @@ _SHARE = 20
 
 
 class DiskFloor:
-    """Of the disk with that folder: 2 GiB, or 5 % of it; half of what is free now, where that is less."""
+    """The least room to leave on a folder's disk: 2 GiB, 5 % of it, or half of what is free now, whatever is less."""
 
     def __init__(self, folder: Path) -> None:
         """Blocking."""

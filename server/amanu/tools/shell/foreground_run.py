@@ -50,7 +50,7 @@ class ForegroundRuns:
         return replace(outcome, blocked=await self._find_blocked(streams, end, plan, call))
 
     async def look_at_repositories(self, layer: Layer, *, keeps_history: bool) -> Mapping[Path, RepositoryLook | None]:
-        """Those that a command which `keeps_history` may change and has changed in the layer, by root."""
+        """The repositories changed in the layer, by root; none for a command that may not change any."""
         if not keeps_history:
             return {}
         roots = await asyncio.to_thread(lambda: [each.path for each in layer.roots if (each.upper / ".git").exists()])

@@ -63,7 +63,7 @@ class GitChanges:
     committed: list[str] = field(default_factory=list[str])
     """The files of these."""
     moves: list[str] = field(default_factory=list[str])
-    """What else a yes changes, for the user: "branch main: 0cf7dd74a3 → 3f2a41c0de", "staged: a.txt"."""
+    """The other changes that a yes makes, for the user: "branch main: 0cf7dd74a3 → 3f2a41c0de", "staged: a.txt"."""
     is_plain_staging: bool = False
     """All it did is to stage files as the workspace has them, which is no decision of its own."""
 
@@ -124,7 +124,7 @@ def describe(git: GitChanges, looks: Mapping[Path, RepositoryLook | None], *, ad
 
 
 class _Repository:
-    """What changed in one."""
+    """The changes in one repository."""
 
     def __init__(self, root: LayerRoot, files: Mapping[str, HeldFile], look: RepositoryLook) -> None:
         self._root = root
@@ -166,7 +166,7 @@ class _Repository:
         return Refs(loose, packed)
 
     def _entries(self) -> tuple[Entries, Entries]:
-        """Those of the index before and after. It comes home without what git would believe unseen."""
+        """The entries of the index before and after. The index comes home without the hints that git would believe."""
         file = self._files.get(_INDEX)
         if file is None or file.stored is None:
             return {}, {}
@@ -186,7 +186,7 @@ class _Repository:
         return bool(last) and last.split(" ")[1:2] != [self._after.resolved(name.removeprefix("logs/"))]
 
     def _index_lines(self) -> list[str]:
-        """What is staged otherwise now, but for what HEAD has so, too."""
+        """Lines about entries that changed, except those that are now as in HEAD."""
         names = dict.fromkeys(key[0] for key in self._staged if not self._is_in_head(key))
         unseen = [key[0] for key in self._staged if self._is_hidden(key)]
         lines = [f"staged otherwise: {all_files([*names])}"] if names else []

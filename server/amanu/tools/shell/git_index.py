@@ -37,7 +37,7 @@ class Entry:
 
 
 Entries = Mapping[tuple[str, int], Entry]
-"""By path and stage."""
+"""Path and stage → entry."""
 
 
 def read_index(data: bytes) -> Entries:
@@ -85,7 +85,7 @@ def tracked_folders(root: Path) -> frozenset[str]:
 
 @lru_cache(maxsize=8)
 def _folders(index: Path, _stamp: tuple[int, int, int]) -> frozenset[str]:
-    """Those of an index, which is as that stamp says."""
+    """The folders named in an index; the stamp tells versions of the file apart."""
     folders: set[str] = set()
     for path, _ in read_index(index.read_bytes()):
         folder = path.rpartition("/")[0]
@@ -100,7 +100,7 @@ class _Reading:
         self._data = data
         self.entries: dict[tuple[str, int], Entry] = {}
         self.places: dict[tuple[str, int], int] = {}
-        """Where each entry begins."""
+        """Path and stage → the offset of the entry."""
         try:
             mark, self._version, count = _HEADER.unpack_from(data)
             if mark != b"DIRC" or self._version not in (2, 3, 4):
@@ -109,7 +109,7 @@ class _Reading:
             for _ in range(count):
                 at, path = self._entry(at, path)
             self.end = at
-            """Where the extensions begin."""
+            """The offset of the extensions."""
             self._check_extensions(at)
         except (struct.error, IndexError, ValueError):
             raise UnknownIndex from None
@@ -143,7 +143,7 @@ class _Reading:
         return next_one, path
 
     def _check_extensions(self, at: int) -> None:
-        """Those in lower case must be understood, says git."""
+        """Raise `UnknownIndex` for an extension in lower case: git says that it must be understood."""
         end = len(self._data) - _SUM
         while at < end:
             name, size = struct.unpack_from(">4sI", self._data, at)

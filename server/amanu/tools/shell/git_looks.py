@@ -25,8 +25,8 @@ _MOST_BYTES = 1 << 20
 async def git_prints(
     launcher: CommandLauncher, words: Sequence[str], folder: Path, *, layer: Path | None = None
 ) -> str | None:
-    """What `git WORDS` prints in that folder, of the `layer` where there is one; None where it fails, takes long, or no
-    sandbox works."""
+    """Run `git WORDS` in that folder, on the `layer` if given, and return its output; None if it fails, takes long, or
+    no sandbox works."""
     need = SandboxRequirements(writes="nothing", layer=layer)
     if not await launcher.has_sandbox():
         return None

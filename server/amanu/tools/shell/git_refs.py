@@ -22,7 +22,7 @@ class Refs:
     """Name → commit, or "ref: NAME"."""
 
     loose: Mapping[str, str]
-    """Those that have a file each, HEAD too; they win."""
+    """The refs that have a file each, and HEAD; they win over packed ones."""
     packed: Mapping[str, str]
 
     @property
@@ -58,7 +58,7 @@ class RepositoryLook:
     before: Refs
     """As it is in the workspace."""
     commits: Sequence[Commit]
-    """Those that no ref of the workspace leads to, the newest first."""
+    """The commits that no ref of the workspace leads to, the newest first."""
     head: Mapping[str, tuple[int, str]]
     """Path → mode and object, where HEAD's files are others than in the workspace; an object of zeros for none."""
     staged: Collection[str]
@@ -66,7 +66,7 @@ class RepositoryLook:
 
 
 def read_refs(repository: Path) -> Refs:
-    """Those of a `.git` folder. Raises `OSError`. Blocking."""
+    """Read the refs of a `.git` folder. Raises `OSError`. Blocking."""
     paths = [Path("HEAD"), *(path.relative_to(repository) for path in _files(repository / "refs"))]
     loose = {path.as_posix(): read_ref(repository / path) for path in paths if (repository / path).is_file()}
     packed = repository / PACKED

@@ -57,7 +57,7 @@ class WriteRules(Protocol):
     def denied(self, subjects: Iterable[Subject]) -> list[Subject]: ...
 
     def guarded(self, subjects: Iterable[Subject]) -> list[Subject]:
-        """Those that one of the user's rules denies or asks about."""
+        """The subjects that one of the user's rules denies or asks about."""
         ...
 
 
