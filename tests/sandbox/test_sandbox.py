@@ -239,11 +239,12 @@ def test_the_filter_ends_in_a_return_wherever_it_jumps(machine: str) -> None:
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 @pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize("cuts", [True, False])
+@pytest.mark.parametrize("owners", [True, False])
 @pytest.mark.parametrize("local", [True, False])
-def test_the_filter_says(machine: str, *, alone: bool, cuts: bool, local: bool) -> None:
+def test_the_filter_says(machine: str, *, alone: bool, cuts: bool, local: bool, owners: bool) -> None:
     """What the kernel would, of calls and their arguments."""
     of, shared = seccomp._MACHINES[machine].numbers, not alone  # pyright: ignore[reportPrivateUsage]
-    code = seccomp.filter_program((1,) if local else (), machine, alone=alone, cuts=cuts)
+    code = seccomp.filter_program((1,) if local else (), machine, alone=alone, cuts=cuts, owners=owners)
     pointer = 0x7F00_0000_0000  # whose lower half is nothing
     for call, arguments, refused in (
         ("prlimit64", (0, 7, pointer, 0), False),
@@ -257,6 +258,16 @@ def test_the_filter_says(machine: str, *, alone: bool, cuts: bool, local: bool) 
         ("socketpair", (1, 2 | 0o4000), not local),
         ("socketpair", (1, 3), not local),
         ("socket", (1, 1), not local),
+        ("fchmod", (3, 0o755), not owners),
+        ("fchmod", (3, 0o4755), True),
+        ("fchmodat", (0, pointer, 0o644), not owners),
+        ("fchmodat", (0, pointer, 0o2755), True),
+        ("fchmodat2", (0, pointer, 0o6777), True),
+        ("fchownat", (0, pointer, 0, 0), not owners),
+        ("mknodat", (0, pointer, 0o104755), True),
+        ("openat", (0, pointer, os.O_CREAT | os.O_WRONLY, 0o4755), True),
+        ("openat", (0, pointer, os.O_CREAT | os.O_WRONLY, 0o666), False),
+        ("openat", (0, pointer, os.O_RDONLY, 0o4755), False),  # no file is made, whatever stands there
         ("truncate", (pointer, 0), not cuts),
         ("openat", (0, pointer, os.O_TRUNC), not cuts),
         ("openat", (0, pointer, os.O_TRUNC | 3), not cuts),

@@ -11,6 +11,7 @@ import pytest
 
 from amanu.core.rules import Kind, RuleTable
 from amanu.sandbox.layers import transfer
+from amanu.sandbox.self_test import Tier
 from amanu_protocol.items import Mode
 from support.scripted_session import TWELVE, ScriptedSession, call, scripted_session, step
 
@@ -191,3 +192,23 @@ async def test_in_auto_a_line_of_git_is_done_once_or_not_at_all(answer: str, tmp
         await d.answer(answer)
         await d.over("p1")
         assert (d.root / "moved.txt").exists() == (answer == "allow")
+
+
+@pytest.mark.parametrize("mode", ["ask", "acceptEdits", "auto"])
+async def test_a_denied_file_is_never_written_by_a_command(mode: Mode, tier: Tier, tmp_path: Path) -> None:
+    """Where no private copy works either."""
+    line = "python3 -c \"open('dist/keep/conf', 'w').write('x')\"; chmod 4755 run.sh"
+    async with scripted_session(tmp_path, step("", shell(line)), step("Done."), mode=mode) as d:
+        (d.root / "dist" / "keep").mkdir(parents=True)
+        (d.root / "dist" / "keep" / "conf").write_text("precious\n")
+        (d.root / "run.sh").write_text("echo\n")
+        repository(d.root, "dist/\n")
+        rule = RuleTable(decision="deny", tool="@write", path="dist/keep/**").rule("the user's")
+        d.session.approvals.allow_in_session(rule)
+        await d.prompt("go")
+        if (await d.until(lambda state: state.approvals or state.last_turn)).approvals:
+            assert (d.root / "dist" / "keep" / "conf").read_text() == "precious\n"
+            await d.answer("reject")
+        await d.over("p1")
+        assert (d.root / "dist" / "keep" / "conf").read_text() == "precious\n"
+        assert stat.S_IMODE((d.root / "run.sh").stat().st_mode) & 0o6000 == 0

@@ -26,6 +26,8 @@ from amanu.permissions.policy import (
 from amanu.text import wording
 from amanu_protocol.items import CommandPart, Decision, Grant, Proposal, Scope
 
+_NOT_HELD = "it runs on the workspace itself, where your rules about files do not hold it"
+
 
 class PolicySource(Protocol):
     """What the decisions of one session rest on; each method returns the current value."""
@@ -117,14 +119,18 @@ class SessionRules:
     def guarded(self, subjects: Iterable[Subject]) -> list[Subject]:
         """The subjects that a rule beyond the built-in ones denies or asks about. Without such a rule they are not even
         looked at: there may be a hundred thousand."""
-        built = {*map(id, built_in())}
-        known = (*self.rules(), *self._policy.rules_of_folders())
-        rules = [rule for rule in known if rule.kind != "allow" and id(rule) not in built]
-        if not any({"@write", "*", "write_file"} & {*rule.targets} for rule in rules):
+        rules = [*self._guarding(), *self._policy.rules_of_folders()]
+        if not rules:
             return []
         subjects = list(subjects)
         verdicts = zip(subjects, decide_each(rules, subjects, self.context()), strict=True)
         return [subject for subject, verdict in verdicts if verdict.rule != NOTHING_MATCHED]
+
+    def _guarding(self) -> list[Rule]:
+        """The user's rules that deny or ask about writing a file. The sandbox holds commands to the other ones."""
+        known = {*map(id, (*built_in(), *of_mode(self.context().mode)))}
+        others = [rule for rule in self.rules() if rule.kind != "allow" and id(rule) not in known]
+        return [rule for rule in others if {"@write", "*", "write_file"} & {*rule.targets}]
 
     def parts(self, subjects: Sequence[Subject]) -> list[CommandPart]:
         """The verdict on each command among them, for the user."""
@@ -169,6 +175,10 @@ class SessionRules:
             decision = Decision(outcome="allowed", by="rule", rule=tried.rule, trial=True)
         elif decision is not None and verdict.decision == "allow" and self._runs_on_copy(preview, verdict):
             decision = decision.model_copy(update={"trial": True})
+        elif decision is not None and verdict.decision == "allow" and self._passes_rules_by(preview, verdict):
+            if not preview.trial:
+                return replace(verdict, decision="ask", rule=_NOT_HELD), None
+            decision = decision.model_copy(update={"trial": True})
         return verdict, decision
 
     def still_allowed(self, preview: Preview, decision: Decision) -> bool:
@@ -194,7 +204,14 @@ class SessionRules:
         is_plain = not (verdict.named or verdict.network or verdict.unsandboxed)
         only_git = preview.requirements is not None and preview.requirements.checkout
         count = sum(map(acts, (preview.subject, *preview.extra_subjects)))
-        return is_plain and count > (1 if only_git else 0)
+        return is_plain and count > (1 if only_git and not self._guarding() else 0)
+
+    def _passes_rules_by(self, preview: Preview, verdict: Verdict) -> bool:
+        """Whether a command that no rule of the user's names would write in the workspace itself, where nothing holds
+        it to rules about files."""
+        need = preview.requirements
+        in_place = need is not None and need.writes == "workspace" and not preview.in_layer
+        return in_place and not verdict.named and bool(self._guarding())
 
     def _decide_draft(self, preview: Preview) -> Decision | None:
         """The decision on a call whose edits are only drafted: they wait for the user, the call does not. None where

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-_RUNS = ("hooks", "config", "config.worktree", "info/attributes", "commondir")
-"""The files in a repository's folder that git runs, or that redirect it."""
+_RUNS = ("hooks", "config", "config.worktree", "info/attributes", "info/grafts", "refs/replace", "commondir")
+"""The files in a repository's folder that git runs, or that redirect it, also to other commits than there are."""
 _HOOKS = (
     *("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "pre-merge-commit", "post-merge"),
     *("pre-rebase", "post-rewrite", "post-checkout", "pre-push", "reference-transaction", "post-index-change"),

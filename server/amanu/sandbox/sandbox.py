@@ -395,7 +395,9 @@ def _in_landlock(
     """The plain command behind Landlock and a system call filter. `closed` paths cannot be written."""
     version = landlock.version()
     allowed = seccomp.allowed_families(network=need.network, own_namespace=False)
-    filter = seccomp.filter_program(allowed, alone=False, cuts=landlock.refuses_truncation(version))
+    filter = seccomp.filter_program(
+        allowed, alone=False, cuts=landlock.refuses_truncation(version), owners=need.writes != "nothing"
+    )
     orders = landlock.launcher_orders(need, view, temporary, filter, version, closed, plain.environment)
     spec = stack.enter_context(_bytes(orders))
     # The launcher is our Python, which may not start without what the daemon was started with.

@@ -9,6 +9,7 @@ import errno
 import os
 import platform
 import socket
+import stat
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ class _Machine:
 _COMMON = {
     "pidfd_getfd": 438, "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432,
     "fspick": 433, "mount_setattr": 442, "open_tree_attr": 467, "io_uring_setup": 425, "io_uring_enter": 426,
-    "io_uring_register": 427, "clone3": 435,
+    "io_uring_register": 427, "clone3": 435, "fchmodat2": 452,
 }  # fmt: skip
 _MACHINES = {
     "x86_64": _Machine(
@@ -57,7 +58,9 @@ _MACHINES = {
             "unshare": 272, "clone": 56, "ioctl": 16, "socket": 41,
             "socketpair": 53, "prlimit64": 302, "shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65,
             "semctl": 66, "semtimedop": 220, "msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "mq_open": 240,
-            "mq_unlink": 241, "truncate": 76, "open": 2, "openat": 257, "openat2": 437,
+            "mq_unlink": 241, "truncate": 76, "open": 2, "openat": 257, "openat2": 437, "creat": 85, "mknod": 133,
+            "mknodat": 259, "chmod": 90, "fchmod": 91, "fchmodat": 268, "chown": 92, "fchown": 93, "lchown": 94,
+            "fchownat": 260,
         },
         x32=True,
     ),
@@ -71,7 +74,8 @@ _MACHINES = {
             "unshare": 97, "clone": 220, "ioctl": 29, "socket": 198,
             "socketpair": 199, "prlimit64": 261, "shmget": 194, "shmat": 196, "shmctl": 195, "semget": 190,
             "semop": 193, "semctl": 191, "semtimedop": 192, "msgget": 186, "msgsnd": 189, "msgrcv": 188, "msgctl": 187,
-            "mq_open": 180, "mq_unlink": 181, "truncate": 45, "openat": 56, "openat2": 437,
+            "mq_open": 180, "mq_unlink": 181, "truncate": 45, "openat": 56, "openat2": 437, "mknodat": 33,
+            "fchmod": 52, "fchmodat": 53, "fchown": 55, "fchownat": 54,
         },
     ),
 }  # fmt: skip
@@ -84,6 +88,14 @@ _SHARED = {
 """System V and POSIX IPC: without a namespace, the objects of the user's other programs can be reached by guessing."""
 _CUTS = {"truncate", "open", "openat", "openat2"}
 """Calls that can truncate a file that was not opened for writing."""
+
+_MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
+"""Calls that set modes → which of their arguments, counted from 0, is the mode."""
+_OPENS = {"open": 1, "openat": 2}
+"""Calls that may make a file → which argument has the flags; the next one is the mode."""
+_OWNERS = {"chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat"}
+"""Calls that change whose a file is and who may do what with it, whatever else may be written."""
+_SET_ID = stat.S_ISUID | stat.S_ISGID
 
 Instruction = tuple[int, int, int, int]
 """Code, jump if true, jump if false, constant."""
@@ -106,26 +118,36 @@ def allowed_families(*, network: bool, own_namespace: bool) -> tuple[int, ...]:
 
 
 def filter_program(
-    allowed_families: Sequence[int], machine: str | None = None, *, alone: bool = True, cuts: bool = True
+    allowed_families: Sequence[int],
+    machine: str | None = None,
+    *,
+    alone: bool = True,
+    cuts: bool = True,
+    owners: bool = True,
 ) -> bytes:
     """The filter as an array of `struct sock_filter`. Raises `FilterUnavailable`. `alone`: the command has namespaces
     of its own, so calls that reach other processes by a number find none. `cuts` false: the filter must refuse
-    truncation of files that may only be read, since nothing else does (Landlock before version 3)."""
+    truncation of files that may only be read, since nothing else does (Landlock before version 3). `owners` false: it
+    must refuse to change modes and owners, which Landlock does not look at."""
     name = machine or platform.machine()
     machine_calls = _MACHINES.get(name)
     if machine_calls is None:
         raise FilterUnavailable(f"No system call filter is available for {name}.")
     return b"".join(
         struct.pack("=HBBI", *instruction)
-        for instruction in _instructions(machine_calls, allowed_families, alone=alone, cuts=cuts)
+        for instruction in _instructions(machine_calls, allowed_families, alone=alone, cuts=cuts, owners=owners)
     )
 
 
-def _instructions(machine: _Machine, allowed_families: Sequence[int], *, alone: bool, cuts: bool) -> list[Instruction]:
+def _instructions(
+    machine: _Machine, allowed_families: Sequence[int], *, alone: bool, cuts: bool, owners: bool
+) -> list[Instruction]:
     refuse = (_RETURN, 0, 0, _ERRNO | errno.EPERM)
     allow = (_RETURN, 0, 0, _ALLOW)
     of = machine.numbers
-    not_always = {*_LOOKED_AT, *_CUTS, "prlimit64", *(_SHARED if alone else ())}
+    not_always = {*_LOOKED_AT, *_CUTS, *_MODES, "prlimit64", *(_SHARED if alone else ()), *_OWNERS}
+    if not owners:
+        not_always -= _OWNERS
     return [
         (_LOAD, 0, 0, _ARCH),
         (_EQUAL, 1, 0, machine.arch),
@@ -133,6 +155,7 @@ def _instructions(machine: _Machine, allowed_families: Sequence[int], *, alone: 
         (_LOAD, 0, 0, _NUMBER),
         *(((_AT_LEAST, 0, 1, _X32), refuse) if machine.x32 else ()),
         *_for_each(number for call, number in of.items() if call not in not_always),
+        *_refuse_set_id(of),
         *_on_call(of["clone3"], [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]),
         *_on_call(of["unshare"], [*_any_flag(_NEW_NAMESPACES), allow]),
         *_on_call(of["clone"], [*_any_flag(_NEW_NAMESPACES), allow]),
@@ -155,6 +178,29 @@ def _any_flag(flags: int) -> list[Instruction]:
     return [
         (_LOAD, 0, 0, _ARGUMENTS),
         (_AND, 0, 0, flags),
+        (_EQUAL, 1, 0, 0),
+        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+    ]
+
+
+def _refuse_set_id(of: Mapping[str, int]) -> list[Instruction]:
+    """Refuse modes with which a program runs as the owner of its file. What else a call does, later rules look at."""
+    lines: list[Instruction] = []
+    for call, argument in _MODES.items():
+        if call in of:
+            lines += _on_call(of[call], [*_refuse_set_id_in(argument), (_LOAD, 0, 0, _NUMBER)])
+    for call, flags in _OPENS.items():
+        if call in of:
+            mode = _refuse_set_id_in(flags + 1)
+            makes = [(_LOAD, 0, 0, _ARGUMENTS + 8 * flags), (_AND, 0, 0, os.O_CREAT), (_EQUAL, len(mode), 0, 0)]
+            lines += _on_call(of[call], [*makes, *mode, (_LOAD, 0, 0, _NUMBER)])
+    return lines
+
+
+def _refuse_set_id_in(argument: int) -> list[Instruction]:
+    return [
+        (_LOAD, 0, 0, _ARGUMENTS + 8 * argument),
+        (_AND, 0, 0, _SET_ID),
         (_EQUAL, 1, 0, 0),
         (_RETURN, 0, 0, _ERRNO | errno.EPERM),
     ]
@@ -193,5 +239,5 @@ def _refuse_truncation(of: Mapping[str, int], allow: Instruction) -> list[Instru
 
 
 def _on_call(number: int, body: list[Instruction]) -> list[Instruction]:
-    """For that system call, run `body`, which must end with a return."""
+    """For that system call, run `body`, which must end with a return, or load the number again."""
     return [(_EQUAL, 0, len(body), number), *body]
