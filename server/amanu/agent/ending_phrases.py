@@ -37,7 +37,7 @@ ENDING_PHRASES = (
     EndingPhrases(  # English
         known_by=r"\b(?:the|is|are|was|were|has|have|it|this|that|and|to|of|in|all|with|for|done)\b",
         opening=r"now|next|first|then|after that|okay|ok|alright|great|good|so|and",
-        announced=rf"{_I} (?:now |first |next |then |also )*+(?!{_RESTS})\w+",
+        announced=rf"{_I} (?>(?:now |first |next |then |also )*)(?!{_RESTS})\w+",
         now=r"\bnow\b",
         handed_over=(
             r"\b(?:let me know|feel free|would you|do you want|shall i|should i|hope this|happy to|just ask|up to you"
@@ -99,7 +99,7 @@ ENDING_PHRASES = (
             r"maintenant|à présent|ensuite|puis|d'abord|tout d'abord|pour commencer|bien|parfait|d'accord|ok|alors|et"
         ),
         announced=(
-            r"je vais (?:maintenant |d'abord |ensuite )?+(?!attendre|m'arrêter|vous\b|te\b|en rester)"
+            r"je vais (?>(?:maintenant |d'abord |ensuite )?)(?!attendre|m'arrêter|vous\b|te\b|en rester)"
             r"|je (?:vérifie|lance|corrige|regarde|modifie|lis|cherche|commence|continue|poursuis|passe|mets|crée"
             r"|ajoute|teste|examine|exécute|remplace|supprime|adapte|ouvre)\b|(?:laissez|laisse)-moi"
             r"|(?:commençons|regardons|voyons|vérifions|examinons|passons|lançons|continuons|cherchons|corrigeons)\b"
@@ -163,7 +163,8 @@ ENDING_PHRASES = (
             r"agora|em seguida|a seguir|na sequência|primeiro|primeiramente|depois|então|certo|ok|bem|ótimo|perfeito|e"
         ),
         announced=(
-            r"(?:eu )?(?:vou|irei) (?:agora |primeiro )?+(?!esperar|aguardar|parar|deixar)|vamos (?!esperar|aguardar)"
+            r"(?:eu )?(?:vou|irei) (?>(?:agora |primeiro )?)(?!esperar|aguardar|parar|deixar)"
+            r"|vamos (?!esperar|aguardar)"
             r"|(?:deixe-me|deixa eu|deixe eu|permita-me) (?!saber)"
             r"|(?:eu )?(?!aguard|prepar|compar|separ|declar|repar|par)\w{3,}arei\b|corrigirei\b"
             r"|(?:executo|corrijo|verifico|atualizo|leio|procuro|começo|continuo|passo a|abro|adiciono|altero)\b"
@@ -218,7 +219,7 @@ ENDING_PHRASES = (
         known_by=r"[\u0400-\u04ff]",
         opening=r"теперь|сейчас|далее|дальше|затем|потом|сначала|сперва|для начала|хорошо|отлично|итак|ладно|и",
         announced=(
-            r"давай(?:те)? |позволь(?:те)? мне |я (?:сейчас |теперь |сначала |также )*+(?!жду|подожду|буду ждать|не "
+            r"давай(?:те)? |позволь(?:те)? мне |я (?>(?:сейчас |теперь |сначала |также )*)(?!жду|подожду|буду ждать|не "
             r"|могу|хочу|думаю|считаю|рекомендую|предлагаю|советую|вижу|понимаю|останов)\w+[ую]\b"
             r"|(?:проверю|запущу|посмотрю|исправлю|обновлю|добавлю|изучу|найду|начну|продолжу|перейду|запускаю|проверяю"
             r"|начинаю|перехожу|приступаю|продолжаю|исправляю|смотрю|читаю|ищу)\b"

@@ -102,8 +102,8 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("Q~", r"Q~[A-Za-z0-9_.~-]{31,}"),
         (
             "PRIVATE KEY",
-            r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----(?:\s|\\[rn])*+"
-            r"(?:(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]{0,200}(?:\n|\\n)(?:\s|\\[rn])*+)*+"
+            r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----(?>(?:\s|\\[rn])*)"
+            r"(?>(?:(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]{0,200}(?:\n|\\n)(?>(?:\s|\\[rn])*))*)"
             rf"[A-Za-z0-9+/=\s\\]{{48,{_LONGEST_BLOCK}}}+"
             r"(?:-----END (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----)?",
         ),
@@ -167,7 +167,7 @@ def _candidates(value: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 _CANDIDATES = _candidates(_VALUE_BEGINS + "{5}")
 _RANDOM_CANDIDATES = _candidates(
     r"(?=[a-z+/=_.~-]{0,255}+[0-9])"  # the conditions of `_WORD` and `_looks_random`
-    r"(?=(?:[a-z0-9]{0,11}+[+/=_.~-]++){0,123}+[a-z0-9]{12})"
+    r"(?=(?>(?:[a-z0-9]{0,11}+[+/=_.~-]++){0,123})[a-z0-9]{12})"
     r"[a-z0-9+/=_.~-]{16}"
 )
 _REST_OF_VALUE = re.compile(r"[^\s\"'&,;)\]}\\]+")

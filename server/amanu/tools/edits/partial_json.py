@@ -12,7 +12,7 @@ from dataclasses import dataclass
 MAX_DEPTH = 32
 """Of objects and arrays in one another: more than any tool's arguments have."""
 
-_TEXT = re.compile(r'(?:[^"\\]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))++')
+_TEXT = re.compile(r'(?:[^"\\]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))+')
 _HALF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _HALF_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
 _STRUCTURE = re.compile(r'["{}\[\],]')
