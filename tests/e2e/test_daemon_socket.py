@@ -212,6 +212,7 @@ def of_the_network(process: int) -> set[str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+@pytest.mark.skipif(os.getuid() != 0, reason="the daemon's open files are hidden from everybody but root")
 async def test_the_daemon_has_no_port(tmp_path: Path) -> None:
     """The real one, with a client and a session in it."""
     with daemon(tmp_path, [sys.executable, "-P", "-m", "amanu.daemon.main"]) as real:

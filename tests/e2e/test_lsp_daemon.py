@@ -311,7 +311,9 @@ async def test_nothing_of_the_workspace_is_imported(spawn: Spawn, tmp_path: Path
     try:
         await session(client)
         pid = daemon_pid()
-        assert pid is not None and Path(f"/proc/{pid}/cwd").readlink() == Path("/")
+        assert pid is not None
+        if os.getuid() == 0:  # from others the daemon hides what can be read of it
+            assert Path(f"/proc/{pid}/cwd").readlink() == Path("/")
     finally:
         await client.stop()
 

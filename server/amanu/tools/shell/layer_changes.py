@@ -12,6 +12,7 @@ from amanu.proposals.model import FileEdit
 from amanu.sandbox.layers.changes import Change, Changes, read_changes
 from amanu.sandbox.layers.layer import Layer, LayerRoot
 from amanu.sandbox.layers.transfer import leads_out
+from amanu.sandbox.layers.untrusted_files import opened_file, opened_folder
 from amanu.text.display import unbroken
 from amanu.tools.shell.git_changes import GitChanges, read_git
 from amanu.tools.shell.git_index import tracked_folders
@@ -252,5 +253,5 @@ def _files_in(path: Path) -> Iterator[Path]:
 
 
 def _content(path: Path) -> bytes:
-    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
-        return file.read()
+    with opened_folder(path.parent) as folder, opened_file(path.name, folder) as file:
+        return b"".join(iter(lambda: os.read(file, 1 << 20), b""))
