@@ -24,7 +24,9 @@ BITS = call("run_shell_command", command="chmod +x .githooks/ready")
 
 @pytest.mark.parametrize("mode", ["acceptEdits", "auto"])
 @pytest.mark.parametrize("what", [SHELL, WRITE, BINARY, BITS], ids=["shell", "write", "binary", "bits"])
-@pytest.mark.parametrize("where", ["config", "config.worktree", "the user's", "absolute", "ignored", "above the root"])
+@pytest.mark.parametrize(
+    "where", ["config", "config.worktree", "the user's", "absolute", "ignored", "above the root", "comment", "included"]
+)
 async def test_hooks_are_asked_about(where: str, what: dict[str, object], mode: Mode, tmp_path: Path) -> None:
     async with scripted_session(tmp_path, step("", what), step("Done."), mode=mode) as d:
         top = d.root.parent if where == "above the root" else d.root
@@ -33,7 +35,14 @@ async def test_hooks_are_asked_about(where: str, what: dict[str, object], mode: 
         subprocess.run(["git", "init", "-q"], cwd=top, check=True)
         files = {"config.worktree": top / ".git" / "config.worktree", "the user's": Path.home() / ".gitconfig"}
         with files.get(where, top / ".git" / "config").open("a") as config:
-            config.write(f'[core]\n\thooksPath = "{value}"\n')
+            match where:
+                case "comment":
+                    config.write(f"[core] hooksPath = {value} # ours; for all\n")
+                case "included":
+                    config.write('[includeIf "gitdir:~/"]\n\tpath = more\n')
+                    (top / ".git" / "more").write_text(f"[core]\n\thooksPath = {value}\n")
+                case _:
+                    config.write(f'[core]\n\thooksPath = "{value}"\n')
         if where == "ignored":
             (d.root / ".gitignore").write_text(".githooks/\n")
         hooks.mkdir()

@@ -135,6 +135,8 @@ async def test_what_is_nested_too_deep_costs_no_other_change(mode: Mode, tmp_pat
         ),
         ("ln -s /etc/passwd link", "link to /etc/passwd, outside the workspace"),
         ("ln -s ../../x link", "link to ../../x, outside the workspace"),
+        ("mkdir -p p/q; ln -s ../../top p/q/y; ln -s y/../../x p/q/z", "link to y/../../x, outside the workspace"),
+        ("printf 'a\\0' > tool; chmod +x tool", "tool: new file that is not shown, 2 bytes, executable"),
         ("for n in $(seq 25); do mkdir -p build$n; echo > build$n/x; done; printf 'a\\0' > pic", "build25"),
         ("for n in $(seq 60); do mkdir new$n; done", "new60: new folder"),
     ],

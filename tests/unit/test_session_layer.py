@@ -640,7 +640,7 @@ async def test_what_cannot_be_undone_is_asked_about_in_accept_edits(tmp_path: Pa
 
 
 async def test_of_modes_only_executable_bits_change(tmp_path: Path) -> None:
-    async with scripted_session(tmp_path, step("", shell("chmod 6777 notes.txt; chmod 000 b.txt")), DONE) as d:
+    async with scripted_session(tmp_path, step("", shell("chmod 777 notes.txt; chmod 000 b.txt")), DONE) as d:
         (d.root / "b.txt").write_text("b\n")
         d.file.chmod(0o640)
         (d.root / "b.txt").chmod(0o644)

@@ -28,6 +28,39 @@ def _no_guard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("amanu.permissions.approvals.GUARD_SECONDS", 0)
 
 
+STASHED = "tail -n1 .git/logs/refs/stash > x && cat x > .git/logs/refs/stash; rm x"
+PACK = """git tag v2; python3 - <<'EOF'
+import hashlib, pathlib, struct, subprocess, zlib
+name = bytes.fromhex(subprocess.check_output(['git', 'rev-parse', 'HEAD:b.txt'], text=True).strip())
+entry = bytes([0x30 | 5]) + zlib.compress(b'evil\\n')
+pack = b'PACK' + struct.pack('>II', 2, 1) + entry
+pack += (total := hashlib.sha1(pack).digest())
+index = b'\\xfftOc' + struct.pack('>I', 2) + b''.join(struct.pack('>I', each >= name[0]) for each in range(256))
+index += name + struct.pack('>II', zlib.crc32(entry), 12) + total
+index += hashlib.sha1(index).digest()
+folder = pathlib.Path('.git/objects/pack')
+(folder / f'pack-{total.hex()}.pack').write_bytes(pack)
+(folder / f'pack-{total.hex()}.idx').write_bytes(index)
+EOF"""
+"""Another content for an object that there is."""
+LOOSE = """git tag v2; python3 - <<'EOF'
+import pathlib, zlib
+folder = pathlib.Path('.git/objects/11')
+folder.mkdir(exist_ok=True)
+(folder / ('1' * 38)).write_bytes(zlib.compress(b'blob 5\\0evil\\n'))
+EOF"""
+TWICE = """git pack-refs --all; python3 - <<'EOF'
+import pathlib
+path = pathlib.Path('.git/packed-refs')
+first, *lines = path.read_text().splitlines()
+kept = [line for line in lines if line.endswith('refs/heads/release')]
+other = next(line for line in lines if line.endswith('refs/heads/main')).split()[0]
+moved = [other + line[40:] if line in kept else line for line in lines]
+path.write_text('\\n'.join([first, *moved, *kept]) + '\\n')
+EOF"""
+"""Packed refs with a name twice: git takes the first."""
+
+
 def git(root: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True).stdout
 
@@ -40,11 +73,19 @@ def repository(root: Path) -> None:
     (root / "drop.sh").write_text("git branch -qD keep\n")
     for line in ("add .", "commit -qm second", "branch keep", "branch release HEAD~1", "tag v1"):
         git(root, *line.split())
+    for text in ("one", "two"):
+        (root / "b.txt").write_text(text)
+        git(root, "stash", "-q")
 
 
 def state_of(root: Path) -> tuple[str, ...]:
     staged = git(root, "ls-files", "--stage", "-t", "-v")
-    return staged, git(root, "for-each-ref"), git(root, "--no-replace-objects", "log", "--format=%H %s")
+    return (
+        staged,
+        git(root, "for-each-ref"),
+        git(root, "stash", "list"),
+        git(root, "--no-replace-objects", "log", "--format=%H %s"),
+    )
 
 
 async def asked(d: ScriptedSession) -> str:
@@ -84,7 +125,10 @@ async def asked(d: ScriptedSession) -> str:
             "git commit -q --allow-empty -m A; git update-ref refs/heads/release HEAD",
             [" commit: A", "branch release: "],
         ),
-        ("echo 1 >> b.txt; git stash -q", ["new refs/stash: ", " commit: WIP on main"]),
+        ("echo 1 >> b.txt; git stash -q", ["refs/stash: ", " commit: WIP on main"]),
+        (f"git tag v2; {STASHED}", ["git: the record of refs/stash loses 1 line"]),
+        ("git switch -q --orphan fresh", ["git: HEAD: branch main → branch fresh"]),
+        ("git tag v2; echo evil > .git/MERGE_MSG", [".git/MERGE_MSG is changed"]),
         ("for i in $(seq 30); do git tag t$i; done", [f"new tag t{n}: " for n in range(1, 31)]),
     ],
 )
@@ -112,6 +156,9 @@ async def test_the_question_says_all_that_a_yes_applies(
         "git add . && git replace HEAD HEAD~1 && git pack-refs --all",
         "git add . && git rev-parse HEAD > .git/info/grafts",
         FORGED,
+        PACK,
+        LOOSE,
+        TWICE,
     ],
 )
 async def test_what_would_show_other_commits_than_there_are_is_refused(line: str, tmp_path: Path) -> None:
@@ -156,27 +203,31 @@ async def test_only_plain_staging_is_no_question(mode: Mode, line: str, is_asked
         await d.over("p1")
 
 
-async def test_a_change_hidden_by_what_the_index_remembers_is_seen(tmp_path: Path) -> None:
-    """The index comes home without the sizes and times that a command wrote into it."""
-    hidden = """echo new > b.txt; git add b.txt; python3 - <<'EOF'
-import hashlib, pathlib
+async def test_the_index_hides_no_change_from_git_status(tmp_path: Path) -> None:
+    """A command writes another object into the index, with the sizes and times of the user's file."""
+    hides = """python3 - <<'EOF'
+import hashlib, pathlib, struct, subprocess
+def git(*words, **more):
+    return subprocess.check_output(['git', *words], text=True, **more).strip()
 path = pathlib.Path('.git/index')
-data = path.read_bytes()
-at = data.index(b'b.txt')
-old = bytes.fromhex('OLD')
-data = data[:at - 22] + old + data[at - 2:-20]
-path.write_bytes(data + hashlib.sha1(data).digest())
-EOF""".replace("OLD", git_blob("b\n"))
-    async with scripted_session(tmp_path, step("", call("run_shell_command", command=hidden)), step("Done.")) as d:
+old = path.read_bytes()
+evil = git('hash-object', '-w', '--stdin', input='evil\\n')
+git('update-index', '--cacheinfo', f'100644,{evil},b.txt')
+commit = git('commit-tree', git('write-tree'), '-p', 'HEAD', '-m', 'Fix a typo')
+git('update-ref', 'HEAD', commit)
+at, data = old.index(b'b.txt\\0') - 22, bytearray(old[:-20])
+data[at : at + 20] = bytes.fromhex(evil)
+end = 12
+for _ in range(struct.unpack('>I', data[8:12])[0]):
+    end += (data.index(0, end + 62) - end + 8) // 8 * 8
+path.write_bytes(data[:end] + hashlib.sha1(data[:end]).digest())
+EOF"""
+    line = call("run_shell_command", command=f"git tag v2; {hides}")
+    async with scripted_session(tmp_path, step("", line), step("Done.")) as d:
         repository(d.root)
-        await asked(d)
+        git(d.root, "update-index", "--refresh")
+        assert "Files committed: b.txt" in await asked(d)
         await d.answer("allow")
         await d.over("p1")
-        assert (d.root / "b.txt").read_text() == "new\n"
+        assert git(d.root, "show", "HEAD:b.txt") == "evil\n" and (d.root / "b.txt").read_text() == "b\n"
         assert git(d.root, "status", "--porcelain") == " M b.txt\n"
-
-
-def git_blob(text: str) -> str:
-    return subprocess.run(
-        ["git", "hash-object", "--stdin"], input=text, check=True, capture_output=True, text=True
-    ).stdout.strip()

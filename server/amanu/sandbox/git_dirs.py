@@ -9,7 +9,7 @@ from pathlib import Path
 
 _RUNS = ("hooks", "config", "config.worktree", "info/attributes", "info/grafts", "refs/replace", "commondir")
 """The files in a repository's folder that git runs, or that redirect it, also to other commits than there are."""
-_HOOKS = (
+HOOKS = (
     *("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "pre-merge-commit", "post-merge"),
     *("pre-rebase", "post-rewrite", "post-checkout", "pre-push", "reference-transaction", "post-index-change"),
     *("applypatch-msg", "pre-applypatch", "post-applypatch", "pre-auto-gc"),
@@ -44,6 +44,10 @@ class GitDirs:
         for module in _modules(self.common / "modules", _DEPTH):
             yield from (module / name for name in _RUNS)
         yield from hooks_folders(self, None)
+
+
+_SECTION = re.compile(r"\s*\[\s*([\w.-]+)[^\]]*\]")
+_SETTING = re.compile(r"\s*([\w-]+)\s*=\s*(.*)")
 
 
 def repository(git: Path) -> GitDirs | None:
@@ -115,7 +119,7 @@ def hooks_of(folder: Path, home: Path | None) -> list[str]:
                 return []
             hooks = _hooks_paths(git_dirs.common / "config")
             hooks_folder = git_dirs.top / hooks[-1] if hooks else user_hooks(home) or git_dirs.common / "hooks"
-            return [name for name in _HOOKS if os.access(hooks_folder / name, os.X_OK)]
+            return [name for name in HOOKS if os.access(hooks_folder / name, os.X_OK)]
     return []
 
 
@@ -139,7 +143,9 @@ def hooks_folders(git_dirs: GitDirs, home: Path | None) -> list[Path]:
 
 def settings_files(git_dirs: GitDirs, home: Path | None) -> list[Path]:
     """The files with a repository's settings, and the user's if `home` is given; they need not exist."""
-    users = [] if home is None else [home / ".gitconfig", home / ".config" / "git" / "config"]
+    users = [] if home is None else [home / ".gitconfig", home / ".config" / "git" / "config", Path("/etc/gitconfig")]
+    if home is not None and (configured := os.environ.get("XDG_CONFIG_HOME")):
+        users.append(Path(configured) / "git" / "config")
     return [git_dirs.common / "config", git_dirs.folder / "config.worktree", *users]
 
 
@@ -149,8 +155,32 @@ def repository_of(folder: Path) -> GitDirs | None:
     return None if git is None else repository(git)
 
 
-def _hooks_paths(config: Path) -> list[str]:
-    return re.findall(r"^\s*(?:\[core\]\s*)?hooksPath\s*=\s*\"?([^\"\n]+?)\"?\s*$", _text(config), re.I | re.M)
+def _hooks_paths(config: Path, depth: int = 5) -> list[str]:
+    """The values of `core.hooksPath` in a file of settings and in those that it includes, whatever the condition."""
+    named: list[str] = []
+    section = ""
+    for line in _text(config).splitlines():
+        if header := _SECTION.match(line):
+            section, line = header[1].lower(), line[header.end() :]
+        if (found := _SETTING.match(line)) is None:
+            continue
+        key, value = found[1].lower(), _plain_value(found[2])
+        if (section, key) == ("core", "hookspath"):
+            named.append(value)
+        elif section in ("include", "includeif") and key == "path" and depth:
+            named += _hooks_paths(config.parent / os.path.expanduser(value), depth - 1)  # noqa: PTH111
+    return named
+
+
+def _plain_value(value: str) -> str:
+    """A value of git's settings, without quotes and comment."""
+    parts = re.findall(r'"((?:[^"\\]|\\.)*)"|([^"#;]+)|([#;])', value)
+    plain = ""
+    for quoted, bare, comment in parts:
+        if comment:
+            break
+        plain += quoted or bare
+    return plain.strip()
 
 
 def _is_whole(folder: Path) -> bool:

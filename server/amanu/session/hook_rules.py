@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from amanu.core.rules import Rule, RuleTable
-from amanu.sandbox.git_dirs import hooks_folders, repository_of, settings_files
+from amanu.sandbox.git_dirs import HOOKS, hooks_folders, repository_of, settings_files
 
 _REASON = "git runs the hooks in this folder"
 
@@ -24,19 +24,28 @@ class HookRules:
         repositories = {(real := Path(os.path.realpath(root))): repository_of(real) for root in roots}
         files = [file for found in repositories.values() if found is not None for file in settings_files(found, home)]
         if self._seen != (seen := [*repositories.values(), *map(_stamp, files)]):
-            paths = dict.fromkeys(
-                folder.relative_to(root).as_posix()
+            globs = dict.fromkeys(
+                glob
                 for root, found in repositories.items()
                 for folder in (() if found is None else hooks_folders(found, home))
-                if root in folder.parents
+                for glob in _globs(root, folder)
             )
             self._rules = tuple(
                 RuleTable(decision="mustAsk", tool="@write", path=glob, reason=_REASON).rule("built in")
-                for path in paths
-                for glob in (_literal(path), f"{_literal(path)}/**")
+                for glob in globs
             )
             self._seen = seen
         return self._rules
+
+
+def _globs(root: Path, folder: Path) -> Sequence[str]:
+    """The hooks in that folder, as a rule of that root names them."""
+    if folder == root or folder in root.parents:
+        return HOOKS if folder == root else ()
+    if root not in folder.parents:
+        return ()
+    path = _literal(folder.relative_to(root).as_posix())
+    return path, f"{path}/**"
 
 
 def _literal(path: str) -> str:

@@ -17,7 +17,8 @@ def visible(text: str) -> str:
 
 def unbroken(text: str) -> str:
     """The text, `visible` and on one line, whole: for what a question is about."""
-    return visible(text).replace("\n", "<U+000A>").replace("\t", " ")
+    whole = text.encode("utf-8", "backslashreplace").decode("utf-8")  # names of files may be no text
+    return visible(whole).replace("\n", "<U+000A>").replace("\t", " ")
 
 
 def one_line(text: str) -> str:

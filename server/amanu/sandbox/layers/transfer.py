@@ -67,6 +67,9 @@ def _files_in(path: str, name: str, folder: int) -> Iterator[str]:
 
 def leads_out(link: Path, target: str, root: Path) -> bool:
     """Whether a link of the workspace at that path leads out of that root."""
+    parts = [part for part in target.split("/") if part not in ("", ".")]
+    if ".." in parts[next((at for at, part in enumerate(parts) if part != ".."), 0) :] and parts != [".."] * len(parts):
+        return True  # through whatever comes to be there
     leads_to = os.path.join(link.parent, target)  # noqa: PTH118
     places = os.path.normpath(leads_to), os.path.realpath(leads_to)
     return not all(place == str(root) or place.startswith(f"{root}/") for place in places)

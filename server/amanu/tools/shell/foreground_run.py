@@ -53,9 +53,8 @@ class ForegroundRuns:
         """The repositories changed in the layer, by root; none for a command that may not change any."""
         if not keeps_history:
             return {}
-        roots = await asyncio.to_thread(lambda: [each.path for each in layer.roots if (each.upper / ".git").exists()])
-        looks = [look_at_repository(self._launcher, root, layer.folder) for root in roots]
-        return dict(zip(roots, await asyncio.gather(*looks), strict=True))
+        roots = await asyncio.to_thread(lambda: [each for each in layer.roots if (each.upper / ".git").exists()])
+        return {root.path: await look_at_repository(self._launcher, root, layer.folder) for root in roots}
 
     async def _find_blocked(
         self, streams: CommandStreams, end: CommandEnd, plan: CommandPlan, call: CallContext

@@ -4,9 +4,11 @@ Only what git itself writes when it stages, commits, switches, merges and stashe
 run programs (settings, hooks, the steps of a rebase), or lead elsewhere (links, other object stores).
 """
 
+import hashlib
 import os
 import re
 import stat
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +17,7 @@ from amanu.core import protected_paths as protected
 from amanu.sandbox.layers.apply import ApplyError, Batch, Busy, WorkspaceChanged
 from amanu.sandbox.layers.changes import Change
 from amanu.sandbox.layers.layer import LayerRoot
+from amanu.text.amounts import plural
 from amanu.tools.shell.git_index import Entries, Entry, UnknownIndex, blob_name, read_index, without_hints
 from amanu.tools.shell.git_refs import (
     MAX_COMMITS,
@@ -29,7 +32,8 @@ from amanu.tools.shell.git_refs import (
 from amanu.tools.shell.held_files import HeldFile, HeldFolder, identity
 from amanu.tools.shell.report import all_files
 
-_OBJECT = re.compile(r"objects/[0-9a-f]{2}/[0-9a-f]{38}|objects/pack/pack-[0-9a-f]+\.(?:pack|idx|rev)")
+_OBJECT = re.compile(r"objects/([0-9a-f]{2})/([0-9a-f]{38})")
+"""Packs could have other content for objects that there are."""
 _KEPT = re.compile(
     r"(?:refs|logs)/.+|packed-refs|HEAD|ORIG_HEAD|FETCH_HEAD|COMMIT_EDITMSG|MERGE_HEAD|MERGE_MODE|MERGE_MSG|MERGE_AUTOSTASH"
     r"|SQUASH_MSG|AUTO_MERGE|CHERRY_PICK_HEAD|REVERT_HEAD|REBASE_HEAD"
@@ -37,8 +41,8 @@ _KEPT = re.compile(
 _DELETED = re.compile(r"refs/.+|logs/refs/.+|MERGE_\w+|SQUASH_MSG|AUTO_MERGE|CHERRY_PICK_HEAD|REVERT_HEAD|REBASE_HEAD")
 """Paths in git's folder: new objects, what else may come home, and what may be gone."""
 _REPLACED = "refs/replace/"
-_TOLD = re.compile(r"index|logs/.+|refs/.+|packed-refs|HEAD|ORIG_HEAD|COMMIT_EDITMSG|FETCH_HEAD|MERGE_MODE|MERGE_MSG")
-"""Files whose change is told as refs and entries, or leads nowhere."""
+_TOLD = re.compile(r"index|logs/.+|refs/.+|packed-refs|HEAD|COMMIT_EDITMSG|AUTO_MERGE")
+"""Files whose change is told as refs, records and entries, or leads nowhere."""
 _NAMELESS = re.compile(rf"{_OBJECT.pattern}|index|COMMIT_EDITMSG")
 """Files that matter only with others: objects that nothing names, and how the index remembers files to look."""
 _INDEX = "index"
@@ -49,6 +53,9 @@ _SHORT = 10
 """Digits shown of a commit."""
 _PLAIN, _EXECUTABLE, _LINK = 0o100644, 0o100755, 0o120000
 _ABSENT = (0, "0" * 40)
+_COMPARED = 64 << 20
+"""Bytes of a file that is compared with what is staged; a larger one is asked about."""
+_PART = 1 << 20
 
 
 @dataclass
@@ -106,13 +113,19 @@ def describe(git: GitChanges, looks: Mapping[Path, RepositoryLook | None], *, ad
         look = looks.get(root.path)
         try:
             if look is None:
-                raise UnknownIndex
+                raise OSError("git cannot tell")
             repository = _Repository(root, files, look)
             git.refused = git.refused or repository.refused
             git.commits += [f"{commit.id[:_SHORT]} commit: {commit.subject}" for commit in look.commits]
             git.committed += [name for commit in look.commits for name in commit.files]
             git.moves += (changed := repository.changes)
-        except (OSError, UnknownIndex):
+        except UnknownIndex:
+            git.refused = git.refused or _INDEX
+            return
+        except ValueError:
+            git.refused = git.refused or PACKED
+            return
+        except OSError:
             git.refused = git.refused or next(iter(files))
             return
         if not (changed or look.commits or any(not _NAMELESS.fullmatch(name) for name in files)):
@@ -139,14 +152,15 @@ class _Repository:
     def refused(self) -> str:
         """A file that would have git show other commits than there are, or note what did not happen; "" for none."""
         if len(self._look.commits) > MAX_COMMITS:
-            return "refs"
+            return f"refs (more than {MAX_COMMITS} new commits)"
         return next((name for name in self._files if self._is_forged(name)), "")
 
     @property
     def changes(self) -> list[str]:
         """Refs, files of git's own, and the index, each on a line; commits apart."""
         others = [f".git/{name} is changed" for name in self._files if not _is_told(name)]
-        return [*moves(self._look.before, self._after), *others, *self._index_lines()]
+        records = [line for name in self._files if (line := self._lost_record(name))]
+        return [*moves(self._look.before, self._after), *records, *others, *self._index_lines()]
 
     @property
     def is_plain_staging(self) -> bool:
@@ -175,8 +189,19 @@ class _Repository:
         file.stored.write_bytes(without_hints(after, before))
         return read_index(before), read_index(after)
 
+    def _lost_record(self, name: str) -> str:
+        """A line about a ref's record that no longer has all that it had: stashes are nowhere else."""
+        file, ref = self._files[name], name.removeprefix("logs/")
+        if name == ref or file.below is None or (file.stored is None and ref not in self._after.values):
+            return ""
+        old, new = read_text(file.path).splitlines(), [] if file.stored is None else read_text(file.stored).splitlines()
+        lost = len([line for line in old if line not in new]) if new[: len(old)] != old else 0
+        return f"the record of {ref} loses {plural(lost, 'line')}" if lost else ""
+
     def _is_forged(self, name: str) -> bool:
         stored = self._files[name].stored
+        if stored is not None and (found := _OBJECT.fullmatch(name)):
+            return not _is_object(stored, found[1] + found[2])
         if name == PACKED:
             old, new = self._look.before.values, self._after.packed
             return any(ref.startswith(_REPLACED) and old.get(ref) != commit for ref, commit in new.items())
@@ -207,7 +232,7 @@ class _Repository:
         entry, path = self._new.get(key), key[0]
         if entry is None or entry.stage or entry.is_hidden or entry.is_intended:
             return False
-        is_free = path not in self._look.staged and not protected.is_guarded(path)
+        is_free = self._look.staged is not None and path not in self._look.staged and not protected.is_guarded(path)
         return is_free and _is_file(entry, self._root.path / path)
 
 
@@ -257,13 +282,27 @@ def _is_file(entry: Entry, path: Path) -> bool:
         found = path.lstat()
         if stat.S_ISLNK(found.st_mode):
             mode, data = _LINK, os.fsencode(path.readlink())
-        elif stat.S_ISREG(found.st_mode):
+        elif stat.S_ISREG(found.st_mode) and found.st_size <= _COMPARED:
             mode, data = (_EXECUTABLE if found.st_mode & 0o100 else _PLAIN), path.read_bytes()
         else:
             return False
     except OSError:
         return False
     return entry.mode == mode and entry.object == blob_name(data)
+
+
+def _is_object(stored: Path, name: str) -> bool:
+    """Whether a loose object of git has the content that its name says."""
+    unpacking, digest = zlib.decompressobj(), hashlib.sha1(usedforsecurity=False)
+    try:
+        with stored.open("rb") as file:
+            while part := file.read(_PART):
+                while part:
+                    digest.update(unpacking.decompress(part, _PART))
+                    part = unpacking.unconsumed_tail
+    except (OSError, zlib.error):
+        return False
+    return unpacking.eof and digest.hexdigest() == name
 
 
 def _is_folder(found: os.stat_result) -> bool:

@@ -14,6 +14,7 @@ _HEADER = struct.Struct(">4sII")
 _MODE, _OBJECT, _FLAGS, _EXTENDED, _PATH = 24, 40, 60, 62, 64
 """Offsets in an entry."""
 _SUM = 20
+_LENGTH = 0xFFF
 _HAS_EXTENDED, _ASSUME_UNCHANGED, _STAGE = 0x4000, 0x8000, 0x3000
 _SKIP_WORKTREE, _INTENT_TO_ADD = 0x4000, 0x2000
 
@@ -49,10 +50,10 @@ def without_hints(data: bytes, before: bytes) -> bytes:
     """The same entries, without what only makes git quicker and would be believed if it were wrong: the extensions, and
     how files look from outside where `before` has not noted the same. Raises `UnknownIndex`."""
     new, old = _Reading(data), _Reading(before) if before else None
-    known = {} if old is None else {key: before[at : at + _OBJECT] for key, at in old.places.items()}
+    known = {} if old is None else {key: before[at : at + _FLAGS] for key, at in old.places.items()}
     changed = bytearray(data[: new.end])
     for key, at in new.places.items():
-        if data[at : at + _OBJECT] != known.get(key):
+        if data[at : at + _FLAGS] != known.get(key):
             changed[at : at + _MODE] = bytes(_MODE)
             changed[at + _MODE + 4 : at + _OBJECT] = bytes(_OBJECT - _MODE - 4)
     return bytes(changed) + hashlib.sha1(changed, usedforsecurity=False).digest()
@@ -128,6 +129,8 @@ class _Reading:
             path = former[: len(former) - cut]
         end = data.index(b"\0", at)
         path += data[at:end]
+        if flags & _LENGTH != min(len(path), _LENGTH):
+            raise UnknownIndex
         next_one = end + 1 if self._version == 4 else begin + (end - begin + 8) // 8 * 8
         (mode,) = struct.unpack_from(">I", data, begin + _MODE)
         stage = (flags & _STAGE) >> 12

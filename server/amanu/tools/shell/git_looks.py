@@ -1,6 +1,7 @@
 """What git prints of a repository, for a question to the user: in the sandbox, where it can change nothing."""
 
 import asyncio
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -8,8 +9,9 @@ from pathlib import Path
 
 from amanu.core.requirements import SandboxRequirements
 from amanu.core.tool import ToolError
+from amanu.sandbox.layers.layer import LayerRoot
 from amanu.tools.shell.command_process import CommandLauncher, CommandPlan
-from amanu.tools.shell.git_refs import MAX_COMMITS, Commit, Refs, RepositoryLook, read_refs
+from amanu.tools.shell.git_refs import MAX_COMMITS, PACKED, Commit, RepositoryLook, read_refs, read_text
 from amanu.tools.shell.report import CommandEnd
 
 _MOST_KNOWN = 2000
@@ -18,6 +20,8 @@ _ALL_OBJECTS = ("--no-replace-objects", "-c", "core.commitGraph=false", "-c", "c
 _NOTHING = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """The tree without files."""
 _STATUS = {"A": " (new)", "D": " (deleted)"}
+_PLAIN = re.compile(r"[\w./-]+")
+"""A ref that can stand in a command line as it is."""
 _SECONDS = 20.0
 _MOST_BYTES = 1 << 20
 
@@ -43,33 +47,48 @@ async def git_prints(
             await process.process.wait()
     except (TimeoutError, ToolError):
         return None
-    return output.decode("utf-8", "replace") if end.code == 0 else None
+    is_whole = end.code == 0 and len(output) < _MOST_BYTES
+    return output.decode("utf-8", "surrogateescape") if is_whole else None
 
 
-async def look_at_repository(launcher: CommandLauncher, root: Path, layer: Path) -> RepositoryLook | None:
+async def look_at_repository(launcher: CommandLauncher, root: LayerRoot, layer: Path) -> RepositoryLook | None:
     """None where git cannot tell."""
     try:
-        before = await asyncio.to_thread(read_refs, root / ".git")
+        before = await asyncio.to_thread(read_refs, root.path / ".git")
+        stashes = await asyncio.to_thread(_stashes, root.path / ".git")
+        changed = await asyncio.to_thread(_changed_refs, root.upper / ".git")
     except OSError:
         return None
-    known = before.commits
-    head = before.resolved("HEAD") or _NOTHING
-    log = ["log", "-z", "--all", "--topo-order", f"-n{MAX_COMMITS + 1}", "--no-renames", "--name-status"]
-    log += ["--diff-merges=first-parent", "--format=%x00%H%x00%s", *(["--not", *known[:_MOST_KNOWN]] if known else [])]
-    tree = ["diff-tree", "-r", "-z", "--raw", "--no-renames", head, "HEAD"]
+    head = before.resolved("HEAD")
+    known = [each for each in dict.fromkeys([head, *before.commits, *stashes]) if each][:_MOST_KNOWN]
+    log = ["log", "-z", "--topo-order", f"-n{MAX_COMMITS + 1}", "--no-renames", "--name-status", "--ignore-missing"]
+    log += ["--diff-merges=first-parent", "--format=%x00%H%x00%s", *changed, *(["--not", *known] if known else [])]
+    tree = ["diff-tree", "-r", "-z", "--raw", "--no-renames", head or _NOTHING, "HEAD"]
     staged = ["diff", "--cached", "--name-only", "-z", "--no-renames"]
-    printed = await asyncio.gather(
-        git_prints(launcher, [*_ALL_OBJECTS, *log], root, layer=layer),
-        git_prints(launcher, [*_ALL_OBJECTS, *tree], root, layer=layer),
-        git_prints(launcher, [*_ALL_OBJECTS, *staged], root),
-    )
-    if printed[0] is None or (printed[1] is None and not _is_unborn(before)):
+    # One after another: two mounts of one layer at once may fail.
+    commits = await git_prints(launcher, [*_ALL_OBJECTS, *log], root.path, layer=layer) if changed else ""
+    files = await git_prints(launcher, [*_ALL_OBJECTS, *tree], root.path, layer=layer)
+    former = await git_prints(launcher, [*_ALL_OBJECTS, *staged], root.path)
+    may_be_unborn = not head or "HEAD" in changed
+    if commits is None or (files is None and not may_be_unborn):
         return None
-    return RepositoryLook(before, _commits(printed[0]), _tree(printed[1] or ""), (printed[2] or "").split("\0"))
+    return RepositoryLook(before, _commits(commits), _tree(files or ""), None if former is None else former.split("\0"))
 
 
-def _is_unborn(refs: Refs) -> bool:
-    return not refs.resolved("HEAD")
+def _changed_refs(repository: Path) -> list[str]:
+    """The refs that a layer has in `.git`, for `git log`; all where it packed them."""
+    if (repository / PACKED).exists():
+        return ["--all"]
+    paths = [path for path in (repository / "HEAD", *(repository / "refs").rglob("*")) if path.is_file()]
+    names = [path.relative_to(repository).as_posix() for path in paths]
+    return names if all(_PLAIN.fullmatch(name) for name in names) else ["--all"]
+
+
+def _stashes(repository: Path) -> list[str]:
+    """The commits that only the record of the stash names."""
+    record = repository / "logs" / "refs" / "stash"
+    lines = read_text(record).splitlines() if record.is_file() else []
+    return [words[1] for line in lines if len(words := line.split(" ", 2)) == 3]
 
 
 def _commits(printed: str) -> list[Commit]:

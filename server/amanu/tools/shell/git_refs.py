@@ -1,6 +1,7 @@
 """A repository before and after a command: its refs as their files have them, and its new commits."""
 
 import os
+import re
 import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ _KINDS = {"refs/heads/": "branch ", "refs/tags/": "tag ", "refs/remotes/": "remo
 _MOST = 1 << 26
 _SHORT = 10
 _SYMBOLIC = "ref: "
+_PACKED_LINE = re.compile(r"(?P<commit>[0-9a-f]{40}) (?P<name>refs/[^\s]+)|\^[0-9a-f]{40}|")
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,8 @@ class RepositoryLook:
     """The commits that no ref of the workspace leads to, the newest first."""
     head: Mapping[str, tuple[int, str]]
     """Path → mode and object, where HEAD's files are others than in the workspace; an object of zeros for none."""
-    staged: Collection[str]
-    """Paths that are staged in the workspace."""
+    staged: Collection[str] | None
+    """Paths that are staged in the workspace; None: not known."""
 
 
 def read_refs(repository: Path) -> Refs:
@@ -70,7 +72,10 @@ def read_refs(repository: Path) -> Refs:
     paths = [Path("HEAD"), *(path.relative_to(repository) for path in _files(repository / "refs"))]
     loose = {path.as_posix(): read_ref(repository / path) for path in paths if (repository / path).is_file()}
     packed = repository / PACKED
-    return Refs(loose, read_packed(packed) if packed.is_file() else {})
+    try:
+        return Refs(loose, read_packed(packed) if packed.is_file() else {})
+    except ValueError as error:
+        raise OSError(str(error)) from None
 
 
 def read_ref(path: Path) -> str:
@@ -78,8 +83,19 @@ def read_ref(path: Path) -> str:
 
 
 def read_packed(path: Path) -> Mapping[str, str]:
-    lines = (line.split(" ", 1) for line in read_text(path).splitlines() if line[:1] not in ("#", "^"))
-    return {words[1].strip(): words[0] for words in lines if len(words) == 2}
+    """The refs of that file. Raises `ValueError` where git might read others: names that are not in order, or lines of
+    another form."""
+    refs: dict[str, str] = {}
+    last = ""
+    for line in read_text(path).removesuffix("\n").split("\n"):
+        if line.startswith("#") and not refs:
+            continue
+        if (found := _PACKED_LINE.fullmatch(line)) is None or (found["name"] or "~") <= last:
+            raise ValueError(f"packed-refs has the line {line[:200]!r}")
+        if found["name"]:
+            last = found["name"]
+            refs[last] = found["commit"]
+    return refs
 
 
 def read_text(path: Path) -> str:

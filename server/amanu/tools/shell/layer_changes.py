@@ -193,7 +193,8 @@ class _RootReading:
         found = self._found
         stored = found.folder.take(self._root, change.path)
         size = stored.lstat().st_size
-        what = f"{'new ' if change.below is None else ''}file that is not shown, {size:,} bytes"
+        executable = ", executable" if change.mode & 0o111 else ""
+        what = f"{'new ' if change.below is None else ''}file that is not shown, {size:,} bytes{executable}"
         below = identity(change)
         held = HeldFile(self._root, change.path, below, stored, what)
         if change.below is not None and not stat.S_ISREG(change.below.st_mode):
