@@ -87,10 +87,13 @@ async def shared(stage: Stage, given: dict[str, Any]) -> AsyncGenerator[Any]:
         page = await stage.show(given)
         async with failing(page, stage.place):
             yield page
-            await stage.clear()
     except BaseException:
         await stage.leave()
         raise
+    try:
+        await stage.clear()
+    except Exception:  # the test is over and well; the next one gets a new window
+        await stage.leave()
 
 
 @asynccontextmanager

@@ -107,15 +107,26 @@ class Stage:
         if window is not None and window.settings["workbench.colorTheme"] != settings["workbench.colorTheme"]:
             await window.page.close()  # in that one, code would be drawn in two themes
             window = None
+        if window is not None and not await self.changed(window, settings):
+            await window.page.close()
+            window = None
         if window is None:
             self.server.configure({**settings, "window.title": self.title})
             self.window = Window(await opened(context, self.server, self.place), settings)
             return self.window.page
-        self.window = Window(window.page, settings)
-        if window.settings != settings:
-            await self.change(window.settings)
         await self.seen()
         return window.page
+
+    async def changed(self, window: Window, settings: Mapping[str, Any]) -> bool:
+        """Have the settings hold in that window. False where it does not come to that: then a new one has them."""
+        self.window = Window(window.page, settings)
+        try:
+            if window.settings != settings:
+                await self.change(window.settings)
+        except Exception:  # of the browser's driver, or a wait that ended
+            signal_daemon_of(window.environment)
+            return False
+        return True
 
     async def change(self, before: Mapping[str, Any]) -> None:
         """Wait until the new settings hold in the window."""
