@@ -7,6 +7,7 @@ import pytest
 
 from amanu_protocol.items import Mode
 from support.scripted_session import call, scripted_session, step
+from support.sweeps import sample_pairs
 
 pytestmark = pytest.mark.layers
 
@@ -22,12 +23,20 @@ BINARY = call("run_shell_command", command="mkdir -p .githooks && cp /bin/true .
 BITS = call("run_shell_command", command="chmod +x .githooks/ready")
 
 
-@pytest.mark.parametrize("mode", ["acceptEdits", "auto"])
-@pytest.mark.parametrize("what", [SHELL, WRITE, BINARY, BITS], ids=["shell", "write", "binary", "bits"])
-@pytest.mark.parametrize(
-    "where", ["config", "config.worktree", "the user's", "absolute", "ignored", "above the root", "comment", "included"]
-)
-async def test_hooks_are_asked_about(where: str, what: dict[str, object], mode: Mode, tmp_path: Path) -> None:
+WHERE = ["config", "config.worktree", "the user's", "absolute", "ignored", "above the root", "comment", "included"]
+HOW: list[tuple[Mode, dict[str, object]]] = [
+    ("acceptEdits", SHELL),
+    ("auto", WRITE),
+    ("acceptEdits", BINARY),
+    ("auto", BITS),
+    ("acceptEdits", WRITE),
+    ("auto", SHELL),
+]
+
+
+@pytest.mark.parametrize(("where", "how"), sample_pairs(WHERE, HOW, 2))
+async def test_hooks_are_asked_about(where: str, how: tuple[Mode, dict[str, object]], tmp_path: Path) -> None:
+    mode, what = how
     async with scripted_session(tmp_path, step("", what), step("Done."), mode=mode) as d:
         top = d.root.parent if where == "above the root" else d.root
         hooks = d.root / ".githooks"

@@ -8,6 +8,7 @@ import pytest
 
 from amanu_protocol.items import Mode
 from support.scripted_session import ScriptedSession, call, scripted_session, step
+from support.sweeps import sample_pairs
 
 pytestmark = pytest.mark.layers
 
@@ -95,46 +96,47 @@ async def asked(d: ScriptedSession) -> str:
     return "\n".join([state.approvals[0].title, state.approvals[0].detail]) if state.approvals else ""
 
 
-@pytest.mark.parametrize("mode", ["ask", "acceptEdits"])
-@pytest.mark.parametrize(
-    ("line", "shown"),
-    [
-        (f"git update-index --add --cacheinfo 100644,{BLOB},.github/workflows/ci.yml", [".github/workflows/ci.yml"]),
-        (f"git update-index --add --cacheinfo 100644,{BLOB},b.txt", ["git: staged otherwise: b.txt"]),
-        ("git update-index --skip-worktree b.txt", ["git: git status no longer looks at b.txt"]),
-        ("git update-index --assume-unchanged notes.txt", ["git: git status no longer looks at notes.txt"]),
-        ("git rm -rq --cached .", ["git: staged otherwise: b.txt, drop.sh, later.txt, notes.txt"]),
-        ("git read-tree release", ["git: staged otherwise: drop.sh, later.txt"]),
-        ("git add -N new.txt", ["git: staged otherwise: new.txt"]),
-        ("git add .vscode", ["git: staged otherwise: .vscode/tasks.json"]),
-        ("git update-ref refs/heads/release HEAD", ["git: branch release: ", " → "]),
-        ("git tag v2; sh drop.sh", ["git: branch keep is deleted, it was "]),
-        ("git tag v2; git update-ref refs/tags/v1 HEAD~1", ["git: new tag v2: ", "git: tag v1: "]),
-        ("git switch -q keep", ["git: HEAD: branch main → branch keep"]),
-        ("git pack-refs --all && sh drop.sh", ["git: branch keep is deleted"]),
-        (
-            "git add new.txt && git commit -qm 'Add one'",
-            [" commit: Add one", "Files committed: new.txt (new)", "branch main: "],
-        ),
-        ("git commit -q --allow-empty -m A; git commit -q --allow-empty -m B", [" commit: A", " commit: B"]),
-        (
-            f"git commit -q --allow-empty -m A; git update-index --add --cacheinfo 100644,{BLOB},x",
-            ["staged otherwise: x"],
-        ),
-        (
-            "git commit -q --allow-empty -m A; git update-ref refs/heads/release HEAD",
-            [" commit: A", "branch release: "],
-        ),
-        ("echo 1 >> b.txt; git stash -q", ["refs/stash: ", " commit: WIP on main"]),
-        (f"git tag v2; {STASHED}", ["git: the record of refs/stash loses 1 line"]),
-        ("git switch -q --orphan fresh", ["git: HEAD: branch main → branch fresh"]),
-        ("git tag v2; echo evil > .git/MERGE_MSG", [".git/MERGE_MSG is changed"]),
-        ("for i in $(seq 30); do git tag t$i; done", [f"new tag t{n}: " for n in range(1, 31)]),
-    ],
-)
+MODES: list[Mode] = ["ask", "acceptEdits"]
+LINES: list[tuple[str, list[str]]] = [
+    (f"git update-index --add --cacheinfo 100644,{BLOB},.github/workflows/ci.yml", [".github/workflows/ci.yml"]),
+    (f"git update-index --add --cacheinfo 100644,{BLOB},b.txt", ["git: staged otherwise: b.txt"]),
+    ("git update-index --skip-worktree b.txt", ["git: git status no longer looks at b.txt"]),
+    ("git update-index --assume-unchanged notes.txt", ["git: git status no longer looks at notes.txt"]),
+    ("git rm -rq --cached .", ["git: staged otherwise: b.txt, drop.sh, later.txt, notes.txt"]),
+    ("git read-tree release", ["git: staged otherwise: drop.sh, later.txt"]),
+    ("git add -N new.txt", ["git: staged otherwise: new.txt"]),
+    ("git add .vscode", ["git: staged otherwise: .vscode/tasks.json"]),
+    ("git update-ref refs/heads/release HEAD", ["git: branch release: ", " → "]),
+    ("git tag v2; sh drop.sh", ["git: branch keep is deleted, it was "]),
+    ("git tag v2; git update-ref refs/tags/v1 HEAD~1", ["git: new tag v2: ", "git: tag v1: "]),
+    ("git switch -q keep", ["git: HEAD: branch main → branch keep"]),
+    ("git pack-refs --all && sh drop.sh", ["git: branch keep is deleted"]),
+    (
+        "git add new.txt && git commit -qm 'Add one'",
+        [" commit: Add one", "Files committed: new.txt (new)", "branch main: "],
+    ),
+    ("git commit -q --allow-empty -m A; git commit -q --allow-empty -m B", [" commit: A", " commit: B"]),
+    (
+        f"git commit -q --allow-empty -m A; git update-index --add --cacheinfo 100644,{BLOB},x",
+        ["staged otherwise: x"],
+    ),
+    (
+        "git commit -q --allow-empty -m A; git update-ref refs/heads/release HEAD",
+        [" commit: A", "branch release: "],
+    ),
+    ("echo 1 >> b.txt; git stash -q", ["refs/stash: ", " commit: WIP on main"]),
+    (f"git tag v2; {STASHED}", ["git: the record of refs/stash loses 1 line"]),
+    ("git switch -q --orphan fresh", ["git: HEAD: branch main → branch fresh"]),
+    ("git tag v2; echo evil > .git/MERGE_MSG", [".git/MERGE_MSG is changed"]),
+    ("for i in $(seq 30); do git tag t$i; done", [f"new tag t{n}: " for n in range(1, 31)]),
+]
+
+
+@pytest.mark.parametrize(("mode", "case"), sample_pairs(MODES, LINES))
 async def test_the_question_says_all_that_a_yes_applies(
-    mode: Mode, line: str, shown: list[str], tmp_path: Path
+    mode: Mode, case: tuple[str, list[str]], tmp_path: Path
 ) -> None:
+    line, shown = case
     command = call("run_shell_command", command=line)
     async with scripted_session(tmp_path, step("", command), step("Done."), mode=mode) as d:
         repository(d.root)
