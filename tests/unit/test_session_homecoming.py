@@ -198,7 +198,7 @@ async def test_in_auto_a_line_of_git_is_done_once_or_not_at_all(answer: str, tmp
 
 @pytest.mark.parametrize("mode", ["ask", "acceptEdits", "auto"])
 async def test_a_denied_file_is_never_written_by_a_command(mode: Mode, tier: Tier, tmp_path: Path) -> None:
-    """Where no private copy works either."""
+    """This holds without a private copy, too."""
     line = "python3 -c \"open('dist/keep/conf', 'w').write('x')\"; chmod 4755 run.sh"
     async with scripted_session(tmp_path, step("", shell(line)), step("Done."), mode=mode) as d:
         (d.root / "dist" / "keep").mkdir(parents=True)
