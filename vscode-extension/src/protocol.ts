@@ -326,6 +326,8 @@ export interface ToolCall {
   sandbox: CommandSandbox | null;
   /** The sub-agent whose work this is: it belongs below the call that started it. None: the session's own. */
   agentId: string | null;
+  /** It succeeded by its exit code, and a part of it failed, as `summary` says: not to be drawn as success. */
+  warns: boolean;
   /** What it changed that cannot be undone, as names shown to the user: "logo.png", "the folder old". */
   notUndone: string[];
 }

@@ -43,6 +43,7 @@ function call(itemId: string): ToolCall {
     decision: null,
     error: null,
     sandbox: null,
+    warns: false,
     notUndone: [],
   };
 }

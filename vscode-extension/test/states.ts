@@ -65,6 +65,7 @@ export const CALL: ToolCall = {
   decision: null,
   error: null,
   sandbox: null,
+  warns: false,
   notUndone: [],
 };
 export const APPROVAL: Approval = {

@@ -229,6 +229,16 @@ test("an edit shows as a draft while it is written, and gives way to the questio
   expect([find(".draft").hidden, find(".draft").childElementCount, details().open]).toEqual([true, 0, false]);
 });
 
+test.each<[boolean, string, string]>([
+  [false, "codicon-check", "Run make: done, all is well"],
+  [true, "codicon-warning", "Run make: done, with a failure, all is well"],
+])("a command in whose pipe something failed (%s) is no success", (warns, sign, label) => {
+  const call: ToolCall = { ...CALL, state: "succeeded", summary: "all is well", warns };
+  const card = show({ items: [call] }).list.element.querySelector(".card.tool");
+  expect(card?.querySelector(".mark .codicon")?.classList.contains(sign)).toBe(true);
+  expect(card?.getAttribute("aria-label")).toBe(label);
+});
+
 function answers(count: number): Item[] {
   return Array.from({ length: count }, (_, at) => ({
     kind: "answer",

@@ -26,6 +26,15 @@ local STATES = {
   rejected = { "✗", " · rejected" },
 }
 
+---@param call table A tool call.
+---@return string[] state Its sign and words.
+local function state_of(call)
+  if call.warns and call.state == "succeeded" then
+    return { "!", "" }
+  end
+  return STATES[call.state] or { "…", "" }
+end
+
 ---Text of others, as prose: none of its lines looks like one of ours.
 ---@param text string
 ---@param continued? boolean It goes on a line that has begun.
@@ -165,7 +174,7 @@ end
 ---@type table<string, fun(item: table): string>
 local nested = {
   toolCall = function(item)
-    local line = (STATES[item.state] or STATES.validating)[1] .. " " .. visible.line(item.title, 100)
+    local line = state_of(item)[1] .. " " .. visible.line(item.title, 100)
     return item.error and line .. " · " .. first_line(item.error) or line
   end,
   answer = function(item)
@@ -263,7 +272,7 @@ local of = {
     if agent then
       return agent_card(item, agent, state)
     end
-    local sign, words = unpack(STATES[item.state] or { "…", "" })
+    local sign, words = unpack(state_of(item))
     local draft = item.state == "validating" and item.output ~= ""
     if draft then
       words = " · draft"

@@ -207,6 +207,7 @@
 ---@field error? string
 ---@field sandbox? amanu.CommandSandbox Of a command that ran: what held it.
 ---@field agentId? string The sub-agent whose work this is: it belongs below the call that started it. None: the session's own.
+---@field warns boolean It succeeded by its exit code, and a part of it failed, as `summary` says: not to be drawn as success.
 ---@field notUndone string[] What it changed that cannot be undone, as names shown to the user: "logo.png", "the folder old".
 
 ---One thing the model means to do.

@@ -480,6 +480,7 @@ class Calls:
         return {
             "output": self._emit.redact(outcome.for_user),
             "summary": one_line(self._emit.redact(outcome.line)),
+            "warns": outcome.warns,
             "blob": outcome.blob,
             "sandbox": outcome.sandbox,
             "not_undone": [one_line(self._emit.redact(name)) for name in outcome.not_undone],

@@ -17,6 +17,7 @@ MARKS: dict[str, tuple[Style, str]] = {
     "rejected": ("yellow", "⊘"),
 }
 """Of tool calls, by state."""
+_WARNS: tuple[Style, str] = ("yellow", "!")
 _CALL_STATES = {"completed": "succeeded", "cancelled": "cancelled", "interrupted": "cancelled"}
 """Of agents that did not fail: the marks of calls."""
 LEVELS: dict[str, tuple[Style, str]] = {"info": ("dim", "·"), "warning": ("yellow", "!"), "error": ("red", "✗")}
@@ -24,6 +25,11 @@ LEVELS: dict[str, tuple[Style, str]] = {"info": ("dim", "·"), "warning": ("yell
 _INDENT = "  "
 _LONGEST, _NARROWEST = 160, 40
 """Columns of a line, where no terminal says how wide it is, and at least."""
+
+
+def mark_of(call: ToolCall) -> tuple[Style, str]:
+    """The mark of a call that has ended."""
+    return _WARNS if call.warns and call.state == "succeeded" else MARKS.get(call.state, ("dim", "·"))
 
 
 class AgentLines:
@@ -63,7 +69,7 @@ class AgentLines:
     def _spans(self, item: Item, state: SessionState, duration: str) -> list[Span]:
         match item:
             case ToolCall():
-                style, mark = MARKS.get(item.state, ("dim", "·"))
+                style, mark = mark_of(item)
                 title = one_line(item.title, _LONGEST)
                 return [(style, f"{mark} "), ("", title), ("dim", f"  {duration}".rstrip()), *_outcome(item, state)]
             case Answer() if item.text.strip():

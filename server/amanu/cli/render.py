@@ -8,7 +8,7 @@ import re
 import time
 from pathlib import PurePath
 
-from amanu.cli.agent_lines import LEVELS, MARKS, AgentLines
+from amanu.cli.agent_lines import LEVELS, MARKS, AgentLines, mark_of
 from amanu.cli.blocks import Blocks
 from amanu.cli.console import Console, Span, Style
 from amanu.cli.diff import show_check, show_proposal
@@ -362,7 +362,7 @@ class Renderer:
             if not agent.background or call.state != "succeeded":
                 self._agents.end(agent, call)
             return
-        style, mark = MARKS.get(call.state, ("dim", "·"))
+        style, mark = mark_of(call)
         spans: list[Span] = [(style, f"{mark} "), ("", one_line(call.title))]
         started_at = self._started_at.pop(call.item_id, None)
         if started_at is not None:

@@ -189,6 +189,8 @@ class Outcome:
     """`ToolCall.title` from now on, where it is not what the preview announced."""
     summary: str = ""
     """`ToolCall.summary`; "": `for_user` itself where that is one line."""
+    warns: bool = False
+    """`ToolCall.warns`."""
     not_undone: Sequence[str] = ()
     """`ToolCall.not_undone`."""
     blocked: Blocked | None = None

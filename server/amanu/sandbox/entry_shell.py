@@ -3,7 +3,7 @@ shell for all steps, since starting it takes longer than running them."""
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -14,9 +14,11 @@ class EntryShell:
     """Path of bash. It runs in privileged mode (`-p`): no start-up files, no functions from the environment."""
     steps: tuple[str, ...] = ()
     """Bash commands, run in order. A failing one does not stop the rest, unless it exits."""
+    handles: tuple[int, ...] = ()
+    """Descriptors that the command inherits."""
 
     def with_step(self, step: str) -> "EntryShell":
-        return EntryShell(self.bash, (*self.steps, step))
+        return replace(self, steps=(*self.steps, step))
 
     def wrap(self, argv: Sequence[str]) -> list[str]:
         """The command line that becomes `argv`, in the same process and with its arguments unchanged."""

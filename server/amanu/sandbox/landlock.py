@@ -68,10 +68,11 @@ def launcher_orders(
     version: int,
     closed: Iterable[Path] = (),
     environment: Mapping[str, str] | None = None,
+    inherited: Sequence[int] = (),
 ) -> bytes:
     """The launcher and its orders, marshalled. `closed` paths cannot be written, and so no file can be created beside
     them: whoever may create files in a folder may replace those in it. `environment`: the command's; None for that of
-    the launcher. Blocking: lists the folders that contain exceptions."""
+    the launcher. `inherited`: the descriptors it keeps. Blocking: lists the folders that contain exceptions."""
     files, tcp, scoped = handled_rights(version, network=need.network)
     rules: dict[str, int] = {}
 
@@ -98,6 +99,7 @@ def launcher_orders(
         "version": version,
         "filter": filter,
         "environment": None if environment is None else dict(environment),
+        "inherited": sorted(inherited),
     }
     return marshal.dumps((_launcher(), orders))
 

@@ -92,7 +92,11 @@ def _on_parent_gone(number: int, frame: object) -> None:
 
 def _close(orders: "dict[str, Any]") -> None:
     """Apply the sandbox to this process, irrevocably."""
-    os.closerange(3, os.sysconf("SC_OPEN_MAX") if os.sysconf("SC_OPEN_MAX") < 1 << 16 else 1 << 16)
+    first = 3
+    for kept in orders["inherited"]:
+        os.closerange(first, kept)
+        first = kept + 1
+    os.closerange(first, os.sysconf("SC_OPEN_MAX") if os.sysconf("SC_OPEN_MAX") < 1 << 16 else 1 << 16)
     if os.geteuid() == 0:
         for capability in range(64):
             _libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0)

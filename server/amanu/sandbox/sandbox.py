@@ -293,8 +293,9 @@ class Sandbox:
         start_folder = start_folder if os.path.exists("/proc/self/fd") else str(folder)  # noqa: PTH110
         if entry_shell is not None and tier != "bubblewrap":
             argv = entry_shell.wrap(argv)
+        inherited = () if entry_shell is None else entry_shell.handles
         if tier == "none":
-            return SandboxedCommand(argv, environment, start_folder)
+            return SandboxedCommand(argv, environment, start_folder, inherited)
         handles = {root: stack.enter_context(_opened(root)) for root in roots if root != Path("/")}
         _check_inside(handle, handles)
         layer = None
@@ -319,6 +320,7 @@ class Sandbox:
             argv,
             environment,
             start_folder,
+            inherited,
             workspace_secrets=view.workspace_secrets,
             hidden=tuple(named for named in need.named if view.hides(named.path, temporary)),
             settle=settle,
@@ -398,12 +400,12 @@ def _in_landlock(
     filter = seccomp.filter_program(
         allowed, alone=False, cuts=landlock.refuses_truncation(version), owners=need.writes != "nothing"
     )
-    orders = landlock.launcher_orders(need, view, temporary, filter, version, closed, plain.environment)
+    orders = landlock.launcher_orders(need, view, temporary, filter, version, closed, plain.environment, plain.pass_fds)
     spec = stack.enter_context(_bytes(orders))
     # The launcher is our Python, which may not start without what the daemon was started with.
     outer = without_loader_settings(plain.environment) | loader_settings(os.environ)
     # The launcher, which outlives the whole command, keeps the record locked.
-    passed = (spec,) if record is None else (spec, record.handle)
+    passed = (*plain.pass_fds, spec) if record is None else (*plain.pass_fds, spec, record.handle)
     argv = landlock.command(plain.argv, spec)
     return replace(plain, argv=argv, environment=outer, pass_fds=passed, holders=landlock.HOLDERS)
 
@@ -450,7 +452,8 @@ def _in_bubblewrap(
     outer = without_loader_settings(plain.environment)
     settings = stack.enter_context(_bytes(bubblewrap.variables(loader_settings(plain.environment))))
     argv[1:1] = ["--args", str(settings)]
-    passed = (*handles.values(), *pinned.values(), filter, settings, *(() if gate is None else (gate.handle,)))
+    inherited = plain.pass_fds if gate is None else (*plain.pass_fds, gate.handle)
+    passed = (*inherited, *handles.values(), *pinned.values(), filter, settings)
     if layer is not None:
         argv, passed = [*layer.prefix(), *argv], (*passed, layer.handle)
     return replace(

@@ -119,6 +119,11 @@ TODOS = TodoList(
 EDIT = call(tool="edit_file", title="Edit a.txt", effect="write", proposal_id="p")
 
 STORIES: list[tuple[str, list[Event], str]] = [
+    (
+        "a command in whose pipe something failed is no success",
+        done(call(title="Run pytest | tail", warns=True)),
+        "! Run pytest | tail  1.0 s\n",
+    ),
     ("a whole answer", [answered("Hello.\n\nBye.")], "Hello.\n\nBye.\n\n"),
     (
         "an answer in pieces is printed block by block",

@@ -5,17 +5,19 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 
 from amanu.core.requirements import SandboxRequirements
 from amanu.core.tool import ToolError
+from amanu.sandbox.entry_shell import EntryShell
 from amanu.sandbox.process_records import MARK
-from amanu.sandbox.rlimits import KernelLimits, limited_entry_shell, limits
+from amanu.sandbox.rlimits import limited_entry_shell, limits
 from amanu.sandbox.sandbox import SandboxedCommand, SandboxError
+from amanu.shell.pipes import PipedCommand
 from amanu.system.process_tree import (
     end_all,
     interrupt_all,
@@ -26,6 +28,7 @@ from amanu.system.process_tree import (
 from amanu.system.tasks import run_to_completion, start_process, wait_killed
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.shell.file_identity import identity
+from amanu.tools.shell.pipe_statuses import pipe_statuses
 from amanu.tools.shell.report import STOPPED_SWAPPED, CommandEnd
 from amanu.tools.shell.script_watch import ScriptWatch
 from amanu.tools.shell.terminal import BECOME_CONTROLLING, Terminal
@@ -76,6 +79,8 @@ class CommandPlan:
     """It goes on after its call: it can be typed into, and what it prints is one stream."""
     tty: bool = False
     """It gets a terminal."""
+    pipe: Sequence[PipedCommand] = ()
+    """The pipe its line ends with, whose every status is to be known; () for none."""
 
 
 class CommandProcess:
@@ -154,17 +159,21 @@ class CommandLauncher:
         be started."""
         need = plan.need
         mark = f"{MARK}{token_hex(8)}"
-        argv = list(need.argv) if need.argv is not None else [self._bash(), "-c", plan.command]
         environment = self.child_environment(mark, need, tty=plan.tty)
         # Without the user's approval a command may not take the machine's memory; one that only reads needs little.
         only_reads = need.writes == "nothing" and not need.trial
         kernel = limits(None if plan.by_user else 4 if only_reads else 2)
         end.memory = kernel.memory
-        with self._opened_folder(plan.folder) as handle:
+        entry = None if (bash := self._find_bash()) is None else limited_entry_shell(bash, kernel)
+        with self._opened_folder(plan.folder) as handle, pipe_statuses(plan.pipe) as statuses:
+            line = plan.command if statuses is None else statuses.reported(plan.command)
+            argv = list(need.argv) if need.argv is not None else [self._bash(), "-c", line]
+            if entry is not None and statuses is not None:
+                entry = replace(entry, handles=(statuses.handle,))
             status = os.fstat(handle)
             if need.folder_identity not in (None, (status.st_dev, status.st_ino)):
                 raise ToolError(CHANGED)
-            async with self._sandboxed(argv, plan, handle, environment, kernel) as started:
+            async with self._sandboxed(argv, plan, handle, environment, entry) as started:
                 identities = await asyncio.to_thread(_identities, need)
                 if not await plan.still_valid():  # the last moment before it starts; building the sandbox took a while
                     raise ToolError(CHANGED)
@@ -179,6 +188,7 @@ class CommandLauncher:
                 tried_network = started.tried_network()
                 end.tried_network = plan.names_network if tried_network is None else tried_network
                 end.quarantine = await asyncio.to_thread(started.settle)
+            end.pipe, end.pipe_statuses = plan.pipe, () if statuses is None else statuses.read()
         end.code = running.process.returncode
         end.seconds = time.monotonic() - running.started
         # In the hours that a command of the background may run, the user and the model go on editing.
@@ -227,11 +237,9 @@ class CommandLauncher:
 
     @asynccontextmanager
     async def _sandboxed(
-        self, argv: list[str], plan: CommandPlan, handle: int, environment: dict[str, str], kernel: KernelLimits
+        self, argv: list[str], plan: CommandPlan, handle: int, environment: dict[str, str], limiter: EntryShell | None
     ) -> AsyncGenerator[SandboxedCommand]:
         """How to start the command in the very folder that was checked (`handle`), wherever its name leads now."""
-        bash = self._find_bash()
-        limiter = None if bash is None else limited_entry_shell(bash, kernel)
         if limiter is not None and plan.tty:
             limiter = limiter.with_step(BECOME_CONTROLLING)
         if self._sandbox is None:
@@ -241,6 +249,7 @@ class CommandLauncher:
                 argv,
                 environment,
                 folder_path if os.path.exists("/proc/self/fd") else str(plan.folder),  # noqa: PTH110, ASYNC240
+                () if limiter is None else limiter.handles,
             )
             return
         roots = [self._workspace.guard.real(root) for root in self._workspace.roots]

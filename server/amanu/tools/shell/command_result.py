@@ -97,6 +97,7 @@ class CommandResults:
             sandbox=None if self._sandbox is None else self._sandbox.describe(plan.need),
             fields=fields,
             summary=end.summary(user_text),
+            warns=bool(end.hidden_failures),
         )
 
     async def notes(self, text: str, end: CommandEnd, plan: CommandPlan, *, binary: bool = False) -> list[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from amanu.core.requirements import NamedPath
 from amanu.sandbox.quarantine import QuarantineResult
+from amanu.shell.pipes import PipedCommand, hidden_failures
 from amanu.text.display import one_line, unbroken
 
 _MAX_NAMED = 20  # files in a note
@@ -47,6 +48,10 @@ class CommandEnd:
     """How long it ran."""
     stop_reason: str = ""
     """Why we ended it, as a sentence; "" when it ended by itself."""
+    pipe: Sequence[PipedCommand] = ()
+    """The pipe its line ends with."""
+    pipe_statuses: Sequence[int] = ()
+    """How the commands of the last pipe ended, as bash's `PIPESTATUS`."""
     left_over: int = 0
     """Processes that it had left running, and that were ended with it."""
     was_swapped: bool = False
@@ -66,6 +71,14 @@ class CommandEnd:
     def failed(self) -> bool:
         return bool(self.stop_reason) or self.code != 0
 
+    @property
+    def hidden_failures(self) -> str:
+        """The failures that its exit code hides: "`pytest -q` ended with exit code 1"; "" for none."""
+        if self.failed:
+            return ""
+        hidden = hidden_failures(self.pipe, self.pipe_statuses)
+        return ", ".join(f"`{unbroken(text)}` ended with exit code {status}" for text, status in hidden)
+
     def exit_note(self) -> str:
         if self.stop_reason:
             return self.stop_reason
@@ -78,10 +91,14 @@ class CommandEnd:
         """How it went, on one line: the exit code of a failure, and the last line it printed."""
         last = next((line for line in reversed(output[-_TAIL:].splitlines()) if line.strip()), "no output").strip()
         how = self.exit_note().replace("Exit code: ", "exit ").removesuffix(".")
+        if hidden := self.hidden_failures:
+            return f"{hidden} · {last}"
         return f"{how} · {last}" if self.failed else last
 
     def process_notes(self) -> Iterator[str]:
         """What happened to its processes and scripts, besides how it ended."""
+        if hidden := self.hidden_failures:
+            yield f"In its pipe {hidden}; the exit code above is the last command's."
         if self.left_over and not self.stop_reason:
             processes = "1 background process" if self.left_over == 1 else f"{self.left_over} background processes"
             were = "it was" if self.left_over == 1 else "they were"

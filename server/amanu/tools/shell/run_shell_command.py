@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from amanu.core.command import Reading
 from amanu.core.requirements import SandboxRequirements
 from amanu.core.tool import CallContext, Outcome, Preview, ToolError
+from amanu.shell.pipes import last_pipe
 from amanu.text.display import unbroken, visible
 from amanu.tools.environment import SessionTool, ToolEnvironment
 from amanu.tools.shell.background_run import BackgroundRuns
@@ -160,6 +161,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             names_network=call.preview is not None and "network" in call.preview.likely_grants,
             background=params.background,
             tty=params.tty,
+            pipe=() if params.background else await asyncio.to_thread(last_pipe, params.command),
         )
         drafted = call.preview is not None and call.preview.draft and need.trial
         if params.background and drafted:

@@ -36,6 +36,10 @@ const STATES: Record<ToolCallState, [icon: string, words: string]> = {
 };
 const RUN = "run_shell_command";
 
+function stateOf(call: ToolCall): [icon: string, words: string] {
+  return call.warns && call.state === "succeeded" ? ["warning", "done, with a failure"] : STATES[call.state];
+}
+
 /** A tool call on one line: what it does, how it went. Behind it, or below it while the user is asked or it runs, stand
  * its arguments and output, the question about it, and the changes it proposes. */
 export class ToolCard implements Card {
@@ -105,7 +109,7 @@ export class ToolCard implements Card {
     // a daemon from before it said how calls went is still a daemon
     const call = { ...(item as ToolCall), summary: (item as ToolCall).summary ?? "" };
     const drafted = call.state === "validating" && call.output !== "";
-    const [mark, words] = drafted ? ["loading", "draft, being written"] : STATES[call.state];
+    const [mark, words] = drafted ? ["loading", "draft, being written"] : stateOf(call);
     const approval = approvalOf(this.desk, call.itemId);
     const proposal = proposalOf(this.desk, call.proposalId);
     const here = proposal === undefined || deciding(this.desk, proposal) === call.itemId;
@@ -121,7 +125,7 @@ export class ToolCard implements Card {
     const isShown = stands(approval, call);
     const ran = (this.ran = approval !== undefined && call.tool === RUN && !isShown);
     this.settled = approval === undefined && !(here && proposal && isOpen(proposal));
-    this.element.dataset.state = call.state;
+    this.element.dataset.state = call.warns && call.state === "succeeded" ? "warns" : call.state;
     this.element.classList.toggle("settled", this.settled);
     this.element.setAttribute("aria-label", `${title}: ${[how, call.summary].filter(Boolean).join(", ")}`);
     setIcon(this.mark, mark);

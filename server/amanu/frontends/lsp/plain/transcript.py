@@ -142,7 +142,7 @@ class Transcript:
                 how = wording.describe_settled_call(item) if item.effect == "run" else ""
                 suffix = f" ({prose(how)})" if how else ""
                 indent = "" if item.agent_id is None else "  "
-                yield f"{indent}- {_MARKS.get(item.state, '·')} {prose(item.title)}{suffix}{error}\n"
+                yield f"{indent}- {_mark(item)} {prose(item.title)}{suffix}{error}\n"
             case TodoList():
                 yield "".join(f"- [{_BOXES[todo.status]}] {prose(todo.text)}\n" for todo in item.todos)
                 yield "\n"
@@ -188,7 +188,7 @@ def _nested_line(item: Item, state: SessionState) -> str:
     match item:
         case ToolCall():
             error = f": {_first_line(item.error)}" if item.error and item.state == "failed" else ""
-            return f"{_MARKS.get(item.state, '·')} {label}: {prose(item.title)}{error}"
+            return f"{_mark(item)} {label}: {prose(item.title)}{error}"
         case Question():
             return f"{label} asks: {prose(item.title)} {prose(item.summary)}".rstrip()
         case Notice():
@@ -197,6 +197,10 @@ def _nested_line(item: Item, state: SessionState) -> str:
             return f"{label}: {_first_line(item.text)}"
         case _:
             return label
+
+
+def _mark(call: ToolCall) -> str:
+    return "!" if call.warns and call.state == "succeeded" else _MARKS.get(call.state, "·")
 
 
 def _first_line(text: str) -> str:
