@@ -53,8 +53,9 @@ async def play(folder: Path, seed: int, actions: int = 50) -> None:
 class Watcher(Client):
     """A client that folds what it is sent, and minds the numbers."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, session_id: str = "s") -> None:
         super().__init__(os.environ, name)
+        self.session_id = session_id
         self.epoch: int | None = None
         self.seq: int | None = None
         self.attached = False
@@ -66,7 +67,7 @@ class Watcher(Client):
         fold(self.state, message.event)
 
     async def attach(self, sessions: Sessions) -> None:
-        given = SessionAttachParams(session_id="s", epoch=self.epoch, since_seq=self.seq)
+        given = SessionAttachParams(session_id=self.session_id, epoch=self.epoch, since_seq=self.seq)
         result = await sessions.attach(given, self)
         if result.state is not None:
             self.state = result.state
@@ -237,18 +238,9 @@ class Player:
 
     async def kill(self) -> None:
         """As kill −9: what is not on the disk is lost, and nobody is told anything more."""
-        journal = self.session.core.journal
         for watcher in self.watchers:
             self.session.detach(watcher)
-        commits = journal._commits  # pyright: ignore[reportPrivateUsage]
-        commits._pending.clear()  # pyright: ignore[reportPrivateUsage]
-        commits._written = commits._added  # pyright: ignore[reportPrivateUsage]  nobody waits for it any more
-        journal.append = lambda record, texts=None: 0
-
-        async def dead() -> None:
-            raise AmanuError("storageError", "The daemon is dead.")
-
-        journal.durable = dead
+        lose_what_is_not_on_disk(self.session)
         for task in self.tasks:  # nobody is there to answer
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
@@ -290,7 +282,7 @@ class Player:
         self._one_end_for_each_turn([json.loads(record.event) for record in records])
         again = Conversation.load(ENTRY.validate_json(each.private) for each in records if each.private is not None)
         assert list(again) == list(conversation)
-        _valid(conversation)
+        check_calls(conversation)
         for watcher in self.watchers:
             if not watcher.attached:
                 await watcher.attach(self.sessions)
@@ -339,7 +331,21 @@ class Player:
             assert all(hunk.state != "accepted" for file in proposal.files for hunk in file.hunks)
 
 
-def _valid(conversation: Conversation) -> None:
+def lose_what_is_not_on_disk(session: Session) -> None:
+    """As kill −9 does with its journal; closing it then tells nobody anything more."""
+    journal = session.core.journal
+    commits = journal._commits  # pyright: ignore[reportPrivateUsage]
+    commits._pending.clear()  # pyright: ignore[reportPrivateUsage]
+    commits._written = commits._added  # pyright: ignore[reportPrivateUsage]  nobody waits for it any more
+    journal.append = lambda record, texts=None: 0
+
+    async def dead() -> None:
+        raise AmanuError("storageError", "The daemon is dead.")
+
+    journal.durable = dead
+
+
+def check_calls(conversation: Conversation) -> None:
     """Every call has one result, in order, in the message after it."""
     messages = list(conversation)
     for at, message in enumerate(messages):
