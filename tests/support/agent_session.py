@@ -9,6 +9,7 @@ from typing import Any
 
 from amanu.core.conversation import Results
 from amanu.home import find_home
+from amanu.mcp.model import McpServers
 from amanu_protocol.items import Mode, SubAgent, ToolCall
 from support.scripted_session import ScriptedSession, call, conversation, scripted_session
 
@@ -39,12 +40,14 @@ async def session_with_agents(
     *steps: dict[str, Any],
     settings: str = "",
     mode: Mode = "ask",
+    mcp: McpServers | None = None,
 ) -> AsyncGenerator[ScriptedSession]:
-    """`agents`: name → steps of its model. `settings`: of `config.toml`."""
-    (find_home(os.environ).make().config / "config.toml").write_text(settings)
+    """`agents`: name → steps of its model. `settings`: added to `config.toml`."""
+    with (find_home(os.environ).make().config / "config.toml").open("a") as file:
+        file.write(settings)
     for name, agent_steps in agents.items():
         user_agent(tmp_path, name, agent_steps)
-    async with scripted_session(tmp_path, *steps, mode=mode) as d:
+    async with scripted_session(tmp_path, *steps, mode=mode, mcp=mcp) as d:
         yield d
 
 

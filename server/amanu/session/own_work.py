@@ -1,4 +1,4 @@
-"""The work that a session of the user's opens and closes, and shares with its sub-agents."""
+"""The work that a session of the user's opens and closes, of which its sub-agents share a part."""
 
 import asyncio
 
@@ -11,41 +11,49 @@ from amanu_protocol.events import ApprovalRequested, Event
 from amanu_protocol.items import Proposal
 
 
-class OwnWork(SharedWork):
+class OwnWork:
     def __init__(self, core: SessionCore) -> None:
         services, note = core.services, core.proposals.note_checks
         checks = ProposalChecks(core.view, services.checkers, note, core.environment, core.trusted)
         wait_seconds = services.settings.checks.wait_seconds
         feedback = EditorFeedback(core.workspace, note, wait_seconds, checks.check_applied)
-        super().__init__(checks, feedback, SessionTransport())
+        self.shared = SharedWork(checks, feedback, SessionTransport())
         self._core = core
         self._ending_checkers: asyncio.Task[None] | None = None
         core.emit.listeners.append(self._on_event)
         core.proposal_listeners.append(self._on_proposal)
 
     async def open(self, *, begins: bool) -> None:
+        """`begins`: the session is new."""
         if begins:
             self._core.audit.record_start()
         await self._core.proposals.restore(self._core.state.proposals)
 
     async def stop(self) -> None:
+        """Stop what runs."""
         await self._core.jobs.close()
-        await self.checks.close()
-        await self.feedback.close()
+        await self.shared.checks.close()
+        await self.shared.feedback.close()
+
+    def reopen(self) -> None:
+        """The session stays open after all."""
+        self._core.jobs.jobs.reopen()
 
     async def close(self) -> None:
+        """Once everything is saved."""
         await self._core.proposals.close()
-        if self.transport.recorder is not None:
-            self.transport.recorder.close()
+        if self.shared.transport.recorder is not None:
+            self.shared.transport.recorder.close()
 
     def stop_checkers(self) -> None:
-        self._ending_checkers = asyncio.create_task(self.checks.stop())
+        """Trust was taken back."""
+        self._ending_checkers = asyncio.create_task(self.shared.checks.stop())
 
     def _on_event(self, event: Event, position: int) -> None:
         if isinstance(event, ApprovalRequested) and event.approval.proposal_id is not None:
-            self.checks.on_question(event.approval.proposal_id)
+            self.shared.checks.on_question(event.approval.proposal_id)
 
     def _on_proposal(self, proposal: Proposal) -> None:
         if not self._core.access.closed:
-            self.feedback.on_proposal(proposal)
-            self.checks.on_proposal(proposal)
+            self.shared.feedback.on_proposal(proposal)
+            self.shared.checks.on_proposal(proposal)

@@ -94,7 +94,12 @@ class Session:
         self.trust = SessionTrust(core, self._trust_changed)
         core.proposal_listeners += [self.trust.on_proposal, core.approvals.on_proposal]
         self._draft = SessionDraft(core) if assignment is None else None
-        self._work = OwnWork(core) if assignment is None else assignment.work
+        self._own_work: OwnWork | None = None
+        if assignment is None:
+            self._own_work = OwnWork(core)
+            self._work = self._own_work.shared
+        else:
+            self._work = assignment.work
         self.recording = SessionRecording(core, self._work.transport)
         self.agents = SessionAgents(ParentSession(core, children, self._assign), self._agent_places())
         with_agents = services.settings.agents.enabled and assignment is None
@@ -130,7 +135,8 @@ class Session:
         if self.core.journal.damage:
             self.core.notices.report_ending(None, Ending("failed", self.core.journal.damage, kind="storageError"))
         self._closing_events = []
-        await self._work.open(begins=begins)
+        if self._own_work is not None:
+            await self._own_work.open(begins=begins)
         if self._draft is not None:
             await self._draft.open()
         await self.core.plan.restore()
@@ -148,7 +154,8 @@ class Session:
         self.mcp_decisions.close()
         await self.composer.turn_factory.title.close()
         await self.composer.turn_factory.hooks.end()
-        await self._work.stop()
+        if self._own_work is not None:
+            await self._own_work.stop()
         if self._draft is not None:
             await self._draft.close()
         await self.core.layer.close()
@@ -159,9 +166,11 @@ class Session:
             except AmanuError:
                 if not anyway:
                     self.core.access.closed = False
-                    self.core.jobs.jobs.reopen()
+                    if self._own_work is not None:
+                        self._own_work.reopen()
                     raise
-            await self._work.close()
+            if self._own_work is not None:
+                await self._own_work.close()
             self.mcp.close()
             self.core.plan.close()
             with contextlib.suppress(AmanuError):
@@ -415,8 +424,8 @@ class Session:
     def _trust_changed(self, taken_back: bool) -> None:
         self.approvals.reconsider()  # the workspace's rules count now, or no longer
         self.mcp.announce()
-        if taken_back:
-            self._work.stop_checkers()
+        if taken_back and self._own_work is not None:
+            self._own_work.stop_checkers()
 
 
 def _answer_result(

@@ -7,22 +7,10 @@ from amanu.checks.proposal_checks import ProposalChecks
 from amanu.models.session_transport import SessionTransport
 
 
-@dataclass
+@dataclass(frozen=True)
 class SharedWork:
-    """As a sub-agent's session has it: its parent's, so nothing of it begins or ends with the sub-agent."""
+    """Nothing of it begins or ends with a sub-agent: only `OwnWork`, which stays with the session, opens and closes."""
 
     checks: ProposalChecks
     feedback: EditorFeedback
     transport: SessionTransport
-
-    async def open(self, *, begins: bool) -> None:
-        """`begins`: the session is new."""
-
-    async def stop(self) -> None:
-        """Stop what runs."""
-
-    async def close(self) -> None:
-        """Once everything is saved."""
-
-    def stop_checkers(self) -> None:
-        """Trust was taken back."""
