@@ -316,6 +316,32 @@ async def test_the_mode_changes_for_an_agent_at_work_too(tmp_path: Path) -> None
         assert (d.root / "b.txt").read_text() == "b"
 
 
+def run(command: str, **more: Any) -> dict[str, Any]:
+    return step("", call("run_shell_command", command=command, **more))
+
+
+async def test_what_was_allowed_for_a_turn_is_allowed_after_an_agent_has_started(tmp_path: Path) -> None:
+    again = run("touch -c it", network=True)
+    agents = {"idle": [step("", complete())]}
+    async with session_with_agents(tmp_path, agents, again, step("", ask_agent("idle")), again, step("So.")) as d:
+        await d.prompt("go")
+        await d.answer("allow", scope="turn", grants=["network"])
+        state = await d.until(lambda state: state.last_turn or state.approvals)
+        assert not state.approvals
+
+
+async def test_an_agent_that_starts_does_not_reset_what_may_run_unasked(tmp_path: Path) -> None:
+    agents = {"runner": [run("touch two"), step("", complete())]}
+    steps = [run("touch one"), step("", ask_agent("runner")), step("So.")]
+    ceiling = "[limits]\nunasked_commands = 1"
+    async with session_with_agents(tmp_path, agents, *steps, settings=ceiling, mode="auto") as d:
+        await d.prompt("go")
+        state = await d.until(lambda state: state.last_turn or state.approvals)
+        assert [asked.title for asked in state.approvals] == ["Run touch two"]
+        await d.answer("reject")
+        await d.ended()
+
+
 async def test_what_it_asks_the_user_is_asked_in_its_parent(tmp_path: Path) -> None:
     question = call("ask_user", questions=[{"question": "Which?", "header": "Which"}])
     agents = {"asker": [step("", question), step("", complete(), expect="That one.")]}

@@ -310,7 +310,8 @@ class Prompts:
         else:
             self._emit(ItemCompleted(item=message))
         self._pictures.forget()
-        self._approvals.start_turn()
+        if self._core.assignment is None:  # a sub-agent works in its parent's turn, whose approvals and ceilings go on
+            self._approvals.start_turn()
         run, agent = (
             self._turn_factory.start_run(turn_id, prompt.text, info.context_window),
             self._turn_factory.agent(choice),
