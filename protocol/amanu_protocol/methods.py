@@ -31,7 +31,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/session/rename", "toDaemon", r.SessionRenameParams, r.Empty, "Give it a title."),
     Method("amanu/session/close", "toDaemon", r.SessionCloseParams, r.Empty, "Cancel what runs and put it away; attach opens it again."),
     Method("amanu/session/delete", "toDaemon", r.SessionParams, r.Empty, "Close it and remove its journal for good."),
-    Method("amanu/session/setMode", "toDaemon", r.SessionSetModeParams, r.Empty, "Change the mode; questions that stand are decided by it, too: allowed, denied, or still asked."),
+    Method("amanu/session/setMode", "toDaemon", r.SessionSetModeParams, r.Empty, "Change the mode; questions that stand are decided by it, too: allowed, denied, or still asked. Refused (invalidParams) in the session of a sub-agent at work, which has its parent's."),
     Method("amanu/session/setModel", "toDaemon", r.SessionSetModelParams, r.Empty, "Change the model; takes effect with the next turn."),
     Method("amanu/session/setEffort", "toDaemon", r.SessionSetEffortParams, r.Empty, "Change how much models think; takes effect with the next turn."),
     Method("amanu/session/compact", "toDaemon", r.SessionCompactParams, r.SessionCompactResult, "Put a summary in the place of what is old in the conversation. The visible items stay."),

@@ -115,6 +115,8 @@ class SessionState(Wire):
     """Of a sub-agent's session: the session it works, or worked, for."""
     agent: str | None = None
     """Of a sub-agent's session: the name of its definition."""
+    at_work: bool = False
+    """Of a sub-agent's session: it still works for its parent. Its mode is its parent's then, and nobody prompts it."""
     purpose: Purpose = "chat"
 
     _index: dict[str, int] = PrivateAttr(default_factory=dict)

@@ -17,6 +17,7 @@ import type { ModelPicker } from "./modelPicker";
 import type { Setup } from "./setup";
 import { signIn, signOut } from "./signIn";
 import type { Trust } from "./trust";
+import { MODE_OF_PARENT } from "./words";
 
 /** A script of the daemon's that shows Amanu at work in any folder, without a key. */
 const TOUR = "scripted:tour";
@@ -92,6 +93,7 @@ export function commands(
     on("amanu.useEditorModel", () => picker.useEditorModel()),
     on("amanu.selectEffort", () => picker.chooseEffort()),
     on("amanu.selectMode", async () => {
+      if (desks.active.state.atWork) return desks.tell({ level: "info", text: MODE_OF_PARENT });
       const items = Object.entries(MODES).map(([mode, { name, meaning }]) => ({
         mode: mode as Mode,
         label: name,

@@ -398,6 +398,7 @@ function empty(): SessionState {
     agents: [],
     parentSessionId: null,
     agent: null,
+    atWork: false,
     purpose: "chat",
   };
 }

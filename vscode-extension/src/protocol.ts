@@ -1112,6 +1112,8 @@ export interface SessionState {
   parentSessionId: string | null;
   /** Of a sub-agent's session: the name of its definition. */
   agent: string | null;
+  /** Of a sub-agent's session: it still works for its parent. Its mode is its parent's then, and nobody prompts it. */
+  atWork: boolean;
   purpose: Purpose;
 }
 
@@ -2528,7 +2530,7 @@ export interface RequestsToDaemon {
   "amanu/session/close": { params: SessionCloseParams; result: Empty };
   /** Close it and remove its journal for good. */
   "amanu/session/delete": { params: SessionParams; result: Empty };
-  /** Change the mode; questions that stand are decided by it, too: allowed, denied, or still asked. */
+  /** Change the mode; questions that stand are decided by it, too: allowed, denied, or still asked. Refused (invalidParams) in the session of a sub-agent at work, which has its parent's. */
   "amanu/session/setMode": { params: SessionSetModeParams; result: Empty };
   /** Change the model; takes effect with the next turn. */
   "amanu/session/setModel": { params: SessionSetModelParams; result: Empty };

@@ -2,6 +2,8 @@ import type { Approval, ContextUse, Decision, Grant, Line, ModelInfo } from "./p
 import { GRANTS } from "./labels";
 import { visible } from "./visible";
 
+export const MODE_OF_PARENT = "A sub-agent works in the mode of the session it works for. Change it there.";
+
 const RULE = /^(\*|@?[A-Za-z][\w-]*)(?:\+network)?(?:\+unsandboxed)?(?=\(|\s|$)/;
 
 /** The rules of a text, one a line: those about commands with these grants and no others, as the daemon saves them

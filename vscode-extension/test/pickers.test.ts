@@ -47,3 +47,12 @@ test("the price is in its title, or what the model lacks", () => {
   expect(button.title).toBe("anthropic:c: Use Amanu: Set API Key…");
   expect(button.classList.contains("lacking")).toBe(true);
 });
+
+test.each([false, true])("the mode of a sub-agent at work (%s) is not offered", (atWork) => {
+  const session = new Folded(state({ atWork, agent: "general", parentSessionId: "p", mode: "plan" }));
+  const pickers = new Pickers({ session, client: "here", post: () => {} });
+  pickers.update();
+  expect(pickers.mode.disabled).toBe(atWork);
+  expect(pickers.mode.value).toBe("plan");
+  expect(pickers.mode.title.endsWith("the session it works for. Change it there.")).toBe(atWork);
+});

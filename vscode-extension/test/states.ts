@@ -38,6 +38,7 @@ export function state(given: Partial<SessionState> = {}): SessionState {
     agents: [],
     parentSessionId: null,
     agent: null,
+    atWork: false,
     purpose: "chat",
     ...given,
   };

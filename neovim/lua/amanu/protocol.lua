@@ -703,6 +703,7 @@
 ---@field agents amanu.SubAgent[] Sub-agents, the oldest first: those that run, and the last ones that ended.
 ---@field parentSessionId? string Of a sub-agent's session: the session it works, or worked, for.
 ---@field agent? string Of a sub-agent's session: the name of its definition.
+---@field atWork boolean Of a sub-agent's session: it still works for its parent. Its mode is its parent's then, and nobody prompts it.
 ---@field purpose amanu.Purpose
 
 ---Minted by whoever starts the thing; a repeat with the same id is harmless.

@@ -440,10 +440,11 @@ class Chat(PromptContext):
             case "/mode" if argument in get_args(Mode):
                 await self._view.set_mode(argument)  # pyright: ignore[reportArgumentType]
             case "/mode":
+                available = ", ".join(get_args(Mode))
+                if self._view.state.at_work:
+                    available = "the mode of the session it works for"
                 wrong = ("red", f"There is no mode {visible(argument)}. ") if argument else ("", "")
-                self._console.line(
-                    wrong, ("", f"mode {self._view.state.mode}; available: {', '.join(get_args(Mode))}"), hang=0
-                )
+                self._console.line(wrong, ("", f"mode {self._view.state.mode}; available: {available}"), hang=0)
             case "/plan":
                 await self._view.set_mode("plan")
                 if argument:

@@ -17,12 +17,14 @@ from amanu.session.child_sessions import ChildSession, NewChild, ParentClient, P
 from amanu.text.wording import summarize_agent
 from amanu.tools.complete_task import CompleteTask
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.events import AgentChanged, Event, ItemCompleted, StepEnded, TurnEnded, UsageChanged
+from amanu_protocol.events import AgentChanged, Event, ItemCompleted, SessionChanged, StepEnded, TurnEnded, UsageChanged
 from amanu_protocol.items import Answer, SubAgent, ToolCall
 from amanu_protocol.requests import PromptSendParams
 
 log = logging.getLogger(__name__)
 
+_PARENTS = ("mode", "trusted", "trust_changed", "sandbox")
+"""What a sub-agent's session shows of its parent's."""
 RECENT = 200
 """Items of its session among which its running calls are looked for."""
 
@@ -64,10 +66,15 @@ class AgentWork:
                 self.task.cancel
             )  # one that has not begun would never say how it ended
 
-    def change(self, event: Event) -> None:
-        """What has changed for its parent holds for it, too."""
-        if self.child is not None and self.shown.works and self.child.core.access.writable:
-            self.child.core.emit(event)
+    def show_setting(self) -> None:
+        """Show in its session what of its parent's holds for it. Decisions ask the parent: `core.SessionPolicy`."""
+        if self.child is None or not self.child.core.access.writable:
+            return
+        parent, shown = self._core.state, self.child.core.state
+        values = {name: getattr(parent, name) for name in _PARENTS}
+        values = {name: value for name, value in values.items() if value not in (None, getattr(shown, name))}
+        if values:
+            self.child.core.emit(SessionChanged.model_validate(values, by_name=True))
 
     def show_wait(self) -> None:
         """Show whether it waits for the user."""
@@ -109,6 +116,7 @@ class AgentWork:
         child = self.child = await self._parent.children.begin_child(
             NewChild(session_id, title, await self._model(), assignment)
         )
+        self.show_setting()  # it may have changed while the session was being opened
         known_files = self._core.proposals.shown_files
         known_files[self.label.agent_id] = child.core.workspace.shown_files
         try:

@@ -34,8 +34,6 @@ from amanu_protocol.requests import AgentParams, AgentResult
 
 STOP_SECONDS = 0.45
 """As for a turn that is cancelled: the stop is acknowledged within half a second."""
-_SHARED = ("mode", "trusted", "trust_changed", "sandbox")
-"""What of a session holds for its sub-agents, too."""
 
 
 class SessionAgents:
@@ -174,9 +172,8 @@ class SessionAgents:
             case ItemStarted(item=Question()) | ItemCompleted(item=Question()):
                 self._show_waits()
             case SessionChanged():
-                shared = {name: value for name in _SHARED if (value := getattr(event, name)) is not None}
-                for work in self._works.values() if shared else ():
-                    work.change(SessionChanged.model_validate(shared, by_name=True))
+                for work in self._works.values():
+                    work.show_setting()
             case _:
                 pass
 

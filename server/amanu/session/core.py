@@ -39,7 +39,7 @@ from amanu.tools.shell.session_layer import SessionLayer
 from amanu.web.search import SEARCH_KEYS, SearchService
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.events import Event, ProposalChanged
-from amanu_protocol.items import Proposal, Scope
+from amanu_protocol.items import Mode, Proposal, Scope
 from amanu_protocol.state import SessionState
 
 
@@ -113,6 +113,7 @@ class SessionCore:
         self.assignment = assignment
         self.journal = journal
         self.state = restored.state
+        self.state.at_work = assignment is not None
         self.conversation = restored.conversation
         self.history = restored.history
         self.late_decisions = restored.late_decisions
@@ -148,7 +149,7 @@ class SessionCore:
                 self._proposal_changed,
                 self._save_preimage,
                 services.sandbox.accept,
-                drafting=lambda: drafts(self.state.mode),
+                drafting=lambda: drafts(self.mode),
             )
             self.layer = SessionLayer(self.workspace, self.proposals, services.sandbox)
             self.policy = SessionPolicy(services, self.state)
@@ -175,9 +176,14 @@ class SessionCore:
         """Whether the user trusted that file with that content."""
         return self.services.trust.covers(self.state.roots, path, data)
 
+    @property
+    def mode(self) -> Mode:
+        """The mode that holds: a sub-agent's is its parent's, at every moment. `state.mode` shows it."""
+        return self.policy.context().mode
+
     def trusted(self) -> bool:
         """Whether the user trusts the folders now."""
-        return self.state.trusted
+        return self.policy.context().trusted
 
     def list_changed(self) -> None:
         """Announce that what a list of sessions shows of this one has changed."""
@@ -200,8 +206,8 @@ class SessionCore:
             services.secrets,
             services.sandbox,
             trusted=self.trusted,
-            read_only=lambda: is_read_only(self.state.mode),
-            drafting=lambda: drafts(self.policy.context().mode),
+            read_only=lambda: is_read_only(self.mode),
+            drafting=lambda: drafts(self.mode),
             plan_mode=self.plan if self.plan.active or not services.headless else None,
             headless=services.headless,
             feedback=feedback,

@@ -225,7 +225,7 @@ class SessionHooks:
             dict(self._core.environment),
             settings.key_variables,
             self._state.session_id,
-            permission_mode=_MODES[self._state.mode],
+            permission_mode=_MODES[self._core.mode],
             now=datetime.now(UTC).isoformat(),
             without_sandbox=settings.sandbox.without == "accept",
         )

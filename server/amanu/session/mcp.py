@@ -21,7 +21,6 @@ from amanu.tools.mcp.toolbox import USABLE, Toolbox, Toolboxes
 from amanu.tools.registry import may_use
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.state import SessionState
 
 CODE = "mcp"
 """Code of the notices."""
@@ -37,20 +36,20 @@ _USUAL_WINDOW = 200_000
 class SessionFolders:
     """Implements `mcp.model.Workspace`."""
 
-    state: SessionState
+    core: SessionCore
 
     @property
     def roots(self) -> Sequence[Path]:
-        return [Path(root) for root in self.state.roots]
+        return [Path(root) for root in self.core.state.roots]
 
     @property
     def trusted(self) -> bool:
-        return self.state.trusted
+        return self.core.trusted()
 
     @property
     def session_id(self) -> str:
         """A sub-agent uses what was offered to the session it works for."""
-        return self.state.parent_session_id or self.state.session_id
+        return self.core.state.parent_session_id or self.core.state.session_id
 
 
 class SessionMcp:
@@ -58,7 +57,7 @@ class SessionMcp:
 
     def __init__(self, core: SessionCore, environment: ToolEnvironment) -> None:
         self._servers = core.services.mcp
-        self.folders = SessionFolders(core.state)
+        self.folders = SessionFolders(core)
         self._state = core.state
         self._secrets = core.services.secrets
         self._notices = core.notices

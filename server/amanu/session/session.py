@@ -339,7 +339,14 @@ class Session:
         await self._set(SessionChanged(title=title))
 
     async def set_mode(self, mode: Mode) -> None:
-        """Open questions are decided again."""
+        """Open questions are decided again. Raises `AmanuError` (invalidParams) in the session of a sub-agent at
+        work."""
+        if self.core.assignment is not None:
+            raise AmanuError(
+                "invalidParams",
+                "A sub-agent works in the mode of the session it works for.",
+                hint="Change the mode there.",
+            )
         plan = self.core.plan.draft() if mode == "plan" else None
         is_entered = plan is not None and not self.core.plan.active
         await self._set(SessionChanged(mode=mode, plan=plan))

@@ -13,7 +13,7 @@ from amanu_protocol.state import SessionState
 
 def modes(state: SessionState) -> dict[str, Any]:
     """A `SessionModeState`."""
-    available = [{"id": mode, "name": label.name, "description": label.meaning} for mode, label in MODES.items()]
+    available = [{"id": mode, "name": name, "description": meaning} for mode, name, meaning in _modes(state)]
     return {"currentModeId": state.mode, "availableModes": available}
 
 
@@ -22,9 +22,7 @@ def config_options(state: SessionState, listed: ModelListResult) -> list[dict[st
     models = [model for model in listed.models if model.available or model.model_id == state.model_id]
     current = next((model for model in models if model.model_id == state.model_id), None)
     options = [
-        _select(
-            "mode", "Mode", "mode", state.mode, [(mode, label.name, label.meaning) for mode, label in MODES.items()]
-        ),
+        _select("mode", "Mode", "mode", state.mode, _modes(state)),
         _select("model", "Model", "model", state.model_id, _model_choices(models, state.model_id, listed.vendors)),
     ]
     if current is not None and current.efforts:
@@ -33,6 +31,12 @@ def config_options(state: SessionState, listed: ModelListResult) -> list[dict[st
         choices = [(each, each.capitalize(), "") for each in current.efforts]
         options.append(_select("effort", "Thinking", "thought_level", chosen, choices))
     return options
+
+
+def _modes(state: SessionState) -> list[tuple[str, str, str]]:
+    """(Mode, name, meaning) of those there are: a sub-agent at work has its parent's and no other."""
+    modes = [(mode, label.name, label.meaning) for mode, label in MODES.items()]
+    return [mode for mode in modes if mode[0] == state.mode] if state.at_work else modes
 
 
 async def set_mode(view: SessionView, mode: str) -> None:

@@ -400,6 +400,7 @@ function nothing(): SessionState {
     agents: [],
     parentSessionId: null,
     agent: null,
+    atWork: false,
     purpose: "chat",
   };
 }

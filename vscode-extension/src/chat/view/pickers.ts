@@ -1,7 +1,7 @@
 import { advice } from "../../advice";
 import type { Mode, ModelInfo } from "../../protocol";
 import { MODES } from "../../labels";
-import { price } from "../../words";
+import { MODE_OF_PARENT, price } from "../../words";
 import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
 
@@ -28,9 +28,10 @@ export class Pickers {
   }
 
   update(): void {
-    const { mode, modelId, effort } = this.desk.session.state;
+    const { mode, modelId, effort, atWork } = this.desk.session.state;
     if (this.mode.value !== mode) this.mode.value = mode;
-    this.mode.title = `Mode: ${MODES[mode]?.meaning ?? mode}`;
+    this.mode.disabled = atWork;
+    this.mode.title = `Mode: ${MODES[mode]?.meaning ?? mode}${atWork ? `. ${MODE_OF_PARENT}` : ""}`;
     const current = modelId || this.fallback || "";
     const model = this.models.find((each) => each.modelId === current);
     const name = current === "" ? "Select a model" : (model?.name ?? current);
