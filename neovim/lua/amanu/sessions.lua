@@ -104,9 +104,6 @@ end
 
 ---@param given string
 function M.mode(given)
-  if session.state and session.state.atWork then
-    return say.now("a sub-agent works in the mode of the session it works for")
-  end
   local function set(mode)
     session.ask(methods.session_set_mode, { mode = mode })
   end
