@@ -216,7 +216,7 @@ class PromptBeginParams(Message):
 
 
 class PromptSendResult(Message):
-    """`started`: a turn runs, `turnId` names it. `queued`: it starts when the running turn ends. `answered`: it was a
+    """`started`: a turn runs, `turnId` names it. `queued`: it starts after what is before it. `answered`: it was a
     command for the daemon (`/memory`, `/mcp`), which has answered with a notice."""
 
     status: Literal["started", "queued", "answered"]

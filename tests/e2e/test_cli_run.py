@@ -117,6 +117,29 @@ def test_a_denial_names_the_way_out_and_that_is_one(shop: Path, tmp_path: Path, 
     assert outside.read_text() == "here\n"
 
 
+async def test_a_session_whose_queue_waits_for_the_user_runs_nothing(shop: Path) -> None:
+    run = {"tool": "run_shell_command", "arguments": {"command": "touch -c it", "network": True}}
+    model = script(shop.parent, {"text": "", "calls": [run]}, {"text": "Two."}, {"text": "Three."})
+    editor = await RawClient.spawn([*AMANU, "serve"], {**os.environ, "AMANU_IDLE_SECONDS": "60"})
+    try:
+        await editor.initialize()
+        session = {"sessionId": "s" * 32}
+        await editor.request("amanu/session/create", {**session, "roots": [str(shop)], "modelId": model})
+        turn = (await editor.request("amanu/prompt/send", {**session, "promptId": "p1", "text": "one"}))["result"]
+        while (await editor.notification("amanu/event"))["event"]["kind"] != "approvalRequested":
+            pass
+        await editor.request("amanu/prompt/send", {**session, "promptId": "p2", "text": "two"})
+        await editor.request("amanu/turn/cancel", {**session, "turnId": turn["turnId"]})
+        await editor.request("amanu/session/detach", session)
+        refused = await asyncio.to_thread(amanu, "run", "three", "--continue", cwd=shop)
+        said = " ".join(refused.stderr.split())
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert "1 prompt in the session's queue would run first." in said and "amanu chat --session ssss" in said
+    finally:
+        await editor.stop()
+        signal_daemon()
+
+
 async def test_a_session_that_the_daemon_holds_goes_on_when_nobody_looks_at_it(shop: Path) -> None:
     model = script(shop.parent, {"text": "One."}, {"text": "Two."})
     environment = {**os.environ, "AMANU_IDLE_SECONDS": "60"}

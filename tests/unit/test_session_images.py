@@ -219,7 +219,7 @@ async def test_a_picture_is_fetched_in_pages(tmp_path: Path, limit: int) -> None
 
 async def test_a_queued_picture_survives_a_restart(tmp_path: Path) -> None:
     asks = step("", call("run_shell_command", command="touch -c it", network=True))
-    async with scripted_session(tmp_path, asks, step("One."), step("Two.", expect=BLIND)) as d:
+    async with scripted_session(tmp_path, asks, step("Two.", expect=BLIND), step("Three.")) as d:
         await send(d, "first")
         await d.until(lambda state: state.approvals)
         assert await send(d, "second", attached(SHOT), prompt_id="p2") == "queued"
@@ -229,8 +229,8 @@ async def test_a_queued_picture_survives_a_restart(tmp_path: Path) -> None:
         d.client.state = d.session.attach(d.client, None, None).state
         blob_id = blob_of(d.session.state.queue[0].attachments[0])
         await send(d, "go on", prompt_id="p3")
-        await d.until(lambda state: state.last_turn and state.last_turn.turn_id == "turn-p2")
-        said = [message for message in conversation(d.session) if isinstance(message, User)][-1]
+        await d.until(lambda state: state.last_turn and state.last_turn.turn_id == "turn-p3")
+        said = [message for message in conversation(d.session) if isinstance(message, User)][-2]
         assert [each.blob_id for each in said.pictures] == [blob_id]
 
 

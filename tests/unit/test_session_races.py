@@ -93,41 +93,54 @@ async def test_cancelling_twice_still_waits_for_the_command(tmp_path: Path, monk
         assert kinds[-1] == "turnEnded"
 
 
-async def test_a_prompt_said_after_a_cancel_does_not_wait_for_the_user(
+async def test_a_prompt_said_after_a_cancel_starts_what_was_queued_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The queue of before waits for the turn of the new prompt, and goes on after it."""
     monkeypatch.setattr(processes, "_GRACE", 0.7)
-    async with scripted_session(tmp_path, STUBBORN, step("New."), step("Old.")) as d:
+    async with scripted_session(tmp_path, STUBBORN, step("Old."), step("New.")) as d:
         turn_id = await slow_to_die(d)
         await d.prompt("said before", "p2")
         cancelling = asyncio.create_task(d.session.prompts.cancel(turn_id))
         await asyncio.sleep(0.1)
         await d.prompt("said after", "p3")
         await cancelling
-        state = await d.over("p2")
+        state = await d.over("p3")
         assert [item.text for item in state.items if item.kind == "userMessage"] == [
             "run it",
-            "said after",
             "said before",
+            "said after",
         ]
         assert state.queue == []
 
 
-async def test_after_a_cancel_the_queue_goes_on_behind_the_next_prompt(tmp_path: Path) -> None:
+@pytest.mark.parametrize("reopened", [False, True])
+@pytest.mark.parametrize("next_prompt", ["third", "second"])
+async def test_after_a_cancel_the_next_prompt_goes_behind_the_queue_and_starts_it(
+    tmp_path: Path, next_prompt: str, reopened: bool
+) -> None:
+    """A prompt that waits already starts the queue, too, when it is sent again."""
     async with scripted_session(
-        tmp_path, step("", call("run_shell_command", command="touch -c it", network=True)), step("3"), step("2")
+        tmp_path, step("", call("run_shell_command", command="touch -c it", network=True)), step("2"), step("3")
     ) as d:
         turn_id = await d.prompt("run")
         await d.until(lambda state: state.approvals)
         await d.prompt("second", "p2")
         await d.session.prompts.cancel(turn_id or "")
         await d.over("p1", "cancelled")
-        await d.reopen()  # a restart in the middle of the queue changes nothing
+        if reopened:  # tells it no second time
+            await d.reopen()
         assert [each.prompt_id for each in d.session.state.queue] == ["p2"]
-        await d.prompt("third", "p3")
-        state = await d.over("p2")
-        assert [item.item_id for item in state.items if item.kind == "userMessage"] == ["p1", "p3", "p2"]
+        (told,) = [item for item in d.session.state.items if item.kind == "notice"]
+        assert (
+            told.text == "1 prompt waits in the queue: “second”. It starts with your next prompt, which goes behind it."
+        )
+        assert await d.prompt(next_prompt, "p3" if next_prompt == "third" else "p2") == (
+            None if next_prompt == "third" else "turn-p2"
+        )
+        state = await d.over("p3" if next_prompt == "third" else "p2")
+        asked = [item.item_id for item in state.items if item.kind == "userMessage"]
+        assert asked == (["p1", "p2", "p3"] if next_prompt == "third" else ["p1", "p2"])
+        assert state.queue == []
 
 
 async def test_a_queued_prompt_that_cannot_start_stays_in_the_queue(tmp_path: Path) -> None:
@@ -135,8 +148,8 @@ async def test_a_queued_prompt_that_cannot_start_stays_in_the_queue(tmp_path: Pa
         tmp_path,
         step("", call("run_shell_command", command="touch -c it", network=True)),
         step("1"),
-        step("3"),
         step("2"),
+        step("3"),
     ) as d:
         script = tmp_path / "script.json"
         text = script.read_text()
@@ -150,8 +163,8 @@ async def test_a_queued_prompt_that_cannot_start_stays_in_the_queue(tmp_path: Pa
         assert [each.prompt_id for each in state.queue] == ["p2"]
         script.write_text(text)
         await d.prompt("third", "p3")
-        state = await d.over("p2")
-        assert [item.item_id for item in state.items if item.kind == "userMessage"] == ["p1", "p3", "p2"]
+        state = await d.over("p3")
+        assert [item.item_id for item in state.items if item.kind == "userMessage"] == ["p1", "p2", "p3"]
 
 
 async def test_half_a_character_stops_nothing(tmp_path: Path) -> None:

@@ -1295,7 +1295,7 @@ export interface PromptBeginParams {
 }
 
 /**
- * `started`: a turn runs, `turnId` names it. `queued`: it starts when the running turn ends. `answered`: it was a
+ * `started`: a turn runs, `turnId` names it. `queued`: it starts after what is before it. `answered`: it was a
  * command for the daemon (`/memory`, `/mcp`), which has answered with a notice.
  */
 export interface PromptSendResult {

@@ -11,6 +11,7 @@ import type {
   QueuedPrompt,
   SessionState,
   ToolCall,
+  TurnEnded,
   UserMessage,
 } from "../src/protocol";
 import { state } from "./states";
@@ -308,11 +309,20 @@ test("the way back is at prompts that changed something", () => {
 });
 
 test.each([
-  ["running", { turnId: "t", modelId: "m", steps: 0, routed: null }, [""]],
-  ["stopped", null, ["Send now", ""]],
-])("a queued prompt while the turn is %s", (_, turn, buttons) => {
+  ["running", { turnId: "t", modelId: "m", steps: 0, routed: null }, ["", ""]],
+  ["stopped", null, ["Send now", "", ""]],
+])("queued prompts while the turn is %s", (_, turn, buttons) => {
+  const first: QueuedPrompt = { promptId: "f", text: "first", attachments: [] };
   const queued: QueuedPrompt = { promptId: "q", text: "later", attachments: [] };
-  const { desk, posted } = show({ turn, queue: [queued] });
+  const lastTurn: TurnEnded = {
+    kind: "turnEnded",
+    turnId: "before",
+    reason: "cancelled",
+    message: "",
+    canContinue: true,
+    usage: null,
+  };
+  const { desk, posted } = show({ turn, lastTurn, queue: [first, queued] });
   const back: QueuedPrompt[] = [];
   const standing = new Standing(
     desk,
@@ -321,8 +331,17 @@ test.each([
     (modelId) => modelId,
   );
   standing.update();
-  const found = [...standing.element.querySelectorAll<HTMLButtonElement>(".queued button")];
+  const found = [...standing.element.querySelectorAll<HTMLButtonElement>("button")];
   expect(found.map((each) => each.textContent)).toEqual(buttons);
-  found.at(-1)?.click();
-  expect([posted, back]).toEqual([[{ type: "unqueue", promptId: "q" }], [queued]]);
+  for (const each of [found.at(-1), found[0]]) each?.click();
+  const send = { type: "prompt", text: "first", attachments: [], how: "send", promptId: "f" };
+  const takenBack = { type: "unqueue", promptId: "q" };
+  expect([posted, back]).toEqual(
+    turn === null
+      ? [[takenBack, send], [queued]]
+      : [
+          [takenBack, { ...takenBack, promptId: "f" }],
+          [queued, first],
+        ],
+  );
 });

@@ -829,7 +829,7 @@
 ---@field sessionId? amanu.Id
 ---@field modelId? string
 
----`started`: a turn runs, `turnId` names it. `queued`: it starts when the running turn ends. `answered`: it was a
+---`started`: a turn runs, `turnId` names it. `queued`: it starts after what is before it. `answered`: it was a
 ---command for the daemon (`/memory`, `/mcp`), which has answered with a notice.
 ---@class amanu.PromptSendResult
 ---@field status "started"|"queued"|"answered"

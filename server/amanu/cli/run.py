@@ -18,6 +18,7 @@ from amanu.cli.run_printer import Format, RunPrinter
 from amanu.cli.session_lookup import LATEST, SHORT, resolve_session_id
 from amanu.cli.stdin import PipedInput, read_piped_input
 from amanu.client.session_view import mint
+from amanu.text.amounts import plural
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, TurnEnded
 from amanu_protocol.items import Attachment, Effort, Mode
@@ -220,6 +221,12 @@ def _limited(settings: "Settings", options: RunOptions) -> "Settings":
 
 async def _prompt(session: "Session", options: RunOptions, client: "RunClient", report: Report) -> int:
     """Send the prompt and wait for the end of its turn; the exit code."""
+    if session.state.queue:  # of a session that was interrupted or cancelled: its prompts would run first
+        raise AmanuError(
+            "turnInProgress",
+            f"{plural(len(session.state.queue), 'prompt')} in the session's queue would run first.",
+            hint=f"Send or remove them with `amanu chat --session {session.state.session_id}` or in an editor.",
+        )
     params = PromptSendParams(
         session_id=session.state.session_id,
         prompt_id=mint(),
@@ -232,7 +239,7 @@ async def _prompt(session: "Session", options: RunOptions, client: "RunClient", 
             report.is_answered = True
             return 0
         turn_id = sent.turn_id
-        if turn_id is None:  # only when a crash left a queue behind: it goes first
+        if turn_id is None:  # never of a session that only this process has open
             raise AmanuError("turnInProgress", "The session is still busy with an earlier prompt.")
         end = asyncio.create_task(session.wait_for_turn(turn_id))
         return await _until_ended(end, client, report, options.seconds, lambda: session.prompts.cancel(turn_id))

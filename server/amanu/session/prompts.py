@@ -82,13 +82,14 @@ class Prompts:
         self._daemon_commands = daemon_commands
         self._model_hears = True
         """The running turn asks the model for replies, so that what the user says meanwhile is answered."""
-        self._prompt_after_stop: str | None = None
-        """The first prompt that came while the turn was stopping: it starts right after it."""
+        self._prompted_after_stop = False
+        """A prompt came while the turn was stopping: the queue goes on right after it."""
 
     async def send(self, params: PromptSendParams, client: Client) -> PromptSendResult:
-        """Start a turn, or queue behind the running one. Returns when the prompt is on disk. A known `promptId`
-        changes nothing. Raises `AmanuError`: invalidParams for a picture no model would take; storageError when it
-        cannot be saved, and then it is as if it had never been sent."""
+        """Start a turn, or queue behind what runs and waits. Returns when the prompt is on disk. A known `promptId`
+        changes nothing, but if that prompt waits and no turn runs, the queue goes on. Raises `AmanuError`:
+        invalidParams for a picture no model would take; storageError when it cannot be saved, and then it is as if it
+        had never been sent."""
         if (request := commands.request(params.text)) is not None:
             await self._answer(params.prompt_id, *request)
             return PromptSendResult(status="answered")
@@ -97,9 +98,9 @@ class Prompts:
             self._require_writable()
             is_known = params.prompt_id in self._prompt_ids
             if is_known:
-                waits = self._queue.has(params.prompt_id)
-                turn_id = None if waits else _turn_id(params.prompt_id)
-                result = PromptSendResult(status="queued" if waits else "started", turn_id=turn_id)
+                if self._queue.has(params.prompt_id):
+                    await self._start_oldest(client.environment)
+                result = self._sent(params.prompt_id)
             else:
                 await self._emit.durable()  # if the disk takes nothing, it will not take the prompt
                 result = await self._start_or_queue(params.model_copy(update={"text": text}), client)
@@ -118,14 +119,22 @@ class Prompts:
         attachments = await self._pictures.keep(params.attachments)
         self._require_writable()
         prompt = Prompt(params.prompt_id, params.text, attachments, dict(client.environment), client.context)
-        if not self._turn:
-            return PromptSendResult(status="started", turn_id=await self._start(prompt))
+        if not self._turn and not self._state.queue:
+            await self._start(prompt)
+            return self._sent(prompt.prompt_id)
         self._prompt_ids.add(prompt.prompt_id)
         self._queue.queue(prompt)
-        if self._turn.stopping and self._prompt_after_stop is None:
-            self._prompt_after_stop = prompt.prompt_id
-        self._approvals.finish_reviews(client=client.name)
-        return PromptSendResult(status="queued")
+        if self._turn:
+            self._prompted_after_stop |= self._turn.stopping
+            self._approvals.finish_reviews(client=client.name)
+        else:
+            await self._start_oldest(client.environment)
+        return self._sent(prompt.prompt_id)
+
+    def _sent(self, prompt_id: str) -> PromptSendResult:
+        if self._queue.has(prompt_id):
+            return PromptSendResult(status="queued")
+        return PromptSendResult(status="started", turn_id=_turn_id(prompt_id))
 
     async def steer(self, params: PromptSteerParams, client: Client) -> None:
         """Add a message to the running turn: the model gets it after the tool results of its next request. It also
@@ -328,7 +337,8 @@ class Prompts:
         return turn_id
 
     async def _on_turn_end(self, run: AgentRun, ending: Ending) -> None:
-        said_after, self._prompt_after_stop = self._prompt_after_stop, None
+        goes_on = self._prompted_after_stop or ending.reason == "completed"
+        self._prompted_after_stop = False
         if ending.reason not in ("completed", "cancelled"):
             self._notices.report_ending(run.turn_id, ending)
         self._emit(
@@ -344,30 +354,34 @@ class Prompts:
         self._core.list_changed()
         if self._core.assignment is not None:
             return  # what is queued waits until it is a session of its own
-        if ending.reason == "completed" or said_after is not None:
-            await self._start_next(said_after)
+        if goes_on:
+            async with self._turn.starting:
+                await self._start_oldest(self._core.environment)
+        elif self._core.access.writable:
+            self._queue.report_waiting()
 
-    async def _start_next(self, first: str | None) -> None:
-        """Start a queued prompt: `first`, else the oldest. After a cancel or a failure the others wait for the user's
-        next prompt; so do all when it cannot start now. One that can never start is given back to the user, and the
-        next one starts."""
-        async with self._turn.starting:
-            while not self._turn and self._core.access.writable:
-                prompt = self._queue.next(self._core.environment, first)
-                if prompt is None:
-                    return
-                try:
-                    await self._start(prompt)
-                except (PictureLimitReached, PromptBlocked) as error:
-                    self._give_back(prompt, error)
-                    continue
-                except AmanuError as error:
-                    if self._core.access.writable:
-                        self._notices.report_ending(None, Ending("failed", str(error), kind=error.kind))
-                except Exception:
-                    log.exception("a queued prompt could not start")
-                    self._notices.report_ending(None, Ending("failed", "Internal error in Amanu; see `amanu logs`."))
+    async def _start_oldest(self, environment: Mapping[str, str]) -> None:
+        """Start the oldest queued prompt, if no turn runs: `environment` is for one whose own was lost. After a cancel
+        or a failure all wait for the user's next prompt, which goes behind them; so they do when the oldest cannot
+        start now. One that can never start is given back to the user, and the next one starts."""
+        while not self._turn and self._core.access.writable:
+            prompt = self._queue.oldest(environment)
+            if prompt is None:
                 return
+            try:
+                await self._start(prompt)
+            except (PictureLimitReached, PromptBlocked) as error:
+                self._give_back(prompt, error)
+                continue
+            except AmanuError as error:
+                if self._core.access.writable:
+                    self._notices.report_ending(None, Ending("failed", str(error), kind=error.kind))
+            except Exception:
+                log.exception("a queued prompt could not start")
+                self._notices.report_ending(None, Ending("failed", "Internal error in Amanu; see `amanu logs`."))
+            if self._core.access.writable:
+                self._queue.report_waiting()
+            return
 
     def _give_back(self, prompt: Prompt, error: PictureLimitReached | PromptBlocked) -> None:
         """Remove a prompt that can never start from the queue; a notice returns all that the user typed."""

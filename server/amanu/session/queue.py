@@ -9,9 +9,12 @@ from amanu.core.conversation import PendingSteering, Picture, SystemText, User
 from amanu.session.core import SessionCore
 from amanu.session.late_decisions import LATE_DECISION
 from amanu.session.restore import Restored, note
+from amanu.text.wording import describe_queue
 from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn, PromptQueued, PromptUnqueued
 from amanu_protocol.items import Attachment, ImageAttachment, Notice, QueuedPrompt, UserMessage
 
+WAITING = "promptsWait"
+"""Code of the notice about queued prompts that nothing starts."""
 LATE = "Later decisions about your earlier edits:"
 
 
@@ -61,16 +64,26 @@ class PromptQueue:
             self._prompts.pop(prompt_id, None)
             self._emit(PromptUnqueued(prompt_id=prompt_id))
 
-    def next(self, environment: Mapping[str, str], first: str | None = None) -> Prompt | None:
-        """The queued prompt `first`, else the oldest; it stays queued until it is taken back. One that survived a
-        restart takes that `environment`."""
-        queued = next((prompt for prompt in self._state.queue if prompt.prompt_id == first), None)
-        if queued is None and self._state.queue:
-            queued = self._state.queue[0]
-        if queued is None:
+    def oldest(self, environment: Mapping[str, str]) -> Prompt | None:
+        """The oldest queued prompt; it stays queued until it is taken back. One that survived a restart takes that
+        `environment`."""
+        if not self._state.queue:
             return None
+        queued = self._state.queue[0]
         queued_prompt = self._prompts.get(queued.prompt_id)
         return queued_prompt or Prompt(queued.prompt_id, queued.text, queued.attachments, dict(environment))
+
+    def report_waiting(self) -> None:
+        """Say that queued prompts wait for the user's next one, unless that was the last to be said about prompts."""
+        if not self._state.queue:
+            return
+        for item in reversed(self._state.items):
+            if isinstance(item, UserMessage):
+                break
+            if isinstance(item, Notice) and item.code == WAITING:
+                return
+        text = describe_queue([prompt.text for prompt in self._state.queue])
+        self._core.notices.report_on_session(WAITING, "info", text)
 
     def queued_pictures(self) -> Iterator[Picture]:
         """The pictures attached to queued prompts."""

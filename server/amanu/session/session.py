@@ -140,6 +140,7 @@ class Session:
         if self._draft is not None:
             await self._draft.open()
         await self.core.plan.restore()
+        self.composer.queue.report_waiting()
         if begins:
             self.mcp.announce()
             for warning in self.core.services.settings.warnings if self.core.assignment is None else ():

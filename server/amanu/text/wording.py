@@ -37,6 +37,8 @@ _NEEDS: dict[Grant, str] = {"network": "network access", "unsandboxed": "access 
 
 MAX_EARLIER = 5
 """How many earlier questions are listed."""
+MAX_WAITING = 3
+"""How many queued prompts are named."""
 MAX_TODO = 56
 """Characters of what is in progress: the line fits a terminal of 90 columns."""
 MAX_PART = 200
@@ -409,6 +411,18 @@ def describe_todos(todos: Sequence[Todo]) -> str:
     done_count = sum(todo.status == "done" for todo in wanted)
     started = [_brief(one_line(todo.text)) for todo in wanted if todo.status == "inProgress"]
     return " · ".join([f"{done_count} of {len(wanted)} done", *started]) if wanted else "none"
+
+
+def describe_queue(prompts: Sequence[str]) -> str:
+    """The queued prompts that wait for the user."""
+    named = ", ".join(f"“{one_line(text)}”" for text in prompts[:MAX_WAITING])
+    more = f" and {len(prompts) - MAX_WAITING} more" if len(prompts) > MAX_WAITING else ""
+    if len(prompts) == 1:
+        return f"1 prompt waits in the queue: {named}. It starts with your next prompt, which goes behind it."
+    return (
+        f"{len(prompts)} prompts wait in the queue: {named}{more}. They start, in this order, with your next prompt, "
+        "which goes behind them."
+    )
 
 
 def _brief(text: str) -> str:

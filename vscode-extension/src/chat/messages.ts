@@ -127,8 +127,15 @@ export interface SeenFile extends SeenProposal {
 export type ToHost =
   | { type: "ready" }
   | { type: "drawn"; seq: number }
-  /** `replaces`: the turn that is taken back first, with all after it. */
-  | { type: "prompt"; text: string; attachments: AttachmentInput[]; how: How; replaces?: string }
+  /** `replaces`: the turn that is taken back first, with all after it. `promptId`: a queued prompt, which starts. */
+  | {
+      type: "prompt";
+      text: string;
+      attachments: AttachmentInput[];
+      how: How;
+      replaces?: string;
+      promptId?: string;
+    }
   /** Lay that message into the prompt box, to be edited and sent in its place. */
   | { type: "edit"; itemId: string }
   /** Send the prompt of that turn again, in its place. */

@@ -193,7 +193,7 @@ export class Panel implements vscode.Disposable {
           this.shared.context.flush();
           return await this.prompt(message);
         } catch (error) {
-          this.post({ ...message, type: "giveBack" });
+          if (message.promptId === undefined) this.post({ ...message, type: "giveBack" });
           throw error;
         }
       case "edit":
@@ -332,11 +332,13 @@ export class Panel implements vscode.Disposable {
     attachments,
     how,
     replaces,
+    promptId,
   }: Extract<ToHost, { type: "prompt" }>): Promise<void> {
     const { sessionId } = this.desk.state;
     if (replaces !== undefined && !(await this.shared.edits.rewind(sessionId, replaces)))
       return this.post({ type: "giveBack", text, attachments, replaces });
-    await this.desk.prompt(text, await this.along(text, attachments), how);
+    const along = promptId === undefined ? await this.along(text, attachments) : attachments;
+    await this.desk.prompt(text, along, how, promptId);
   }
 
   private async edit(itemId: string): Promise<void> {

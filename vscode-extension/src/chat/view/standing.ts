@@ -110,6 +110,7 @@ export class Standing {
             reason === "failed" ? REASONS.failed : advice(message ?? "") || REASONS[reason] || reason,
           ),
           canContinue &&
+            state.queue.length === 0 && // what waits would go first
             button(
               "Continue",
               () => this.desk.post({ type: "prompt", text: "Go on.", attachments: [], how: "send" }),
@@ -118,14 +119,19 @@ export class Standing {
         ),
       );
     }
-    for (const prompt of state.queue)
+    for (const [index, prompt] of state.queue.entries())
       lines.push(
         h(
           "div",
           { class: "line queued" },
           h("span", { class: "aside" }, "Queued:"),
           h("span", { class: "text" }, prompt.text),
-          state.turn === null && button("Send now", () => this.sendNow(prompt), { class: "link" }),
+          state.turn === null &&
+            index === 0 &&
+            button("Send now", () => this.sendNow(prompt), {
+              class: "link",
+              title: "The other queued prompts follow",
+            }),
           iconButton("close", `Move back to the prompt box: ${prompt.text}`, () => this.takeBack(prompt), {
             title: "Move back to the prompt box",
           }),
@@ -167,8 +173,8 @@ export class Standing {
     this.giveBack(prompt);
   }
 
-  private sendNow({ promptId, text, attachments }: QueuedPrompt): void {
-    this.desk.post({ type: "unqueue", promptId });
-    this.desk.post({ type: "prompt", text, attachments, how: "send" });
+  /** Sent again by its id, it starts. */
+  private sendNow({ promptId, text }: QueuedPrompt): void {
+    this.desk.post({ type: "prompt", text, attachments: [], how: "send", promptId });
   }
 }

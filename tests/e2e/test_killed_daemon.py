@@ -1,0 +1,53 @@
+"""A daemon that is killed or stopped in the middle of things, and what the next one tells of it."""
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+from amanu_protocol.state import SessionState
+from e2e.test_prompt_to_edit import Editor, editor, start, stop_daemon
+from support.running_daemon import signal_daemon
+from support.scripted_session import call, step
+
+ASKS = step("", call("run_shell_command", command="touch -c it", network=True))
+
+
+def script(folder: Path, *steps: dict[str, Any]) -> str:
+    path = folder / "script.json"
+    path.write_text(json.dumps(steps))
+    return f"scripted:{path}"
+
+
+async def end(client: Editor, number: signal.Signals) -> None:
+    """End the daemon, and wait until it is gone."""
+    signal_daemon(number)
+    await client.raw.exit_code()
+
+
+def said(state: SessionState) -> list[str]:
+    return [item.text for item in state.items if item.kind == "userMessage"]
+
+
+async def test_the_queue_outlives_a_kill_and_goes_on_in_order(tmp_path: Path) -> None:
+    (root := tmp_path / "work").mkdir()
+    model_id = script(tmp_path, ASKS, step("Two."), step("Three."), step("Four."))
+    async with editor({}) as client:
+        await start(client, root, model_id, "one")
+        await client.until(lambda state: state.approvals)
+        for prompt in ("two", "three"):
+            assert (await client.ask("prompt/send", sessionId="s1", promptId=prompt, text=prompt))["status"] == "queued"
+        await end(client, signal.SIGKILL)
+    async with editor({}) as client:
+        await client.attach("s1")
+        state = client.state
+        assert state is not None and state.turn is None and [each.text for each in state.queue] == ["two", "three"]
+        told = [item.text for item in state.items if item.kind == "notice"][-1]
+        assert told == (
+            "2 prompts wait in the queue: “two”, “three”. They start, in this order, with your next prompt, "
+            "which goes behind them."
+        )
+        assert (await client.ask("prompt/send", sessionId="s1", promptId="four", text="four"))["status"] == "queued"
+        state = await client.until(lambda state: state.last_turn and state.last_turn.turn_id == "turn-four")
+        assert said(state) == ["one", "two", "three", "four"] and state.queue == []
+    stop_daemon()
