@@ -51,3 +51,18 @@ async def test_the_queue_outlives_a_kill_and_goes_on_in_order(tmp_path: Path) ->
         state = await client.until(lambda state: state.last_turn and state.last_turn.turn_id == "turn-four")
         assert said(state) == ["one", "two", "three", "four"] and state.queue == []
     stop_daemon()
+
+
+async def test_what_was_told_as_ended_outlives_a_kill(tmp_path: Path) -> None:
+    (root := tmp_path / "work").mkdir()
+    (root / "notes.txt").write_text("line 1\n")
+    model_id = script(tmp_path, step("", call("read_file", path="notes.txt")), step("It says line 1."))
+    async with editor({}) as client:
+        await start(client, root, model_id, "read it")
+        state = await client.until(lambda state: state.last_turn)
+        await end(client, signal.SIGKILL)
+    async with editor({}) as other:
+        await other.attach("s1")
+        assert other.state is not None
+        assert (other.state.items, other.state.last_turn) == (state.items, state.last_turn)
+    stop_daemon()

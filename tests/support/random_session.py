@@ -293,7 +293,8 @@ class Player:
         self._files()
 
     def _one_end_for_each_turn(self, events: list[dict[str, Any]]) -> None:
-        running = ""
+        """On record it may stand twice: before and after the clients were told."""
+        running = ended = ""
         seen: set[str] = set()
         for event in events:
             match event:
@@ -302,8 +303,8 @@ class Player:
                     running = turn_id
                     seen.add(turn_id)
                 case {"kind": "turnEnded", "turnId": turn_id}:
-                    assert running == turn_id
-                    running = ""
+                    assert turn_id == (running or ended)
+                    running, ended = "", turn_id
                 case _:
                     pass
         assert not running

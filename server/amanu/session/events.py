@@ -149,12 +149,12 @@ class EventStream:
         else:
             await asyncio.gather(self._journal.durable(), self._audited())
 
-    async def publish_saved(self, event: Event) -> None:
-        """Emit an event that no client may see before it is on disk; its record comes twice, which changes nothing.
-        Raises `AmanuError` (storageError), and then it was not emitted."""
-        self._record_only(event)
+    async def save(self, event: Event) -> None:
+        """Have an event on disk, with all before it, that no client may see earlier. It is emitted afterwards: its
+        record comes twice, which changes nothing. Raises `AmanuError` (storageError)."""
+        self._flush()
+        self._record_only(self._without_secrets(event))
         await self.durable()
-        self(event)
 
     def attach(self, client: Client) -> int:
         """Send the client all further events. Returns the `seq` of the next one."""

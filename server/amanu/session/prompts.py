@@ -332,24 +332,21 @@ class Prompts:
         else:
             work = agent.run(run) if focus is None else agent.compact(run, focus)
         with self._recording.line.used():
-            self._turn.start(run, work, self._on_turn_end)
+            self._turn.start(run, work, self._save_end, self._on_turn_end)
         self._core.list_changed()
         return turn_id
+
+    async def _save_end(self, run: AgentRun, ending: Ending) -> None:
+        """Have on disk what clients are told when this returns: that the turn has ended, and how."""
+        if ending.reason not in ("completed", "cancelled"):
+            self._notices.report_ending(run.turn_id, ending)
+        with contextlib.suppress(AmanuError):  # whoever needs it saved is told of that; the turn ends all the same
+            await self._emit.save(_turn_ended(run, ending))
 
     async def _on_turn_end(self, run: AgentRun, ending: Ending) -> None:
         goes_on = self._prompted_after_stop or ending.reason == "completed"
         self._prompted_after_stop = False
-        if ending.reason not in ("completed", "cancelled"):
-            self._notices.report_ending(run.turn_id, ending)
-        self._emit(
-            TurnEnded(
-                turn_id=run.turn_id,
-                reason=ending.reason,
-                message=ending.message,
-                can_continue=ending.can_continue,
-                usage=wording.summarize_spend(run.spent),
-            )
-        )
+        self._emit(_turn_ended(run, ending))
         self._core.plan.end_turn(run.turn_id)
         self._core.list_changed()
         if self._core.assignment is not None:
@@ -393,6 +390,16 @@ class Prompts:
         text = f"{error} This prompt was removed from the queue without being sent:\n\n{prompt.text}{attached}"
         self._queue.take_back(prompt.prompt_id)
         self._notices.report_ending(None, Ending("failed", text, kind=error.kind))
+
+
+def _turn_ended(run: AgentRun, ending: Ending) -> TurnEnded:
+    return TurnEnded(
+        turn_id=run.turn_id,
+        reason=ending.reason,
+        message=ending.message,
+        can_continue=ending.can_continue,
+        usage=wording.summarize_spend(run.spent),
+    )
 
 
 def _turn_id(prompt_id: str) -> str:

@@ -51,7 +51,9 @@ class Questions:
         answer = self._waiting[question.item_id] = asyncio.get_running_loop().create_future()
         self._wait.begin()
         try:
-            await self._emit.publish_saved(ItemStarted(item=question))  # whoever has seen it will find it again
+            asked = ItemStarted(item=question)
+            await self._emit.save(asked)  # whoever has seen it will find it again
+            self._emit(asked)
             return await answer
         except BaseException as error:
             over = self._over.get(question.item_id)

@@ -33,10 +33,11 @@ class TurnTask:
     def __bool__(self) -> bool:
         return self._task is not None
 
-    def start(self, run: AgentRun, turn: Coroutine[Any, Any, Ending], ended: Ended) -> None:
-        """Run a turn. `ended` is called once, when it has stopped for whatever reason."""
+    def start(self, run: AgentRun, turn: Coroutine[Any, Any, Ending], save: Ended, ended: Ended) -> None:
+        """Run a turn. When it has stopped, for whatever reason, `save` is called while it still counts as running, then
+        `ended`; each once."""
         self._task = asyncio.create_task(turn, name=f"turn {run.turn_id}")
-        self._end = asyncio.create_task(self._finish(run, self._task, ended), name=f"end of {run.turn_id}")
+        self._end = asyncio.create_task(self._finish(run, self._task, save, ended), name=f"end of {run.turn_id}")
 
     async def stop(self, seconds: float | None = None) -> None:
         """Cancel the turn and wait for its end, at most so long. It is cancelled once: a second cancellation would cut
@@ -57,7 +58,7 @@ class TurnTask:
                 raise AmanuError("turnInProgress", "A turn is running.", hint="Stop it first.")
             yield
 
-    async def _finish(self, run: AgentRun, task: "asyncio.Task[Ending]", ended: Ended) -> None:
+    async def _finish(self, run: AgentRun, task: "asyncio.Task[Ending]", save: Ended, ended: Ended) -> None:
         try:
             ending = await task
         except asyncio.CancelledError:
@@ -69,6 +70,7 @@ class TurnTask:
             ending = Ending(
                 "failed", "Internal error in Amanu: the turn was ended. See `amanu logs`.", can_continue=True
             )
+        await save(run, ending)
         self._task = None
         self.stopping = False
         await ended(run, ending)
