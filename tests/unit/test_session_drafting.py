@@ -16,7 +16,7 @@ from amanu.permissions import approvals as approval
 from amanu.permissions.offers import rules_of
 from amanu.proposals import tracking
 from amanu.proposals.model import FileEdit
-from amanu_protocol.items import Proposal, ToolCall
+from amanu_protocol.items import Mode, Proposal, ToolCall
 from amanu_protocol.requests import (
     CheckpointRestoreParams,
     HunkDecision,
@@ -425,6 +425,32 @@ async def test_a_mode_that_forbids_to_apply_a_draft_leaves_it_open(tmp_path: Pat
         assert len(open_drafts(d)) == 1
 
 
+@pytest.mark.parametrize("mode", ["ask", "acceptEdits", "auto", "plan"])
+async def test_a_turn_asks_for_its_draft_whatever_mode_it_ends_in(tmp_path: Path, mode: Mode) -> None:
+    """In plan mode nothing can be applied: that is said, once."""
+    network = shell("touch -c it")
+    network["arguments"]["network"] = True
+    steps = [step("", edit("line 2\n", "line two\n")), step("", network), DONE, DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await d.prompt("go")
+        await d.until(lambda state: state.approvals)
+        await d.session.set_mode(mode)
+        if d.session.state.approvals:  # the command; in plan mode it is denied
+            await d.answer("reject")
+        if mode != "plan":
+            (asked,) = (await d.until(lambda state: state.approvals or state.last_turn)).approvals
+            assert asked.title == "Apply the draft: 1 file"
+            await d.answer("allow")
+        await d.over("p1")
+        assert len(open_drafts(d)) == (mode == "plan")
+        assert (d.file.read_text() == TWELVE) == (mode == "plan")
+        await turn(d, "p2")
+        reviews = [item for item in d.session.state.items if item.kind == "toolCall" and item.tool == "review_draft"]
+        assert len(reviews) == 1
+        if mode == "plan":
+            assert "the user can still decide on it" in d.told()
+
+
 async def test_a_command_finds_a_moved_file_at_its_new_place_only(tmp_path: Path) -> None:
     steps = [
         step("", call("move_file", path="notes.txt", new_path="moved.txt")),
@@ -542,7 +568,8 @@ async def test_a_question_about_a_part_of_an_open_draft_says_so(tmp_path: Path, 
         assert "applies only what this call changed" in asked.detail
         assert any("applies only what this call changed" in line.text for line in asked.lines)
         await d.answer("allow")
-        await d.over("p2")
+        await d.until(lambda state: not state.approvals)
+        await finish(d, "p2")  # the rest is this turn's draft now
         assert d.file.read_text() == TWELVE.replace("line 11\n", "line eleven\n")
         assert len(open_drafts(d)) == 1
 

@@ -27,7 +27,6 @@ from amanu.core.listeners import TurnListener
 from amanu.core.model_families import family
 from amanu.core.notes import SystemNote
 from amanu.core.tool import AnyTool
-from amanu.permissions.policy import drafts
 from amanu.session.agents import SessionAgents
 from amanu.session.core import Assignment, SessionCore
 from amanu.session.hook_listener import HookListener
@@ -173,8 +172,9 @@ class TurnFactory:
 
     def _draft_reviews(self, run: AgentRun) -> Sequence[Call]:
         """The calls that put the draft to the user: what this turn drafted, and what earlier turns did and nobody was
-        asked about to the end. None where nobody is there, or has said something else already."""
-        if self._services.headless or run.label is not None or self._state.queue or not drafts(self._state.mode):
+        asked about to the end, whatever the mode is now. None where nobody is there, or has said something else
+        already."""
+        if self._services.headless or run.label is not None or self._state.queue:
             return ()
         return [
             Call(call_id=f"call_{uuid4().hex[:16]}", tool=ReviewDraft.name, arguments={"proposal_id": each.proposal_id})
