@@ -116,6 +116,14 @@ class SessionRules:
         """Those that a rule denies."""
         return self._with_decision(subjects, "deny")
 
+    def denied_to_user(self, subjects: Iterable[Subject]) -> list[Subject]:
+        """Those that a rule denies even where the user says yes: what a mode denies, it denies the model."""
+        subjects = list(subjects)
+        of_modes = {*map(id, of_mode(self.context().mode))}
+        rules = [rule for rule in self._rules_about(subjects) if id(rule) not in of_modes]
+        verdicts = decide_each(rules, subjects, self.context())
+        return [subject for subject, verdict in zip(subjects, verdicts, strict=True) if verdict.decision == "deny"]
+
     def guarded(self, subjects: Iterable[Subject]) -> list[Subject]:
         """The subjects that a rule beyond the built-in ones denies or asks about. Without such a rule they are not even
         looked at: there may be a hundred thousand."""

@@ -104,6 +104,7 @@ class SessionDraft:
             self._core.notices.report_on_session("draftEnded", "info", "\n".join(notes))
         paths = {*map(str, decision.layer_draft.paths), *map(str, decision.lost)}
         await self._core.proposals.drafts.forget_besides(decision.proposal_ids, paths)
+        await self._core.layer.note_drafted()  # what could not be applied is part of a newer draft, if there is one
 
     def _names(self, paths: Sequence[Path]) -> str:
         return file_list([one_line(self._core.workspace.display_path(path)) for path in paths])

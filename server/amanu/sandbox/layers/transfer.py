@@ -75,22 +75,31 @@ def leads_out(link: Path, target: str, root: Path) -> bool:
     return not all(place == str(root) or place.startswith(f"{root}/") for place in places)
 
 
-def set_executable(layer: Layer, executable: Mapping[Path, bool]) -> None:
-    """Set or clear the executable bits of files in the workspace, by real path. One that is gone is passed over."""
+def set_executable(layer: Layer, executable: Mapping[Path, bool]) -> dict[Path, OSError | LayerError]:
+    """Set or clear the executable bits of files in the workspace, by real path. Returns why some were not changed."""
+    faults: dict[Path, OSError | LayerError] = {}
     for path, is_set in executable.items():
-        with suppress(OSError, LayerError), ExitStack() as stack:
-            root, name = layer.place(path)
-            folder = stack.enter_context(root.opened()).below
-            *parents, last = name.split("/")
-            for parent in parents:
-                folder = os.open(parent, FOLDER, dir_fd=folder)
-                stack.callback(os.close, folder)
-            file = os.open(last, FILE, dir_fd=folder)
-            stack.callback(os.close, file)
-            found = os.fstat(file)
-            if stat.S_ISREG(found.st_mode):
-                os.fchmod(file, with_executable(stat.S_IMODE(found.st_mode), is_set=is_set))
-                os.fsync(file)
+        try:
+            _set_executable(layer, path, is_set=is_set)
+        except (OSError, LayerError) as error:
+            faults[path] = error
+    return faults
+
+
+def _set_executable(layer: Layer, path: Path, *, is_set: bool) -> None:
+    with ExitStack() as stack:
+        root, name = layer.place(path)
+        folder = stack.enter_context(root.opened()).below
+        *parents, last = name.split("/")
+        for parent in parents:
+            folder = os.open(parent, FOLDER, dir_fd=folder)
+            stack.callback(os.close, folder)
+        file = os.open(last, FILE, dir_fd=folder)
+        stack.callback(os.close, file)
+        found = os.fstat(file)
+        if stat.S_ISREG(found.st_mode):
+            os.fchmod(file, with_executable(stat.S_IMODE(found.st_mode), is_set=is_set))
+            os.fsync(file)
 
 
 def with_executable(mode: int, *, is_set: bool) -> int:

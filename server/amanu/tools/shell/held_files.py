@@ -2,14 +2,14 @@
 
 import os
 import shutil
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from amanu.sandbox.layers.apply import ApplyError, Batch, Identity, Move, WorkspaceChanged
 from amanu.sandbox.layers.changes import Change
-from amanu.sandbox.layers.layer import LayerRoot
+from amanu.sandbox.layers.layer import LayerError, LayerRoot, explained
 from amanu.sandbox.layers.transfer import copy
 from amanu.sandbox.layers.untrusted_files import opened_folder
 
@@ -77,16 +77,33 @@ class Applied:
     fault: str = ""
     git: bool = False
     """Whether changes to repositories were applied with them."""
+    bits: list[Path] = field(default_factory=list[Path])
+    """Files whose executable bits were changed."""
+    unset: dict[Path, str] = field(default_factory=dict[Path, str])
+    """Files whose executable bits could not be changed, and why."""
 
-    def notes(self, names: Callable[[Sequence[Path]], str], how: str = "") -> list[str]:
+    @property
+    def left(self) -> list[HeldFile]:
+        """Those that were not applied."""
+        return [*self.changed, *self.failed]
+
+    def note_bits(self, executable: Mapping[Path, bool], faults: Mapping[Path, OSError | LayerError]) -> None:
+        """Executable bits were to be set or cleared."""
+        self.bits = [path for path in executable if path not in faults]
+        self.unset = {path: explained(error) for path, error in faults.items()}
+
+    def notes(
+        self, names: Callable[[Sequence[Path]], str], how: str = "", advice: str = " Run the command again."
+    ) -> list[str]:
         """That for the model and the user. `names`: words paths."""
         files, changed, failed = (
             names([file.path for file in files]) for files in (self.files, self.changed, self.failed)
         )
         notes = [f"Applied{how}: {files}."] if files else []
         if changed:
-            notes.append(f"Not applied, because they changed in the workspace: {changed}. Run the command again.")
-        return notes + ([f"Not applied: {failed}. {self.fault}"] if failed else [])
+            notes.append(f"Not applied, because they changed in the workspace: {changed}.{advice}")
+        notes += [f"Not applied: {failed}. {self.fault}"] if failed else []
+        return notes + [f"Executable bit not changed: {names([path])}. {why}" for path, why in self.unset.items()]
 
 
 def apply_held(files: Sequence[tuple[HeldFile, Batch]]) -> Applied:

@@ -53,6 +53,17 @@ class LayerDraft:
         self.folders = [path for path in self.folders if path not in paths]
         self.emptied = [path for path in self.emptied if path not in paths]
 
+    def keep(self, decided: "LayerDraft", paths: Collection[Path]) -> None:
+        """Take over from a draft that was accepted what could not be applied at those paths; the layer still has it."""
+        paths = [path for path in paths if path not in self.files]
+        self.files |= {path: file for path, file in decided.files.items() if path in paths}
+        self.executable = {
+            path: is_set for path, is_set in decided.executable.items() if path in paths
+        } | self.executable
+        self.folders += [path for path in decided.folders if path in paths and path not in self.folders]
+        self.emptied += [path for path in decided.emptied if path in paths and path not in self.emptied]
+        self.turns = {path: turns for path, turns in decided.turns.items() if path in paths} | self.turns
+
     def note(self, changes: LayerChanges, before: "LayerDraft", *, as_saved: bool) -> None:
         """A command has drafted these besides files. When it started, the draft was as `before`: what was decided on
         meanwhile is no part of it any more."""
@@ -178,15 +189,23 @@ def put_back(layer: Layer, files: Iterable[HeldFile]) -> None:
 
 
 def apply_drafted(layer: Layer, files: Mapping[Path, HeldFile], executable: Mapping[Path, bool]) -> Applied:
-    """Bring them into the workspace, and set or clear executable bits there."""
+    """Bring them into the workspace, and set or clear executable bits there. What cannot be applied stays in the
+    layer. Raises `LayerError`, `OSError` when it cannot be put back there."""
     names = HeldFolder(layer.folder / "held" / token_hex(8))
+    taken: dict[Path, HeldFile] = {}
     try:
-        batches = [(file, names.batch([file])) for file in take_out(layer, files).values()]
+        for path, file in files.items():
+            taken |= take_out(layer, {path: file})
+        batches = [(file, names.batch([file])) for file in taken.values()]
         with noted(layer.folder, [batch for _, batch in batches], executable=executable):
-            set_executable(layer, executable)
-            return apply_held(batches)
+            faults = set_executable(layer, executable)
+            applied = apply_held(batches)
+            applied.note_bits(executable, faults)
     except (OSError, LayerError) as error:
-        return Applied(failed=list(files.values()), fault=explained(error))
+        why = explained(error)
+        applied = Applied(failed=[*{**files, **taken}.values()], fault=why, unset=dict.fromkeys(executable, why))
+    put_back(layer, [file for file in applied.left if file.path in taken])
+    return applied
 
 
 def drop(layer: Layer, paths: Sequence[Path]) -> None:
@@ -215,17 +234,29 @@ def lay_in_emptied(layer: Layer, folders: Sequence[Path]) -> None:
                 layer.delete(folder)
 
 
-def make_folders(folders: Sequence[Path]) -> None:
-    """Make them in the workspace. Blocking."""
+def make_folders(folders: Sequence[Path]) -> dict[Path, str]:
+    """Make them in the workspace. Returns why some were not made. Blocking."""
+    faults: dict[Path, str] = {}
     for folder in folders:
         above = next((parent for parent in folder.parents if parent.exists()), folder)
-        if os.path.realpath(above) == str(above):
-            with contextlib.suppress(OSError):
-                folder.mkdir(parents=True, exist_ok=True)
+        if os.path.realpath(above) != str(above):
+            faults[folder] = "A link leads there."
+            continue
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            faults[folder] = f"{error.strerror}."
+    return faults
 
 
-def remove_folders(folders: Sequence[Path]) -> None:
-    """Remove those that are empty now from the workspace. Blocking."""
+def remove_folders(folders: Sequence[Path]) -> dict[Path, str]:
+    """Remove those that are empty now from the workspace. Returns why some were not removed. Blocking."""
+    faults: dict[Path, str] = {}
     for folder in folders:
-        with contextlib.suppress(OSError):
+        try:
             folder.rmdir()
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            faults[folder] = f"{error.strerror}."
+    return faults

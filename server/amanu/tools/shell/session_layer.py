@@ -8,7 +8,7 @@ later commands find.
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -54,7 +54,9 @@ _FAILED = "The command's private copy of the workspace failed"
 class WriteRules(Protocol):
     """The session's rules, about writing files."""
 
-    def denied(self, subjects: Iterable[Subject]) -> list[Subject]: ...
+    def denied_to_user(self, subjects: Iterable[Subject]) -> list[Subject]:
+        """The subjects that a rule denies, whatever the mode."""
+        ...
 
     def guarded(self, subjects: Iterable[Subject]) -> list[Subject]:
         """The subjects that one of the user's rules denies or asks about."""
@@ -283,9 +285,12 @@ class SessionLayer:
             try:
                 return await self._end_draft(decided, rules, accepted=accepted)
             except (LayerError, OSError) as error:
-                lost, decided.files = decided.paths, {}
+                left, lost = decided.paths if accepted else set[Path](), set(self._lost)
+                self._draft.keep(decided, left)
+                decided.files = {}
                 await self._give_up({})
-                return [f"Not applied: {self._names(sorted(lost))}. {explained(error)}"] if lost else []
+                notes = [f"Not applied: {self._names(sorted(left))}. {explained(error)}"] if left else []
+                return [*notes, *self._kept_notes(left - (self._lost - lost))]
             finally:
                 self._decided_drafts.remove(decided)
 
@@ -297,36 +302,61 @@ class SessionLayer:
                 notes.append(
                     f"Not applied, because a command changed the draft's version later: {self._names(redrafted)}."
                 )
+        kept: set[Path] = set()
         if accepted:
-            await asyncio.to_thread(make_folders, self._not_denied(draft.folders, rules.denied))
+            notes += await self._change_folders(draft.folders, rules, kept, make_folders, "Folder not made")
         if self._layer is not None:
-            gone = [folder for folder in draft.folders if folder not in self._draft.folders]
+            gone = [folder for folder in draft.folders if folder not in {*kept, *self._draft.folders}]
             await asyncio.to_thread(drop_folders, self._layer, gone)
         if accepted and (draft.files or draft.executable or draft.ignored):
-            notes += await self._take_over(await self._ready(), draft, rules)
+            notes += await self._take_over(await self._ready(), draft, rules, kept)
         elif draft.files:
             await asyncio.to_thread(drop, await self._ready(), list(draft.files))
             notes.append(f"Not applied, because not all of the draft was accepted: {self._names(draft.files)}.")
         if accepted:
-            await asyncio.to_thread(remove_folders, self._not_denied(draft.emptied, rules.denied))
-        return notes
+            notes += await self._change_folders(draft.emptied, rules, kept, remove_folders, "Folder not removed")
+        self._draft.keep(draft, kept)
+        return [*notes, *self._kept_notes(kept)]
 
-    async def _take_over(self, layer: Layer, draft: LayerDraft, rules: WriteRules) -> list[str]:
-        """Bring the files of an accepted draft, and ignored files that are new there, into the workspace."""
+    async def _change_folders(
+        self,
+        folders: Sequence[Path],
+        rules: WriteRules,
+        kept: set[Path],
+        change: Callable[[Sequence[Path]], Mapping[Path, str]],
+        lead: str,
+    ) -> list[str]:
+        """Make or remove folders of an accepted draft. Adds those that were left to `kept`; returns why."""
+        allowed = self._not_denied(folders, rules.denied_to_user)
+        faults = dict(await asyncio.to_thread(change, allowed))
+        denied = [folder for folder in folders if folder not in allowed]
+        faults |= dict.fromkeys(denied, "A rule denies writing there.")
+        kept |= {*denied, *_missing(faults)}  # one that is not empty stays
+        return [f"{lead}: {self._names([folder])}. {why}" for folder, why in faults.items()]
+
+    async def _take_over(self, layer: Layer, draft: LayerDraft, rules: WriteRules, kept: set[Path]) -> list[str]:
+        """Bring the files of an accepted draft, and ignored files that are new there, into the workspace. Adds those
+        that were left to `kept`."""
         notes: list[str] = []
-        allowed = {path: draft.files[path] for path in self._not_denied(draft.files, rules.denied)}
-        bits = {path: draft.executable[path] for path in self._not_denied(draft.executable, rules.denied)}
-        if left := [path for path in draft.files if path not in allowed]:
-            await asyncio.to_thread(drop, layer, left)
-        if left := [*left, *(path for path in draft.executable if path not in bits)]:
-            notes.append(f"Not applied, because a rule denies writing there: {self._names(left)}.")
+        allowed = {path: draft.files[path] for path in self._not_denied(draft.files, rules.denied_to_user)}
+        bits = {path: draft.executable[path] for path in self._not_denied(draft.executable, rules.denied_to_user)}
+        if denied := [path for path in draft.files if path not in allowed] + [
+            path for path in draft.executable if path not in bits
+        ]:
+            notes.append(f"Not applied, because a rule denies writing there: {self._names(denied)}.")
         applied = await asyncio.to_thread(apply_drafted, layer, allowed, bits)
         self.applied |= {file.path: draft.turns.get(file.path, ("",))[-1] for file in applied.files}
-        if bits and applied.fault:
-            notes.append(f"Executable bits not changed: {self._names(bits)}. {applied.fault}")
+        for file in applied.changed:  # the next yes is to replacing what is there now
+            draft.files[file.path] = await asyncio.to_thread(_over_current, file)
+        kept |= {*denied, *applied.unset, *(file.path for file in applied.left)}
         built = await asyncio.to_thread(_missing, draft.ignored)
         faults = await self._bring(layer, built, None, rules.guarded)
-        return [*applied.notes(self._names, " with the draft"), *notes, *faults]
+        return [*applied.notes(self._names, " with the draft", advice=""), *notes, *faults]
+
+    def _kept_notes(self, paths: Collection[Path]) -> list[str]:
+        if not paths:
+            return []
+        return [f"This stays in the draft: {self._names(sorted(paths))}. It comes with the next draft that you accept."]
 
     def _names(self, paths: Iterable[Path]) -> str:
         return file_list([one_line(self._workspace.display_path(path)) for path in paths])
@@ -471,6 +501,15 @@ def _lay_in(layer: Layer, files: dict[Path, FileText | None]) -> dict[Path, File
             layer.write(path, data, file.mode or _PLAIN)
         laid_in[path] = file
     return laid_in
+
+
+def _over_current(file: HeldFile) -> HeldFile:
+    """The file in the place of what the workspace has there now. Blocking."""
+    try:
+        found = file.path.lstat()
+    except OSError:
+        return replace(file, below=None)
+    return replace(file, below=(found.st_ino, found.st_ctime_ns))
 
 
 def _remove(layer: Layer) -> None:

@@ -1,0 +1,83 @@
+"""The user's yes applies all that it was said to, or what it could not apply is still there, and the user is told."""
+
+from pathlib import Path
+
+import pytest
+
+from amanu.permissions import approvals as approval
+from amanu.proposals import tracking
+from amanu.sandbox.layers.apply import Batch, NotWritten
+from support.draft_session import DONE, decide_all, deny, edit, results, settled, turn
+from support.required_programs import needs
+from support.scripted_session import TWELVE, ScriptedSession, scripted_session, step
+from unit.test_session_layer import shell, tree
+
+pytestmark = pytest.mark.layers
+
+BESIDES = "printf 'a\\0b' > pic.bin; chmod +x tool.sh; mkdir new; rm -r old"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    needs("bwrap")
+    monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
+    monkeypatch.setattr(tracking, "QUIET", 0.01)
+
+
+def files(d: ScriptedSession) -> None:
+    (d.root / "tool.sh").write_text("echo\n")
+    (d.root / "old").mkdir()
+    (d.root / "old" / "old.bin").write_bytes(b"o\0")
+
+
+def notices(d: ScriptedSession) -> str:
+    return "\n".join(item.text for item in d.session.state.items if item.kind == "notice")
+
+
+async def test_a_mode_does_not_refuse_what_the_user_accepts(tmp_path: Path) -> None:
+    """Its rules are for the model."""
+    steps = [step("", edit("line 2\n", "line two\n"), shell(BESIDES)), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        files(d)
+        await turn(d)
+        await d.session.set_mode("plan")
+        await decide_all(d, "accept")
+        await settled(d)
+        expected = {"notes.txt": TWELVE.replace("line 2\n", "line two\n"), "tool.sh": "echo\n", "pic.bin": "a\0b"}
+        assert tree(d.root) == expected | {"new": "/"}
+        assert (d.root / "tool.sh").stat().st_mode & 0o100
+        assert "Not applied" not in notices(d)
+
+
+@pytest.mark.parametrize("why", ["rule", "changed", "disk"])
+async def test_what_an_accepted_draft_could_not_apply_stays_in_it(
+    tmp_path: Path, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands go on seeing it, and it is applied with the next one."""
+    steps = [step("", edit("line 2\n", "line two\n"), shell("printf 'a\\0b' > pic.bin")), DONE]
+    later = [step("", edit("line 5\n", "line five\n"), shell("tr '\\0' ' ' < pic.bin")), DONE]
+    async with scripted_session(tmp_path, *steps, *later, mode="draft") as d:
+        (d.root / "pic.bin").write_bytes(b"old\0")
+        await turn(d)
+        with monkeypatch.context() as patched:
+            if why == "rule":
+                deny(d, "@write(*.bin)")
+            elif why == "changed":
+                (d.root / "pic.bin").write_bytes(b"mine\0")
+            else:
+
+                def fail(batch: Batch) -> None:
+                    raise NotWritten("The disk is full.")
+
+                patched.setattr(Batch, "apply", fail)
+            await decide_all(d, "accept")
+            await settled(d)
+        assert "line two" in tree(d.root)["notes.txt"]
+        assert tree(d.root)["pic.bin"] == ("mine\0" if why == "changed" else "old\0")
+        assert "stays in the draft: pic.bin" in notices(d)
+        await turn(d, "p2")
+        assert results(d)[-1].startswith("a b") or "a b" in results(d)[-2]
+        assert d.session.state.proposals[-1].besides == [str(d.root / "pic.bin")]
+        await decide_all(d, "accept")
+        await settled(d)
+        assert tree(d.root)["pic.bin"] == ("old\0" if why == "rule" else "a\0b")
