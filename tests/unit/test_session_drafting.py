@@ -18,6 +18,7 @@ from amanu.proposals import tracking
 from amanu.proposals.model import FileEdit
 from amanu_protocol.items import Mode, Proposal, ToolCall
 from amanu_protocol.requests import (
+    ApprovalResolveParams,
     CheckpointRestoreParams,
     HunkDecision,
     PromptSendParams,
@@ -37,7 +38,7 @@ from support.draft_session import (
     write,
 )
 from support.required_programs import needs
-from support.scripted_session import TWELVE, call, scripted_session, step
+from support.scripted_session import TWELVE, call, conversation, scripted_session, step
 from support.session_client import Client, until
 from unit.test_session_layer import shell, tree
 from unit.test_session_typing import Editor
@@ -675,3 +676,21 @@ async def test_a_yes_in_ask_applies_a_hunk_that_the_call_shares_with_the_draft(t
         await d.answer("allow")
         await d.over("p2")
         assert "line two\nthree\n" in d.file.read_text() and not open_drafts(d)
+
+
+async def test_several_drafts_are_told_of_as_they_are_decided(tmp_path: Path) -> None:
+    """In that order, and the same after a restart."""
+    steps = [step("", edit("line 2\n", "line two\n")), DONE, step("", write("new.txt", "new\n")), DONE, DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await d.prompt("go")
+        await d.prompt("and on", "p2")
+        state = await d.until(lambda state: len(state.approvals) == 2)
+        for asked, decision in zip(reversed(state.approvals), ("reject", "allow"), strict=True):
+            params = ApprovalResolveParams(
+                session_id="s", tool_call_id=asked.tool_call_id, decision=decision, digest=asked.digest
+            )
+            await d.session.resolve_approval(params, d.client)
+        await d.over("p2")
+        before = [message.model_dump_json() for message in conversation(d.session)]
+        await d.reopen()
+        assert [message.model_dump_json() for message in conversation(d.session)] == before

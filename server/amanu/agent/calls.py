@@ -17,7 +17,7 @@ from typing import Any, Literal
 from pydantic import JsonValue
 
 from amanu.agent.turn_listeners import after_call, before_call, before_question
-from amanu.core.conversation import NOT_RUN, Call, Result, Results, SystemText
+from amanu.core.conversation import NOT_RUN, Call, Conversation, Result, Results, SystemText
 from amanu.core.emit import Emit
 from amanu.core.listeners import MAX_CHANGES, Block, MustAsk, Permitted, TurnListener
 from amanu.core.tool import (
@@ -111,7 +111,7 @@ class CallEnvironment:
     label: AgentLabel | None = None
     """The sub-agent whose calls they are; None: the session's own agent."""
     by_user: bool = False
-    """They are the user's: no reply of the model holds them, so it hears their results as messages (`told`)."""
+    """They are the user's: no reply of the model holds them, so it hears their results as messages (`Calls.tell`)."""
 
 
 class Calls:
@@ -129,7 +129,14 @@ class Calls:
         self._environment = environment
         self._label = environment.label
         self._by_user = environment.by_user
+        self._notes: list[SystemText] = []
         self._runs = [self._make_run(call) for call in calls]
+
+    def tell(self, conversation: Conversation) -> None:
+        """Add what the model is told of calls that it did not make, as the journal has it: in the order in which they
+        ended, a message each."""
+        for note in self._notes:
+            conversation.add_notes(note)
 
     @property
     def results(self) -> tuple[Result, ...]:
@@ -517,7 +524,10 @@ class Calls:
             return
         run.result = result = _result_as_called(run, result)
         run.item = run.item.model_copy(update={"state": state, "error": error})
-        entry = Results(results=(), notes=(told(result, run.tool),)) if self._by_user else result
+        entry = result
+        if self._by_user:
+            self._notes.append(_told(result, run.tool))
+            entry = Results(results=(), notes=(self._notes[-1],))
         self._emit(ItemCompleted(item=run.item), entry=entry)
 
     def _set_state(self, run: CallRun, state: ToolCallState) -> None:
@@ -673,7 +683,7 @@ def _same_proposal(run: CallRun, predecessor: CallRun) -> bool:
     return run.preview.proposal_id is not None and run.preview.proposal_id == predecessor.preview.proposal_id
 
 
-def told(result: Result, tool: AnyTool | None) -> SystemText:
+def _told(result: Result, tool: AnyTool | None) -> SystemText:
     """The message that tells the model of a call that it did not make."""
     lead = _BY_USER if tool is None else tool.lead or _BY_USER
     return SystemText(text=f"{lead}\n{block('result', result.text)}")

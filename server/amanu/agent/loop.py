@@ -10,7 +10,7 @@ from dataclasses import replace
 from uuid import uuid4
 
 from amanu.agent import turn_listeners as listeners
-from amanu.agent.calls import CallEnvironment, Calls, call_item, told
+from amanu.agent.calls import CallEnvironment, Calls, call_item
 from amanu.agent.failover import route_first_request
 from amanu.agent.recovery import (
     CUT_CALL,
@@ -92,7 +92,7 @@ async def _call_for_user(turn: Turn, wanted: UserCall) -> None:
     try:
         await calls.run()
     finally:
-        turn.conversation.add_notes(*(told(result, turn.tools.get(result.tool)) for result in calls.results))
+        calls.tell(turn.conversation)
 
 
 async def _make_closing_calls(turn: Turn) -> None:
@@ -103,7 +103,7 @@ async def _make_closing_calls(turn: Turn) -> None:
         try:
             await calls.run()
         finally:
-            turn.conversation.add_notes(*(told(result, turn.own_tools.get(result.tool)) for result in calls.results))
+            calls.tell(turn.conversation)
 
 
 async def _run(turn: Turn) -> Ending:
