@@ -609,8 +609,9 @@ class CheckpointPreviewResult(Message):
 
 
 class CheckpointRestoreParams(Message):
-    """Undo what that turn and all later ones did to files, take them out of the conversation, or both. Not while a turn
-    runs (`turnInProgress`)."""
+    """Undo what that turn and all later ones did to files, take them out of the conversation, or both. The conversation
+    comes with the session's plan as it was, and with the mode from before that was approved. Not while a turn runs
+    (`turnInProgress`)."""
 
     session_id: Id
     turn_id: str

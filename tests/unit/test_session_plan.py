@@ -1,9 +1,10 @@
 """Plan mode: the plan is written, edited by the user, approved or rejected, and stays before the model."""
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -367,6 +368,45 @@ async def test_a_rewind_brings_the_plan_back_as_it_was(
         turn_id = await d.prompt("go on", "p4")
         assert (told(d).count(PLAN.strip()), EDITED in told(d)) == (state == "approved", False)
         await d.session.prompts.cancel(turn_id or "")
+
+
+UNO = PLAN.replace("1. Edit notes.txt", "1. uno")
+REVISES = step("", call("edit_file", path="PLAN", old_text="1. Edit notes.txt", new_text="1. uno"), EXIT)
+
+
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize(
+    ("then", "back_to", "mode", "plan"),
+    [
+        ("", "p2", "plan", PLAN),
+        ("", "p1", "plan", None),
+        ("", "p3", "acceptEdits", UNO),
+        ("ask", "p2", "ask", PLAN),  # the user's own choice since then stays
+    ],
+)
+async def test_a_rewind_to_before_a_plan_was_approved_brings_back_the_mode_and_the_text(
+    tmp_path: Path, then: Mode | Literal[""], back_to: str, mode: Mode, plan: str | None, killed: bool
+) -> None:
+    revises = json.loads(json.dumps(REVISES).replace("PLAN", str(plan_path())))
+    edits = call("edit_file", path="notes.txt", old_text="line 2\n", new_text="line two\n")
+    steps = [step("", writes()), step("Look."), revises, step("", edits), step("Done."), step("Well.")]
+    async with scripted_session(tmp_path, *steps, mode="plan") as d:
+        for prompt_id in ("p1", "p2", "p3"):
+            await d.prompt("go on", prompt_id)
+            if prompt_id == "p2":
+                await d.answer("allow", mode="acceptEdits")
+            await d.over(prompt_id)
+        if then:
+            await d.session.set_mode(then)
+        assert plan_path().read_text() == UNO
+        params = CheckpointRestoreParams(session_id="s", turn_id=f"turn-{back_to}", files=True, conversation=True)
+        restored = await d.session.checkpoints.restore(params)
+        assert [Path(file.path).name for file in restored.files] == ([] if back_to == "p3" else ["notes.txt"])
+        if killed:
+            await d.reopen()
+        assert d.session.state.mode == mode
+        assert d.session.state.plan is None or d.session.state.plan.state == ("draft" if plan != UNO else "approved")
+        assert (plan_path().read_text() if plan_path().exists() else None) == plan
 
 
 async def test_a_rule_does_not_let_a_command_out_of_plan_modes_sandbox(tmp_path: Path) -> None:

@@ -1685,8 +1685,9 @@ export interface CheckpointPreviewResult {
 }
 
 /**
- * Undo what that turn and all later ones did to files, take them out of the conversation, or both. Not while a turn
- * runs (`turnInProgress`).
+ * Undo what that turn and all later ones did to files, take them out of the conversation, or both. The conversation
+ * comes with the session's plan as it was, and with the mode from before that was approved. Not while a turn runs
+ * (`turnInProgress`).
  */
 export interface CheckpointRestoreParams {
   sessionId: Id;

@@ -1090,8 +1090,9 @@
 ---@field commands string[] Titles of commands that ran since then: what they changed stays.
 ---@field turns integer How many turns would leave the conversation.
 
----Undo what that turn and all later ones did to files, take them out of the conversation, or both. Not while a turn
----runs (`turnInProgress`).
+---Undo what that turn and all later ones did to files, take them out of the conversation, or both. The conversation
+---comes with the session's plan as it was, and with the mode from before that was approved. Not while a turn runs
+---(`turnInProgress`).
 ---@class amanu.CheckpointRestoreParams
 ---@field sessionId amanu.Id
 ---@field turnId string

@@ -23,7 +23,7 @@ from amanu.text.wording import describe_todos, is_finished
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ItemCompleted, JobChanged, SessionChanged, SessionRewound, TurnStarted
-from amanu_protocol.items import Job, PlanDocument, Todo, TodoList, ToolCall, UserMessage
+from amanu_protocol.items import Job, Mode, PlanDocument, Todo, TodoList, ToolCall, UserMessage
 
 
 @dataclass
@@ -77,6 +77,7 @@ class Checkpoints:
             if not params.conversation:
                 return r.CheckpointRestoreResult(files=files)
             await self._edits.reject_open([turn.turn_id for turn in turns], REWOUND)
+            await self._edits.take_back(self._applied_hunks(turns, str(self._plan.path)), dry_run=False)
             await self._rewind(turns)
         message = turns[0].message
         return r.CheckpointRestoreResult(
@@ -111,7 +112,10 @@ class Checkpoints:
             todos_summary=describe_todos(todos) if todos else "",
             plan=await self._plan_before(first.position),
         )
-        # Before the rewind: if the daemon dies in between, an end is told twice rather than never.
+        # Before the rewind: if the daemon dies in between, no plan is carried out that was not approved,
+        if (mode := await self._mode_before(first.position)) is not None:
+            self._plan.go_back(mode)
+        # and an end is told twice rather than never.
         for job in await self._jobs_told_since(first.position):
             self._emit(JobChanged(job=job.model_copy(update={"told": False})))
         self._emit(event, entry=Rewound(position=first.position))
@@ -160,8 +164,8 @@ class Checkpoints:
     async def _turns(self) -> "Sequence[RecordedTurn]":
         return await self._journal.read_through(_turns)
 
-    def _applied_hunks(self, turns: "Iterable[RecordedTurn]") -> SelectedHunks:
-        scopes = [r.EditScope(turn_id=turn.turn_id) for turn in turns]
+    def _applied_hunks(self, turns: "Iterable[RecordedTurn]", path: str | None = None) -> SelectedHunks:
+        scopes = [r.EditScope(turn_id=turn.turn_id, path=path) for turn in turns]
         return {key: ids for scope in scopes for key, ids in self._edits.select_hunks(scope, ("applied",)).items()}
 
     def _checkpoint(self, turn: RecordedTurn) -> r.Checkpoint:
@@ -204,6 +208,20 @@ class Checkpoints:
                     if isinstance(event, SessionChanged | SessionRewound) and event.plan is not None:
                         return event.plan
         return self._state.plan and self._plan.draft()
+
+    async def _mode_before(self, position: int) -> Mode | None:
+        """The mode before that record, if the approval of a plan has changed it since then; None if nothing has, or the
+        user did so otherwise."""
+        changes: list[tuple[int, SessionChanged]] = []
+        for record in await self._journal.beginning('{"kind":"sessionChanged"'):
+            with contextlib.suppress(ValidationError):
+                event = read_event(record)
+                if isinstance(event, SessionChanged) and event.mode is not None:
+                    changes.append((record.position, event))
+        last_at, last = changes[-1]  # the first is the session's beginning
+        if last_at < position or last.plan is None or last.plan.state != "approved":
+            return None
+        return next((event.mode for at, event in reversed(changes) if at < position), None)
 
 
 def _turns(records: Iterable[Record]) -> list[RecordedTurn]:

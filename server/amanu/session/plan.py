@@ -88,6 +88,13 @@ class SessionPlan:
         self._jobs.report_going_on()
         self._approvals.reconsider()
 
+    def go_back(self, mode: Mode) -> None:
+        """Return to the mode from before a plan was approved: the conversation goes back to that time."""
+        self._emit(SessionChanged(mode=mode))
+        if self.active:
+            self._jobs.report_going_on()
+        self._approvals.reconsider()
+
     async def approve(self, text: str, mode: Mode, *, fresh_context: bool) -> None:
         blob = await self._journal.put_blob(text.encode("utf-8", "surrogatepass"))
         turn = self._emit.state.turn
