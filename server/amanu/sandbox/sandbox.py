@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from amanu.config import SandboxSettings as Settings
 from amanu.core.requirements import NamedPath, SandboxRequirements
@@ -94,7 +95,12 @@ class Sandbox:
         self._temporary_exits = ExitStack()
         self._proving: asyncio.Task[Proof] | None = None
         self._undoing: set[asyncio.Task[None]] = set()
+        self._repositories: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
         self._cleaned = False
+
+    def repository_lock(self, root: Path) -> asyncio.Lock:
+        """Held while commands' changes of the repository in that folder come home: git's own lock does not wait."""
+        return self._repositories.setdefault(root, asyncio.Lock())
 
     async def proved(self) -> Proof:
         """Which tier works here. The first call runs the self-test, about 0.1 s without blocking the loop; later calls

@@ -68,6 +68,13 @@ class Batch:
     lock: Path | None = None
     """To be made before, and removed at the end: git's, for its files."""
 
+    def check(self) -> None:
+        """Raise `ApplyError` if it could not be applied now because of somebody else."""
+        if self.lock is not None and os.path.lexists(self.lock):
+            raise Busy
+        if not all(move.is_unchanged() for move in self.moves):
+            raise WorkspaceChanged
+
     def apply(self) -> None:
         """Make all moves; those that a killed daemon has made are made. Raises `ApplyError`."""
         try:

@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,6 +53,11 @@ _SHORT = 10
 """Digits shown of a commit."""
 _PLAIN, _EXECUTABLE, _LINK = 0o100644, 0o100755, 0o120000
 _ABSENT = (0, "0" * 40)
+BUSY = (
+    f"Another git process is using the repository (.git/{_LOCK} exists), so the command's changes to the "
+    "repository were not applied. Run the command again when that process has ended."
+)
+MOVED = "The repository changed meanwhile. The command's changes to it were not applied; run the command again."
 _COMPARED = 64 << 20
 """Bytes of a file that is compared with what is staged; a larger one is asked about."""
 _PART = 1 << 20
@@ -73,6 +78,8 @@ class GitChanges:
     """The other changes that a yes makes, for the user: "branch main: 0cf7dd74a3 → 3f2a41c0de", "staged: a.txt"."""
     is_plain_staging: bool = False
     """All it did is to stage files as the workspace has them, which is no decision of its own."""
+    substance: list[object] = field(default_factory=list[object])
+    """By repository, all that it changed but for the ids of new commits; None where that would not say it."""
 
     @property
     def acts(self) -> list[str]:
@@ -119,6 +126,7 @@ def describe(git: GitChanges, looks: Mapping[Path, RepositoryLook | None], *, ad
             git.commits += [f"{commit.id[:_SHORT]} commit: {commit.subject}" for commit in look.commits]
             git.committed += [name for commit in look.commits for name in commit.files]
             git.moves += (changed := repository.changes)
+            git.substance.append(repository.substance)
         except UnknownIndex:
             git.refused = git.refused or _INDEX
             return
@@ -154,6 +162,30 @@ class _Repository:
         if len(self._look.commits) > MAX_COMMITS:
             return f"refs (more than {MAX_COMMITS} new commits)"
         return next((name for name in self._files if self._is_forged(name)), "")
+
+    @property
+    def substance(self) -> object:
+        """See `GitChanges.substance`."""
+        if any(not _is_told(name) or self._lost_record(name) for name in self._files):
+            return None
+        old, new = self._look.before.values, self._after.values
+        moved = {name: new.get(name, "") for name in {*old, *new} if old.get(name) != new.get(name)}
+        if not all(self._is_forward(old.get(name, ""), value) for name, value in moved.items()):
+            return None
+        numbers = {commit.id: at for at, commit in enumerate(self._look.commits)}
+        staged = [(key, self._new.get(key)) for key in self._staged if not self._is_in_head(key)]
+        commits = [(commit.subject, commit.contents) for commit in self._look.commits]
+        return {name: numbers.get(value, value) for name, value in moved.items()}, commits, staged
+
+    def _is_forward(self, old: str, new: str) -> bool:
+        """Whether a ref that leads to a new commit leads to the old one as well, or is new."""
+        commits = {commit.id: commit for commit in self._look.commits}
+        seen, todo = {new}, [new]
+        while todo:
+            parents = commits[found].parents if (found := todo.pop()) in commits else ()
+            todo += [parent for parent in parents if parent not in seen]
+            seen.update(parents)
+        return new not in commits or old in ("", *seen)
 
     @property
     def changes(self) -> list[str]:
@@ -245,18 +277,27 @@ def git_batches(git: GitChanges, held: HeldFolder) -> list[Batch]:
     ]
 
 
+def git_fault(batches: Sequence[Batch]) -> str:
+    """Why these could not be brought into the workspace now, as sentences; "" if they could. Blocking."""
+    try:
+        for batch in batches:
+            batch.check()
+    except Busy:
+        return BUSY
+    except WorkspaceChanged:
+        return MOVED
+    return ""
+
+
 def apply_git(batch: Batch) -> str:
     """Bring it into the workspace, unless the repository has changed meanwhile. Returns why not, as sentences; "" for
     done. Blocking."""
     try:
         batch.apply()
     except Busy:
-        return (
-            f"Another git process is using the repository (.git/{_LOCK} exists), so the command's changes to the "
-            "repository were not applied. Run the command again when that process has ended."
-        )
+        return BUSY
     except WorkspaceChanged:
-        return "The repository changed meanwhile. The command's changes to it were not applied; run the command again."
+        return MOVED
     except ApplyError as error:
         return f"Changes to the repository were not applied. {error}"
     return ""

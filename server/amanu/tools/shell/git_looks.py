@@ -61,8 +61,22 @@ async def look_at_repository(launcher: CommandLauncher, root: LayerRoot, layer: 
         return None
     head = before.resolved("HEAD")
     known = [each for each in dict.fromkeys([head, *before.commits, *stashes]) if each][:_MOST_KNOWN]
-    log = ["log", "-z", "--topo-order", f"-n{MAX_COMMITS + 1}", "--no-renames", "--name-status", "--ignore-missing"]
-    log += ["--diff-merges=first-parent", "--format=%x00%H%x00%s", *changed, *(["--not", *known] if known else [])]
+    log = [
+        "log",
+        "-z",
+        "--topo-order",
+        f"-n{MAX_COMMITS + 1}",
+        "--no-renames",
+        "--raw",
+        "--no-abbrev",
+        "--ignore-missing",
+    ]
+    log += [
+        "--diff-merges=first-parent",
+        "--format=%x00%H%x00%P%x00%s",
+        *changed,
+        *(["--not", *known] if known else []),
+    ]
     tree = ["diff-tree", "-r", "-z", "--raw", "--no-renames", head or _NOTHING, "HEAD"]
     staged = ["diff", "--cached", "--name-only", "-z", "--no-renames"]
     # One after another: two mounts of one layer at once may fail.
@@ -92,18 +106,23 @@ def _stashes(repository: Path) -> list[str]:
 
 
 def _commits(printed: str) -> list[Commit]:
-    """Read what `log` printed: for each commit NUL, its hash, NUL, its subject, NUL; then for each of its files, where
-    the first begins a line, the status, NUL, the path, NUL."""
+    """Read what `log` printed: for each commit NUL, its hash, NUL, its parents, NUL, its subject, NUL; then for each of
+    its files, where the first begins a line, modes, objects and status, NUL, the path, NUL."""
     fields = iter(printed.split("\0"))
     commits: list[Commit] = []
     while (begin := next(fields, None)) is not None:
-        commit, subject = next(fields, ""), next(fields, "")
+        commit, parents, subject = next(fields, ""), next(fields, ""), next(fields, "")
         if begin or not commit:
             continue
         files: list[str] = []
-        while status := next(fields, "").lstrip("\n"):
-            files.append(f"{next(fields, '')}{_STATUS.get(status, '')}")
-        commits.append(Commit(commit, subject, files))
+        contents: list[tuple[str, str, str]] = []
+        while words := next(fields, "").lstrip("\n").split(" "):
+            if len(words) != 5:
+                break
+            path = next(fields, "")
+            files.append(f"{path}{_STATUS.get(words[4], '')}")
+            contents.append((path, words[1], words[3]))
+        commits.append(Commit(commit, parents.split(), subject, files, contents))
         fields = chain([""], fields)
     return commits
 

@@ -48,9 +48,12 @@ class Refs:
 @dataclass(frozen=True)
 class Commit:
     id: str
+    parents: Sequence[str]
     subject: str
     files: Sequence[str]
     """As its first parent has them otherwise: "a.txt", "b.txt (new)", "c.txt (deleted)"."""
+    contents: Sequence[tuple[str, str, str]]
+    """Path, mode and object of each of these files in it."""
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,14 @@ class Applied:
     unset: dict[Path, str] = field(default_factory=dict[Path, str])
     """Files whose executable bits could not be changed, and why."""
 
+    folders: dict[Path, str] = field(default_factory=dict[Path, str])
+    """Folders that could not be made, and why."""
+
+    @property
+    def missing(self) -> list[Path]:
+        """All that was not applied, but for repositories."""
+        return list(dict.fromkeys([*(file.path for file in self.left), *self.unset, *self.folders]))
+
     @property
     def left(self) -> list[HeldFile]:
         """Those that were not applied."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from amanu.core import protected_paths as protected
+from amanu.core.requirements import SandboxRequirements
 from amanu.core.tool import ToolError
 from amanu.proposals.model import FileEdit
 from amanu.sandbox.layers.changes import Change, Changes, read_changes
@@ -57,6 +58,10 @@ class LayerChanges:
     """What no proposal shows, and stays in the layer as part of the draft."""
     fresh: Sequence[Path] = ()
     """What of that it drafted itself."""
+    need: SandboxRequirements = field(default_factory=SandboxRequirements)
+    """What it was run with."""
+    asked_again: bool = False
+    """The user said yes to what it had changed before the repository did, which was something else."""
 
     @property
     def needs_decision(self) -> bool:

@@ -3,7 +3,8 @@
 import asyncio
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from amanu.text.display import one_line, unbroken, visible
 from amanu.tools.draft_share import share_notes
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.shell.file_identity import fingerprint
-from amanu.tools.shell.git_changes import apply_git, git_batches
+from amanu.tools.shell.git_changes import MOVED, apply_git, git_batches, git_fault
 from amanu.tools.shell.held_files import Applied, HeldFile, apply_held
 from amanu.tools.shell.layer_changes import OUTSIDE, LayerChanges
 from amanu.tools.shell.layer_draft import make_folders, remove_folders
@@ -26,6 +27,8 @@ from amanu_protocol.items import Line
 _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it all
 _LEADS_OUT = "this link leads out of the workspace"
 _NO_UNDO = "Amanu cannot undo this change"
+_NOTHING = "Nothing else that it changed was applied, either."
+_ASKED_AGAIN = "The repository has changed since you said yes; run again, the command changed this."
 _LEADING_COMMIT_ID = re.compile(r"([0-9a-f]{7,}) (.+)")
 
 
@@ -36,6 +39,7 @@ class LayerReview:
         self._workspace = environment.workspace
         self._proposals = environment.proposals
         self._layer = environment.layer
+        self._sandbox = environment.sandbox
 
     async def preview(
         self, title: str, outcome: Outcome, changes: LayerChanges, commands: Sequence[Subject], call: CallContext
@@ -56,7 +60,8 @@ class LayerReview:
             *(commands if changes.git.needs_decision else ()),
         ]
         ended = f"It ended: {one_line(outcome.line)}"
-        lines = [] if proposal is None else share_notes(proposal, call.call_id)
+        lines = [_ASKED_AGAIN] if changes.asked_again else []
+        lines += [] if proposal is None else share_notes(proposal, call.call_id)
         lines += [f"git: {line}" for line in changes.git.commits]
         lines += [f"Files committed: {all_files(names)}"] if (names := changes.git.committed) else []
         lines += [f"git: {line}" for line in changes.git.moves]
@@ -101,14 +106,26 @@ class LayerReview:
         if (proposal := self._proposals.of_call(call.call_id)) is not None:
             await self._proposals.catch_up(proposal.proposal_id)
 
-    async def apply(self, outcome: Outcome, changes: LayerChanges, call: CallContext) -> Outcome:
-        """Take them over as they were decided on. The outcome is the command's, with what became of its changes."""
+    async def apply(self, command: str, outcome: Outcome, changes: LayerChanges, call: CallContext) -> Outcome | None:
+        """Take them over as they were decided on. The outcome is the command's, with what became of its changes. None:
+        the repository is another by now, and nothing was taken over."""
+        async with self._repositories(changes):
+            if call.accept_all and not self._is_begun(changes, call):
+                fault = await asyncio.to_thread(lambda: git_fault(git_batches(changes.git, changes.folder)))
+                if fault == MOVED:
+                    return None
+                if fault:
+                    await self.withdraw(changes, call)
+                    title = f"Run {command}: nothing changed"
+                    return replace(with_notes(outcome, [fault, _NOTHING]), changes=None, is_error=True, title=title)
+            return await self._apply(command, outcome, changes, call)
+
+    async def _apply(self, command: str, outcome: Outcome, changes: LayerChanges, call: CallContext) -> Outcome:
         proposal = self._proposals.of_call(call.call_id) if changes.edits else None
         if proposal is not None and call.accept_all:
             await self._proposals.accept_all(proposal.proposal_id, call.call_id, by_user=call.by_user)
             await self._proposals.wait_for_shared_hunks(call.call_id)
         notes: list[str] = []
-        not_undone: list[str] = []
         states: set[str] = set()
         if proposal is not None and proposal.draft and not call.accept_all:
             notes.append(await self._proposals.settled_report(call.call_id))
@@ -120,16 +137,44 @@ class LayerReview:
         if proposal is not None:
             notes.append(await self._proposals.settled_report(call.call_id))
             states |= self._proposals.states_of_call(call.call_id)  # a draft has those of other calls, too
+        ended = replace(outcome, changes=None, refused=states == {"rejected"})
         if states <= {"applied"}:
             applied, faults = await self._take_over(changes, call)
             notes += faults
             not_undone = await asyncio.to_thread(self._not_undone, changes, applied)
-        elif names := [*map(self._name, changes.besides), *self._repository(changes)]:
-            why = "could be applied" if "conflicted" in states else "were accepted"
-            notes.append(f"Not applied, because not all text changes {why}: {file_list(names)}.")
+            ended = replace(ended, not_undone=not_undone)
+            if missing := [*map(self._name, applied.missing), *([] if applied.git else self._repository(changes))]:
+                ended = replace(ended, is_error=True, title=f"Run {command}: not applied: {file_list(missing)}")
+        else:
+            if names := [*map(self._name, changes.besides), *self._repository(changes)]:
+                why = "could be applied" if "conflicted" in states else "were accepted"
+                notes.append(f"Not applied, because not all text changes {why}: {file_list(names)}.")
+            count, files = self._proposals.applied_files(call.call_id), len(changes.edits)
+            changed = f"{count} of {plural(files, 'file')}" if count else "nothing"
+            title = f"Run {command}: {changed} changed"
+            ended = replace(ended, is_error=ended.is_error or "conflicted" in states, title=title)
         await asyncio.to_thread(changes.folder.remove)
-        ended = replace(outcome, changes=None, refused=states == {"rejected"}, not_undone=not_undone)
         return with_notes(ended, notes)
+
+    def _is_begun(self, changes: LayerChanges, call: CallContext) -> bool:
+        """Whether the user has decided on some of it already, hunk by hunk."""
+        return bool(changes.edits) and not self._proposals.states_of_call(call.call_id) <= {"pending", "conflicted"}
+
+    async def withdraw(self, changes: LayerChanges, call: CallContext) -> str:
+        """What was decided on cannot be taken over any more. Returns that for the model."""
+        if changes.edits and (proposal := self._proposals.of_call(call.call_id)) is not None:
+            await self._proposals.reject_all(proposal.proposal_id, MOVED, call.call_id, by_user=False)
+        await asyncio.to_thread(changes.folder.remove)
+        return f"{MOVED} {_NOTHING}"
+
+    @asynccontextmanager
+    async def _repositories(self, changes: LayerChanges) -> AsyncGenerator[None]:
+        """While the context is open, no other session changes the repositories that they change."""
+        async with AsyncExitStack() as stack:
+            for root in sorted({file.root.path for file in changes.git.files}):
+                if self._sandbox is not None:
+                    await stack.enter_async_context(self._sandbox.repository_lock(root))
+            yield
 
     async def reject(self, changes: LayerChanges, call: CallContext, reason: str) -> str:
         """They are not wanted. Returns that for the model."""
@@ -159,7 +204,8 @@ class LayerReview:
         policy lets files be written. The outcome tells the model what became of that."""
         notes: list[str] = []
         if not changes.needs_decision:
-            notes += (await asyncio.to_thread(_apply, changes))[1]
+            async with self._repositories(changes):
+                notes += (await asyncio.to_thread(_apply, changes))[1]
             await asyncio.to_thread(changes.folder.remove)
         if changes.ignored:
             subjects = [Subject("write_file", "write", self._workspace.relative(path)) for path in changes.ignored]
@@ -187,10 +233,13 @@ class LayerReview:
     async def _take_over(self, changes: LayerChanges, call: CallContext) -> tuple[Applied, list[str]]:
         """What was decided on with the text: the files that no proposal shows, modes, git's, and what git ignores. With
         what there is to say of it."""
-        await asyncio.to_thread(make_folders, changes.folders)
+        not_made = await asyncio.to_thread(make_folders, changes.folders)
         applied, git = await asyncio.to_thread(_apply, changes)
-        await asyncio.to_thread(remove_folders, changes.emptied)
+        not_removed = await asyncio.to_thread(remove_folders, changes.emptied)
+        applied.folders |= not_made
         notes = applied.notes(self._names)
+        notes += [f"Folder not made: {self._name(folder)}. {why}" for folder, why in not_made.items()]
+        notes += [f"Folder not removed: {self._name(folder)}. {why}" for folder, why in not_removed.items()]
         notes += git
         notes += await self._layer.bring_home(changes.ignored, call, None)
         return applied, notes
@@ -254,17 +303,16 @@ def _apply(changes: LayerChanges) -> tuple[Applied, list[str]]:
     git = git_batches(changes.git, changes.folder)
     try:
         with noted(changes.folder.layer, [*(batch for _, batch in files), *git], executable=changes.executable):
-            if changes.executable:
-                set_executable(Layer.open(changes.folder.layer), changes.executable)
+            bits = set_executable(Layer.open(changes.folder.layer), changes.executable) if changes.executable else {}
             applied, faults = apply_held(files), [*filter(None, map(apply_git, git))]
+            applied.note_bits(changes.executable, bits)
             applied.git = bool(git) and not faults
             return applied, faults
     except (OSError, LayerError) as error:
         why = explained(error)
-        others = ["the repository"] if git else []
-        others += ["executable bits"] if changes.executable else []
-        faults = [f"Changes to {' and '.join(others)} were not applied. {why}"] if others else []
-        return Applied(failed=[file for file, _ in files], fault=why), faults
+        faults = [f"Changes to the repository were not applied. {why}"] if git else []
+        unset = dict.fromkeys(changes.executable, why)
+        return Applied(failed=[file for file, _ in files], fault=why, unset=unset), faults
 
 
 def _missing(paths: Sequence[Path]) -> list[Path]:

@@ -54,7 +54,7 @@ class LayeredCommands:
                 outcome = with_notes(outcome, [_NO_ROOM.format(folder=layered.folder)])
                 return replace(outcome, is_error=True, blocked=Blocked(frozenset({"write"}), _FILLED))
             looks = await self._runs.look_at_repositories(layered.layer, keeps_history=keeps_history)
-            changes = await layered.read()
+            changes = replace(await layered.read(), need=plan.need)
             if looks:
                 adds = not self._drafting() and await self._only_adds(params, call)
                 await asyncio.to_thread(describe, changes.git, looks, adds=adds)
@@ -77,6 +77,12 @@ class LayeredCommands:
             return replace(outcome, changes=changes) if changes.needs_decision else outcome
         await asyncio.to_thread(changes.folder.remove)
         return replace(outcome, blocked=outcome.blocked or Blocked(frozenset({"write"}), reason))
+
+    async def run_again(self, params: RunShellCommandParams, changes: LayerChanges, call: CallContext) -> Outcome:
+        """Run a command of git once more that had changed this: its repository is another by now."""
+        folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
+        plan = CommandPlan(params.command, folder, changes.need, by_user=False, still_valid=_always)
+        return await self.run(params, plan, call)
 
     async def run_and_discard(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
         """Run it on a private copy of the workspace that is thrown away."""
@@ -107,3 +113,7 @@ def _unreviewable(changes: LayerChanges, *, keeps_history: bool) -> str:
     if changes.git.refused or (changes.git.files and not keeps_history):
         return f"it changed .git/{changes.git.refused or changes.git.files[0].name.removeprefix('.git/')}"
     return changes.refused
+
+
+async def _always() -> bool:
+    return True

@@ -28,11 +28,14 @@ from amanu.tools.shell.foreground_run import ForegroundRuns
 from amanu.tools.shell.git_looks import git_prints
 from amanu.tools.shell.job import check_pattern
 from amanu.tools.shell.layer_changes import LayerChanges
-from amanu.tools.shell.layer_review import LayerReview
+from amanu.tools.shell.layer_review import LayerReview, with_notes
 from amanu.tools.shell.layered_commands import LayeredCommands
 from amanu.tools.shell.report import all_files
+from amanu.tools.shell.same_changes import are_same
 from amanu_protocol.items import Line
 
+_MOST_RUNS = 3
+"""How often a command is run whose repository changes each time before its changes are there."""
 _LONGEST = 64 * 1024  # characters of a command; nobody can judge a longer one
 
 
@@ -148,7 +151,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
 
     async def run(self, params: RunShellCommandParams, call: CallContext) -> Outcome:
         if call.ran is not None and isinstance(changes := call.ran.changes, LayerChanges):
-            return await self._review.apply(call.ran, changes, call)
+            return await self._bring_home(params, call.ran, changes, call)
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
         call.require_reviewed(folder)
         need = (call.preview and call.preview.requirements) or SandboxRequirements()
@@ -193,6 +196,33 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         await asyncio.to_thread(lambda: [count.add(path) for path in paths if not count.is_over])
         said = count.sentence()
         return (Line(tone="warning", text=said),) if said else ()
+
+    async def _bring_home(
+        self, params: RunShellCommandParams, outcome: Outcome, changes: LayerChanges, call: CallContext
+    ) -> Outcome:
+        """Bring what it changed into the workspace. If the repository is another by now, the command is run again: the
+        yes holds if it changes the same; else it is asked about as it is now."""
+        for _ in range(_MOST_RUNS):
+            applied = await self._review.apply(short_line(params.command), outcome, changes, call)
+            if applied is not None:
+                return applied
+            try:
+                again = await self._layered.run_again(params, changes, call)
+            except ToolError:
+                await self._review.withdraw(changes, call)
+                raise
+            new = again.changes
+            if not (isinstance(new, LayerChanges) and await asyncio.to_thread(are_same, changes, new)):
+                break
+            await asyncio.to_thread(changes.folder.remove)
+            outcome, changes = again, new
+        else:
+            raise ToolError(await self._review.withdraw(changes, call))
+        why = await self._review.withdraw(changes, call)
+        if isinstance(new, LayerChanges):
+            return replace(again, changes=replace(new, asked_again=True))
+        title = f"Run {short_line(params.command)}: nothing changed"
+        return replace(with_notes(again, [why]), is_error=True, title=title)
 
     async def _preview_changes(
         self, params: RunShellCommandParams, outcome: Outcome, changes: LayerChanges, call: CallContext
