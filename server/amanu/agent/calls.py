@@ -1,7 +1,8 @@
 """The tool calls of one step: find the tool → validate → preview → approve → run → result.
 
 Reads run in parallel, writes in order. A read waits for an earlier call of its step only if that call writes the same
-path or is an approved command; a pending approval delays nothing else. Every call gets exactly one result.
+path or is an approved command. A command, a server's tool or a sub-agent divides the edits of a step: it works on those
+before it, and those behind it are not looked at until it has ended. Every call gets exactly one result.
 """
 
 import asyncio
@@ -91,6 +92,11 @@ class CallRun:
     @property
     def effect(self) -> str:
         return "read" if self.tool is None else self.tool.effect
+
+    @property
+    def divides_edits(self) -> bool:
+        """It may look at any file or change it, so the edits before it and those behind it are not one."""
+        return self.tool is not None and (self.tool.effect == "run" or self.tool.delegates)
 
 
 @dataclass(frozen=True)
@@ -402,17 +408,20 @@ class Calls:
 
     async def _wait_to_preview(self, run: CallRun, earlier: Sequence[CallRun]) -> None:
         """Return when the call may be previewed. Edits are computed in call order, each as if its predecessors were
-        accepted; a command runs after the edits before it, so it is also asked about after them."""
+        accepted, after the last call that divides them; a command runs after the edits before it, so it is also asked
+        about after them."""
         if run.tool is not None and run.tool.waits:
             for predecessor in earlier:
                 await predecessor.finished.wait()
         if run.effect == "read":
             return
-        for predecessor in earlier:
-            if predecessor.effect == "write":
-                await predecessor.previewed.wait()
-            elif run.effect == "write" and predecessor.effect == "run" and predecessor.allowed:
+        divided = max((at for at, predecessor in enumerate(earlier, 1) if predecessor.divides_edits), default=0)
+        for at, predecessor in enumerate(earlier):
+            has_effect = predecessor.effect == "write" or predecessor.divides_edits
+            if run.effect == "write" and at < divided and has_effect:
                 await predecessor.finished.wait()
+            elif predecessor.effect == "write":
+                await predecessor.previewed.wait()
 
     async def _wait_to_run(self, run: CallRun, earlier: Sequence[CallRun], *, apart: bool) -> None:
         """Return when every earlier call that this one depends on has ended; reads depend on the fewest. `apart`: it
@@ -423,7 +432,7 @@ class Calls:
                 continue
             if apart and predecessor.effect == "write":
                 await predecessor.previewed.wait()
-            elif run.effect == "run":
+            elif run.divides_edits:
                 await predecessor.finished.wait()
             elif predecessor.effect == "run":
                 if run.effect == "write" or predecessor.allowed:
@@ -439,7 +448,7 @@ class Calls:
         """The edits of one step form one proposal: none is applied before those behind it, up to the next call that
         waits for its end, have joined it."""
         for later in self._runs[self._runs.index(run) + 1 :]:
-            if later.effect == "run" or (later.tool is not None and later.tool.waits):
+            if later.divides_edits or (later.tool is not None and later.tool.waits):
                 return
             if later.effect == "write":
                 await later.previewed.wait()

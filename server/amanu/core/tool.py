@@ -326,6 +326,8 @@ class Tool(ABC, Generic[P]):
     """What introduces its result to the model where no call of the model led to it; "" for the usual words."""
     waits: bool = False
     """It is not looked at before the earlier calls of its step have ended."""
+    delegates: bool = False
+    """It looks at files, and may change them, by calls of its own."""
 
     def spec(self) -> ToolSpec:
         """The tool as the model sees it; the same to the byte in every run."""

@@ -426,6 +426,8 @@ class LiveProposal:
     version: int = 0
     allowed_calls: set[str] = field(default_factory=set[str])
     """Calls that were allowed whole."""
+    ended_calls: set[str] = field(default_factory=set[str])
+    """Calls that have said what became of them: no hunk waits for these."""
     attempted: set[str] = field(default_factory=set[str])
     """Hunks that were accepted and are in conflict: they wait for nobody."""
     hunk_numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))

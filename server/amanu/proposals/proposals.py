@@ -134,15 +134,16 @@ class Proposals:
 
     async def accept_all(self, proposal_id: str, call_id: str | None = None, *, by_user: bool = True) -> Proposal:
         """Accept and apply every undecided hunk. With `call_id`: only what that call wrote; a hunk that several
-        calls wrote waits until all of them are allowed, except in a draft, whose calls need no approval. Not
-        `by_user`: a rule did it, the user reviews it afterwards."""
+        calls wrote waits until all of them are allowed or have ended, except in a draft, whose calls need no approval.
+        Not `by_user`: a rule did it, the user reviews it afterwards."""
         async with self._live.lock:
             live = self._live.find(proposal_id)
             live.allowed_calls |= set(live.tool_call_ids if call_id is None else [call_id])
             texts = await self._tracking.catch_up(live, [file for file, hunk in live.hunks() if live.is_waiting(hunk)])
             for file, hunk in live.hunks():
                 owners = live.owners(file, hunk)
-                if live.is_waiting(hunk) and (owners <= live.allowed_calls or (live.draft and call_id in owners)):
+                is_free = live.draft or owners <= live.allowed_calls | live.ended_calls
+                if live.is_waiting(hunk) and is_free and (call_id is None or call_id in owners):
                     # A plan is reviewed as a whole, when it is to be approved.
                     reviewed = by_user or self._workspace.guard.is_plan(file.base.path)
                     accept(live, file, hunk, reviewed=reviewed)
@@ -163,7 +164,7 @@ class Proposals:
             live is not None
             and not live.draft
             and any(
-                live.is_waiting(hunk) and call_id in owners and not owners <= live.allowed_calls
+                live.is_waiting(hunk) and call_id in owners and not owners <= live.allowed_calls | live.ended_calls
                 for hunk, owners in owned
             )
         )
@@ -285,8 +286,10 @@ class Proposals:
             return report(self._live.find(proposal_id), None, self._workspace.display_path)
 
     async def settled_report(self, tool_call_id: str) -> str:
-        """`report`, when what is being applied has been."""
+        """`report` of a call that ends now, when what is being applied has been."""
         async with self._live.lock:
+            if (live := self._live.of_call(tool_call_id)) is not None:
+                live.ended_calls.add(tool_call_id)
             return self.report(tool_call_id)
 
     def diff(self, proposal_id: str) -> str:

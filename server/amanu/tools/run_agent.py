@@ -31,6 +31,7 @@ class RunAgent(Tool[RunAgentParams]):
         "independent parts of the work. Several calls in one reply run in parallel. Do small things yourself. Agents:"
     )
     params = RunAgentParams
+    delegates = True
 
     def __init__(self, agents: SubAgents) -> None:
         self._agents = agents
