@@ -154,7 +154,7 @@ class HookListener(TurnListener):
         outcome = await self._hooks.run(_after_moment(call, result, preview), self._turn_id)
         if outcome.updated_output is not None:
             self._hooks.report("A hook replaced the result of a call for the model.", self._turn_id)
-            result = result.model_copy(update={"text": outcome.updated_output, "fields": {}})
+            result = result.model_copy(update={"text": outcome.updated_output, "fields": {}, "pictures": ()})
         if outcome.action == "deny" and outcome.reason:
             result = result.amended(block("hook_feedback", outcome.reason))
             self._hooks.report(f"The hook {outcome.decided_by} objected to a result: {outcome.reason}", self._turn_id)
