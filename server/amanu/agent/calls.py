@@ -51,7 +51,7 @@ _MAX_REDECISIONS = 3
 MAX_CALLS = 128
 """Calls of one reply that are run: only a model that has lost its way makes more."""
 TOO_MANY = f"Not run: only the first {MAX_CALLS} calls of a reply are run. If you still need this one, call it again."
-_KEPT_CHANGING = f"Not run: its arguments were changed more than {MAX_CHANGES} times."
+KEPT_CHANGING = f"Not run: its arguments were changed more than {MAX_CHANGES} times."
 
 
 Fields = Mapping[str, JsonValue]
@@ -295,14 +295,14 @@ class Calls:
             answer = await before_call(self._listeners, run.call, preview)
             if answer is None or isinstance(answer, MustAsk | Permitted):
                 run.standing = answer
-                return params, _with_standing(preview, run.standing)
+                return params, with_standing(preview, run.standing)
             await tool.reject(params, context, answer.reason)  # undoes what the preview prepared
             if isinstance(answer, Block):
                 raise _Blocked(answer.reason)
             run.changes.append(f"Changed before it ran: {answer.reason}")
             params, preview = await self._change(run, tool, context, answer.arguments)
-        await tool.reject(params, context, _KEPT_CHANGING)
-        raise _Blocked(_KEPT_CHANGING)
+        await tool.reject(params, context, KEPT_CHANGING)
+        raise _Blocked(KEPT_CHANGING)
 
     async def _edit_command(
         self, run: CallRun, tool: AnyTool, context: CallContext, command: str
@@ -384,7 +384,7 @@ class Calls:
             raise _Blocked(answer.reason)
         if answer is not None and not isinstance(run.standing, MustAsk):
             run.standing = answer
-        return _with_standing(preview, run.standing)
+        return with_standing(preview, run.standing)
 
     def _decision_stands(self, run: CallRun, current: Preview, decision: Decision) -> bool:
         """Whether that approval still covers the call as it is now."""
@@ -572,19 +572,21 @@ def call_item(turn_id: str, call: Call, tool: AnyTool | None) -> ToolCall:
 
 
 def _bind_to_call(preview: Preview, run: CallRun) -> Preview:
+    return with_standing(bind_to_call(preview, run.call), run.standing)
+
+
+def bind_to_call(preview: Preview, call: Call) -> Preview:
     """The preview with the call's arguments on its subjects, for rules that match them, and with a digest of everything
     that is decided on."""
-    call = run.call
     arguments = call.arguments if isinstance(call.arguments, dict) else {}
     subject, *extra = (replace(part, arguments=arguments) for part in (preview.subject, *preview.extra_subjects))
     # The same for arguments in any order; it includes what the tool understood them to mean.
     canonical = json.dumps([call.tool, arguments, preview.digest], sort_keys=True, ensure_ascii=True)
     digest = hashlib.sha256(canonical.encode()).hexdigest()
-    bound = replace(preview, subject=subject, extra_subjects=tuple(extra), digest=digest)
-    return _with_standing(bound, run.standing)
+    return replace(preview, subject=subject, extra_subjects=tuple(extra), digest=digest)
 
 
-def _with_standing(preview: Preview, standing: MustAsk | Permitted | None) -> Preview:
+def with_standing(preview: Preview, standing: MustAsk | Permitted | None) -> Preview:
     """The preview with what listeners want of the decision on its subjects."""
     match standing:
         case MustAsk(reason=reason):

@@ -5,8 +5,9 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self
 
 from amanu.context.images import Pictures
 from amanu.context.mentions import Mention, mentions
@@ -42,13 +43,27 @@ _SUFFIXES = re.compile(
 TERMINAL = "@terminal"
 """The path of a selection that a client took from its terminal."""
 
-LookUp = Callable[[Mention], Awaitable[str]]
-"""What is mentioned, other than a file: text for the model. Raises `ToolError` saying why it cannot be sent."""
+
+@dataclass(frozen=True)
+class Content:
+    """The part of an attachment that the model is shown."""
+
+    text: str = ""
+    pictures: tuple[Picture, ...] = ()
+    location: str = ""
+    """The source of the text."""
 
 
-async def no_look_up(mention: Mention) -> str:
-    """A `LookUp` that finds nothing."""
-    raise ToolError("It cannot be looked up here.")
+class LookUp(Protocol):
+    """Finds what a prompt mentions. Methods raise `ToolError` saying why it cannot be sent."""
+
+    async def __call__(self, mention: Mention) -> str:
+        """Something other than a file, as text for the model."""
+        ...
+
+    async def read(self, file: FileAttachment, reading: Callable[[], Awaitable[Content]]) -> Content:
+        """A file, which `reading` reads."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -72,8 +87,8 @@ async def with_attachments(
     workspace: Workspace,
     pictures: Pictures,
     allowed: SubjectFilter,
-    mask: Callable[[str], str] = str,
-    look_up: LookUp = no_look_up,
+    mask: Callable[[str], str],
+    look_up: LookUp,
 ) -> PromptMessage:
     """The prompt followed by the files and whatever else it mentions, and its pictures. A file whose bytes are a
     picture becomes one. The message says what cannot be read or is missing. An `@word` that names nothing stays
@@ -86,13 +101,17 @@ async def with_attachments(
     pictures_so_far: list[Picture] = []
     left_out: list[str] = []
     for attachment in (*attachments, *await _mentioned(command, attachments, workspace, allowed)):
+        shown: Sequence[Picture] = ()
         match attachment:
             case FileAttachment(path=path):
                 try:
                     if await _is_folder(path, workspace):
                         part = block("folder", await look_up(Mention("folder", path)), path)
                     else:
-                        part = await _file(attachment, workspace, pictures, pictures_so_far, mask)
+                        reading = partial(_file, attachment, workspace, pictures, pictures_so_far, mask)
+                        content = await look_up.read(attachment, reading)
+                        shown = content.pictures
+                        part = block("file", content.text, content.location) if content.text or not shown else ""
                 except (ToolError, AmanuError) as error:
                     left_out.append(_utf8(f"{path} was not sent: {_for_user(error)}"))
                     part = block("file", f"(not attached: {error})", path)
@@ -110,11 +129,13 @@ async def with_attachments(
             case CommentAttachment():
                 part = _comment(attachment)
             case ImageAttachment():
-                part = await pictures.attached(attachment, pictures_so_far)
-        if isinstance(part, str):
+                picture = await pictures.attached(attachment, pictures_so_far)
+                shown, part = () if picture is None else (picture,), ""
+        if part:
             blocks.append(part)
-        elif part is not None and part.blob_id not in {picture.blob_id for picture in pictures_so_far}:
-            pictures_so_far.append(part)
+        for picture in shown:
+            if picture.blob_id not in {other.blob_id for other in pictures_so_far}:
+                pictures_so_far.append(picture)
     text = _utf8("\n\n".join((command.text, *blocks)))
     return PromptMessage(User(text=text, pictures=tuple(pictures_so_far)), tuple(left_out))
 
@@ -196,10 +217,11 @@ async def _file(
     pictures: Pictures,
     pictures_so_far: Sequence[Picture],
     mask: Callable[[str], str],
-) -> str | Picture:
-    """The block or picture for an attached file. Raises `ToolError` or `AmanuError` saying why it cannot be sent."""
+) -> Content:
+    """The text or picture of an attached file. Raises `ToolError` or `AmanuError` saying why it cannot be sent."""
     if (data := await _picture(attachment.path, workspace)) is not None:
-        return await pictures.take(attachment.path, data, beside=pictures_so_far)
+        picture = await pictures.take(attachment.path, data, beside=pictures_so_far)
+        return Content(pictures=(picture,), location=attachment.path)
     file = await workspace.read(workspace.resolve(attachment.path))
     workspace.shown_files.show(file)
     text, location = file.text, attachment.path
@@ -210,7 +232,7 @@ async def _file(
         location += f" lines {attachment.start_line}-{end}"
     if len(text) > MAX_CHARACTERS:
         text = text[:MAX_CHARACTERS] + "\n(truncated; read on with read_file)"
-    return block("file", mask(text), location)
+    return Content(mask(text), location=location)
 
 
 def _comment(comment: CommentAttachment) -> str:

@@ -38,6 +38,8 @@ TOOL_NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "exit_plan_mode": (("ExitPlanMode",), ("exit_plan_mode",)),
     "run_agent": (("Task", "Agent"), ("run_agent",)),
     "activate_skill": (("Skill",), ("activate_skill",)),
+    "read_mcp_resource": (("ReadMcpResourceTool", "ReadMcpResource"), ("read_mcp_resource",)),
+    "list_mcp_resources": (("ListMcpResourcesTool", "ListMcpResources"), ("list_mcp_resources",)),
 }
 
 

@@ -1,8 +1,8 @@
 """Runs the command lines of a slash command (`!{…}`), with the session's command tool, sandbox and policy.
 
-What policy does not allow without a question does not run: the user reads the exact line and the rule that would allow
-it, and the model is told to run it with its own tool if it needs the output, which then asks as usual. What ran is
-shown and recorded like a call of the model's.
+What policy or a hook does not allow without a question does not run: the user reads the exact line and the rule that
+would allow it, and the model is told to run it with its own tool if it needs the output, which then asks as usual. What
+ran is shown and recorded like a call of the model's.
 """
 
 import asyncio
@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from amanu.context.command_template import ShellLine
-from amanu.core.tool import Outcome, ToolError
+from amanu.core.conversation import Result
+from amanu.core.tool import ToolError
 from amanu.session.events import EventStream
-from amanu.session.unasked_calls import NeedsApproval, UnaskedCall, UnaskedCalls
+from amanu.session.unasked_calls import CallRefused, NeedsApproval, UnaskedCall, UnaskedCalls
 from amanu.text.display import one_line
 from amanu_protocol.events import ItemChanged, ItemCompleted, ItemStarted
 from amanu_protocol.items import Decision, ToolCall
@@ -29,23 +30,22 @@ class LineOutputs:
 
     outputs: Sequence[str] = ()
     """For each line the text that takes its place."""
-    ran: Sequence[tuple[str, UnaskedCall]] = ()
-    """(command line, call) of those that ran."""
+    ran: Sequence[UnaskedCall] = ()
+    """Those that ran."""
     not_run: Sequence[str] = ()
     """A sentence for the user about each of the others."""
 
 
 class CommandLines:
-    """Of one session."""
+    """Of one prompt."""
 
-    def __init__(self, calls: UnaskedCalls, emit: EventStream) -> None:
+    def __init__(self, calls: UnaskedCalls) -> None:
         self._calls = calls
-        self._emit = emit
 
     async def run(self, lines: Sequence[ShellLine]) -> LineOutputs:
         """Run them one after another. Failures raise nothing."""
         outputs: list[str] = []
-        ran: list[tuple[str, UnaskedCall]] = []
+        ran: list[UnaskedCall] = []
         not_run: list[str] = []
         ends = asyncio.get_running_loop().time() + SECONDS
         for number, line in enumerate(lines):
@@ -61,44 +61,49 @@ class CommandLines:
                     f"(not run, because it needs the user's approval: {line.command!r}. If you need its output, run it "
                     f"with {TOOL}; the user is asked then.)"
                 )
+            except CallRefused as error:
+                not_run.append(f"Not run: {one_line(line.command)}\n{error}")
+                outputs.append(f"(not run: {line.command!r}. {error})")
             except (ToolError, TimeoutError) as error:
                 reason = str(error) or f"it took more than {SECONDS:g} seconds."
                 not_run.append(f"Failed: {one_line(line.command)}: {reason}")
                 outputs.append(f"(no output of {line.command!r}: {reason})")
             else:
-                ran.append((line.command, call))
-                outputs.append(_text(call.outcome))
+                ran.append(call)
+                outputs.append(_text(call.result))
         return LineOutputs(outputs, ran, not_run)
 
-    def report(self, lines: LineOutputs, prompt_id: str, turn_id: str) -> None:
-        """Show and record the calls that ran, as part of that turn."""
-        for number, (command, call) in enumerate(lines.ran, 1):
-            outcome = call.outcome
-            item = ToolCall(
-                item_id=f"{prompt_id}.line{number}",
-                turn_id=turn_id,
-                tool=TOOL,
-                title=one_line(call.title),
-                effect="run",
-                arguments={"command": command},
-                state="executing",
-                output="",
-                decision=Decision(outcome="allowed", by="rule", rule=call.rule),
-                sandbox=outcome.sandbox,
-            )
-            self._emit(ItemStarted(item=item))
-            self._emit(ItemChanged(item=item))
-            output, state = self._emit.redact(outcome.for_user), "failed" if outcome.is_error else "succeeded"
-            done = {"state": state, "output": output, "blob": outcome.blob}
-            self._emit(ItemCompleted(item=item.model_copy(update=done)))
+
+def report_lines(lines: LineOutputs, turn_id: str, emit: EventStream) -> None:
+    """Show and record the calls that ran, as part of that turn."""
+    for call in lines.ran:
+        outcome = call.outcome
+        item = ToolCall(
+            item_id=call.call.call_id,
+            turn_id=turn_id,
+            tool=TOOL,
+            title=one_line(call.title),
+            effect="run",
+            arguments=call.call.arguments if isinstance(call.call.arguments, dict) else {},
+            state="executing",
+            output="",
+            decision=Decision(outcome="allowed", by="rule", rule=call.rule),
+            sandbox=outcome.sandbox,
+        )
+        emit(ItemStarted(item=item))
+        emit(ItemChanged(item=item))
+        output, state = emit.redact(outcome.for_user), "failed" if outcome.is_error else "succeeded"
+        done = {"state": state, "output": output, "blob": outcome.blob}
+        emit(ItemCompleted(item=item.model_copy(update=done)))
 
 
-def _text(outcome: Outcome) -> str:
-    """What the command printed, and how it ended if it failed."""
-    fields = outcome.fields
+def _text(result: Result) -> str:
+    """What the command printed, how it ended if it failed, and what hooks added."""
+    fields = result.fields
     if "stdout" not in fields:
-        return outcome.for_model
+        return result.text
     parts = [str(fields["stdout"]).rstrip("\n"), str(fields.get("stderr", "")).rstrip("\n")]
     if fields.get("exit_code") != 0:
         parts.append(f"[exit code {fields.get('exit_code')}]")
+    parts.append(str(fields.get("notes", "")))
     return "\n".join(filter(None, parts))

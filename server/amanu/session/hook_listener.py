@@ -44,9 +44,9 @@ class _Asked:
 
 
 class HookListener(TurnListener):
-    """Lives for one turn. `task`: what the user asked for."""
+    """Lives for one turn, or while a prompt is composed (`turn_id` None). `task`: the prompt."""
 
-    def __init__(self, hooks: SessionHooks, turn_id: str, task: str) -> None:
+    def __init__(self, hooks: SessionHooks, turn_id: str | None, task: str) -> None:
         self._hooks = hooks
         self._turn_id = turn_id
         self._task = task
@@ -54,13 +54,15 @@ class HookListener(TurnListener):
         self._previews: dict[str, Preview] = {}
         self._selected_tools: frozenset[str] | None = None
         """The only tools that the calls of this reply may name; None: no limit."""
-        self._ending: Ending | None = None
+        self.ending: Ending | None = None
+        """How a hook ends the turn."""
         self._continued: list[str] = []
         """Why `Stop` hooks have made the turn go on."""
 
     async def before_model(self, turn: TurnView, step: int) -> ReplyText | Ending | None:
-        if self._ending is not None:
-            return self._ending
+        self.ending, self._hooks.ending = self.ending or self._hooks.ending, None
+        if self.ending is not None:
+            return self.ending
         await self._select_tools(turn)
         if not await self._hooks.listening("BeforeModel"):
             return None
@@ -91,7 +93,7 @@ class HookListener(TurnListener):
         outcome = await self._hooks.run(HookMoment("AfterModel", about), self._turn_id)
         self._end_if_told(outcome)
         if outcome.action == "deny":
-            self._ending = self._ending or Ending("completed")
+            self.ending = self.ending or Ending("completed")
             return ReplyText(f"A hook withheld this reply: {outcome.reason}")
         if outcome.updated_output is None:
             return None
@@ -108,7 +110,7 @@ class HookListener(TurnListener):
 
     async def before_call(self, call: Call, preview: Preview) -> Block | ChangedArguments | MustAsk | Permitted | None:
         arguments = call.arguments if isinstance(call.arguments, dict) else {}
-        if self._ending is not None:
+        if self.ending is not None:
             return Block("Not run: a hook ended the turn.")
         if call.tool == CompleteTask.name:
             objection = await self._objection(json.dumps(arguments, ensure_ascii=False))
@@ -145,11 +147,17 @@ class HookListener(TurnListener):
         return standing if isinstance(standing, Permitted) else None
 
     async def after_call(self, call: Call, result: Result) -> Result:
+        if not self._hooks.executed(call.call_id):
+            self._previews.pop(call.call_id, None)
+        return await self.after_run(call, result)
+
+    async def after_run(self, call: Call, result: Result) -> Result:
+        """The result of a call that has run, as hooks leave it."""
         asked = self._calls.pop(call.call_id, None)
         preview = self._previews.pop(call.call_id, None)
         if asked is not None and asked.context:
             result = result.amended(asked.context)
-        if preview is None or not self._hooks.executed(call.call_id):
+        if preview is None:
             return result
         outcome = await self._hooks.run(_after_moment(call, result, preview), self._turn_id)
         if outcome.updated_output is not None:
@@ -164,14 +172,14 @@ class HookListener(TurnListener):
         return result
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> Ending | None:
-        return self._ending
+        return self.ending
 
     async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | Ending | None:
-        if self._ending is not None:
-            return self._ending
+        if self.ending is not None:
+            return self.ending
         objection = await self._objection(reply.message.text)
         if objection is None:
-            return self._ending
+            return self.ending
         user_text = f"The hook {objection.decided_by} made the agent go on: {objection.reason}"
         return Continue([SystemNote(_not_done(objection), user_text, CODE)])
 
@@ -186,7 +194,7 @@ class HookListener(TurnListener):
         )
         outcome = await self._hooks.run(moment, self._turn_id)
         self._end_if_told(outcome)
-        if self._ending is not None or outcome.action != "deny":
+        if self.ending is not None or outcome.action != "deny":
             return None
         reason = outcome.reason
         if len(self._continued) >= MAX_CONTINUED or reason in self._continued:
@@ -211,10 +219,10 @@ class HookListener(TurnListener):
         return None
 
     def _end_if_told(self, outcome: HookOutcome) -> None:
-        if outcome.ends and self._ending is None:
+        if outcome.ends and self.ending is None:
             reason = outcome.end_reason or "It gave no reason."
             self._hooks.report(f"A hook ended the turn: {reason}", self._turn_id)
-            self._ending = Ending("completed")
+            self.ending = Ending("completed")
 
 
 def _not_done(objection: HookOutcome) -> str:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
+from amanu.core.ending import Ending
 from amanu.hooks.dispatch import run_hooks
 from amanu.hooks.matching import matches
 from amanu.hooks.model import Event as HookEvent
@@ -69,6 +70,8 @@ class SessionHooks:
         self._asked: set[str] = set()
         self._background: set[asyncio.Task[HookOutcome]] = set()
         self._running: set[asyncio.Task[HookOutcome]] = set()
+        self.ending: Ending | None = None
+        """What a hook that heard of a prompt's calls wants of the turn; whoever ends it takes it."""
         self._begun = False
         self._reported: frozenset[str] = frozenset()
         self._count = 0
@@ -125,16 +128,20 @@ class SessionHooks:
 
     # Moments of a session ---------------------------------------------------------------------------
 
-    async def submit_prompt(self, text: str) -> str:
-        """The user sends this: what hooks add to it for the model, "" for nothing. Before the first prompt
-        since the session was opened, its `SessionStart` hooks run. Raises `PromptBlocked`."""
-        context = await self._start()
-        outcome = await self.run(HookMoment("UserPromptSubmit", {"prompt": text}))
+    async def submit_prompt(self, text: str, *, typed: str | None = None) -> str:
+        """The user sends this: what hooks add to it for the model, "" for nothing. `typed`: the prompt before its
+        command was replaced by that command's text. Raises `PromptBlocked`."""
+        context = await self.begin()
+        about: dict[str, JsonValue] = {"prompt": text}
+        if typed is not None and typed != text:
+            about["typed_prompt"] = typed
+        outcome = await self.run(HookMoment("UserPromptSubmit", about))
         if outcome.action == "deny" or outcome.ends:
             raise PromptBlocked(outcome.reason or outcome.end_reason or "it gave no reason.")
         return "\n\n".join(filter(None, (context, self.context(outcome))))
 
-    async def _start(self) -> str:
+    async def begin(self) -> str:
+        """Run the `SessionStart` hooks, once since the session was opened: what they tell the model, "" for nothing."""
         if self._begun:
             return ""
         self._begun = True

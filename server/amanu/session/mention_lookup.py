@@ -6,12 +6,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import JsonValue
+
+from amanu.context.attachments import Content
 from amanu.context.mentions import Mention
-from amanu.core.tool import ToolError
+from amanu.core.tool import Preview, Subject, ToolError
 from amanu.session.core import SessionCore
 from amanu.session.unasked_calls import UnaskedCalls
+from amanu.tools.files.read_file import ReadFile
+from amanu.tools.mcp.resources import ReadMcpResource
 from amanu.workspace.diagnostics import format_finding
-from amanu_protocol.items import Finding
+from amanu_protocol.items import FileAttachment, Finding
 
 SECONDS = 10.0
 """For one look-up: the turn, and with it whoever would stop it, waits until all are done."""
@@ -28,7 +33,7 @@ DIFF = "git --no-pager diff --no-ext-diff --no-textconv HEAD"
 
 
 class MentionLookup:
-    """Of one session. `find` has Amanu's checkers look at a file, `read_resource` reads one of an MCP server."""
+    """Of one prompt. `find` has Amanu's checkers look at a file, `read_resource` reads one of an MCP server."""
 
     def __init__(
         self,
@@ -51,6 +56,27 @@ class MentionLookup:
         except TimeoutError:
             raise ToolError(f"it took more than {SECONDS:g} seconds.") from None
 
+    async def read(self, file: FileAttachment, reading: Callable[[], Awaitable[Content]]) -> Content:
+        """See `context.attachments.LookUp`."""
+        path = self._workspace.resolve(file.path)
+        relative = self._workspace.relative(path)
+        arguments: dict[str, JsonValue] = {"path": relative}
+        if file.start_line is not None:
+            arguments |= {"start_line": file.start_line, "end_line": file.end_line}
+        subject = Subject(ReadFile.name, ReadFile.effect, relative)
+        preview = Preview(f"Read {relative}", subject, str(path), reads=frozenset([str(path)]))
+        return await self._calls.read(ReadFile.name, arguments, preview, reading)
+
+    async def _resource(self, server: str, uri: str) -> str:
+        name = ReadMcpResource.name
+        subject = Subject(name, ReadMcpResource.effect, f"{server}:{uri}", server=server, read_only=True)
+
+        async def reading() -> Content:
+            return Content(await self._read_resource(server, uri))
+
+        preview = Preview(f"Read {server}:{uri}", subject, uri)
+        return (await self._calls.read(name, {"server": server, "uri": uri}, preview, reading)).text
+
     async def _text_of(self, mention: Mention) -> str:
         match mention.kind:
             case "folder":
@@ -66,8 +92,7 @@ class MentionLookup:
             case "url":
                 return NOT_READ
             case "resource":
-                server, _, uri = mention.text.partition(":")
-                return await self._read_resource(server, uri)
+                return await self._resource(*mention.text.split(":", 1))
             case "path":
                 raise AssertionError("files are read elsewhere")
 
@@ -126,10 +151,10 @@ class MentionLookup:
 
     async def _run(self, name: str, **arguments: Any) -> str:
         """The tool's result for the model. Raises `ToolError`, also when the call would need approval."""
-        outcome = (await self._calls.run(name, **arguments)).outcome
-        if outcome.is_error:
-            raise ToolError(" ".join(outcome.for_model.split())[:300])
-        return outcome.for_model
+        result = (await self._calls.run(name, **arguments)).result
+        if result.is_error:
+            raise ToolError(" ".join(result.text.split())[:300])
+        return result.text
 
 
 def definition_pattern(name: str) -> str:

@@ -14,10 +14,11 @@ from amanu.context.editor import EditorNotes, describe
 from amanu.context.memory import RecalledMemory
 from amanu.context.surroundings import Surroundings
 from amanu.core.conversation import User
+from amanu.core.ending import Ending
 from amanu.core.notes import SystemNote
 from amanu.core.rules import MCP
 from amanu.models.image_layout import unseen
-from amanu.session.command_lines import CommandLines, LineOutputs
+from amanu.session.command_lines import CommandLines, LineOutputs, report_lines
 from amanu.session.core import SessionCore
 from amanu.session.mention_lookup import Findings, MentionLookup
 from amanu.session.queue import Prompt, PromptQueue
@@ -37,6 +38,8 @@ class ComposedPrompt(PromptMessage):
     lines: LineOutputs = field(default_factory=LineOutputs)
     skill: str = ""
     """The skill that it activates."""
+    ending: Ending | None = None
+    """A hook that heard of its calls wants the turn to end."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +76,7 @@ class PromptComposer:
         self.pictures = turn_factory.pictures
         self._editor_notes = EditorNotes()
         self._jobs = core.jobs if core.assignment is None else None  # they are its parent's, who is told
-        calls = UnaskedCalls(core, turn_factory.tools)
-        self._look_up = MentionLookup(core, calls, find, turn_factory.mcp.read_resource)
-        self._lines = CommandLines(calls, core.emit)
+        self._find = find
         self.skills = turn_factory.skills
         self._surroundings = Surroundings(
             core.workspace, core.conversation, core.approvals.allowed, core.trusted, core.environment
@@ -83,10 +84,10 @@ class PromptComposer:
         self.model: ModelInfo | None = None
         """The model of the last turn."""
 
-    async def compose(self, prompt: Prompt, window: int, context: str = "") -> OpeningMessage:
-        """The opening message, for a model with a window of so many tokens. `context`: what hooks add to it. Raises
-        `AmanuError` when the session has no room for a picture."""
-        heard = (await self.expand(prompt.text, prompt.attachments)).with_context(context)
+    async def compose(self, prompt: Prompt, window: int) -> OpeningMessage:
+        """The opening message, for a model with a window of so many tokens. Raises `AmanuError` when the session has no
+        room for a picture, and `PromptBlocked`."""
+        heard = await self.expand(prompt.text, prompt.attachments, by_user=self._core.assignment is None)
         editor_state = prompt.context and await describe(prompt.context, self._workspace, self._approvals.allowed)
         editor_state = editor_state and {
             name: self._services.secrets.mask_content(section) for name, section in editor_state.items()
@@ -105,48 +106,60 @@ class PromptComposer:
         self.turn_factory.prepare()
         self._surroundings.look()
 
-    async def expand(self, text: str, attachments: Sequence[Attachment]) -> ComposedPrompt:
-        """The prompt as the model gets it. Raises like `compose`."""
+    async def expand(self, text: str, attachments: Sequence[Attachment], *, by_user: bool = True) -> ComposedPrompt:
+        """The prompt as the model gets it. `by_user`: hooks are asked about its words, before anything that it mentions
+        is read or run. Raises like `compose`."""
         mask = self._services.secrets.mask_content
-        allowed = self._approvals.allowed
-        expanded, lines, skill = await self._expand_command(text)
+        hooks = self.turn_factory.hooks
+        expanded, command, skill = await self._expand_command(text)
+        words = "\n\n".join([expanded.text, *([] if skill is None else [skill.text])])
+        context = await hooks.submit_prompt(words, typed=text) if by_user else await hooks.begin()
+        calls = UnaskedCalls(self._core, self.turn_factory.tools, hooks)
+        lines = LineOutputs()
+        if command is not None:
+            lines = await CommandLines(calls).run(command.filled.lines)
+            expanded = command.expanded([mask(output) for output in lines.outputs])
+        look_up = MentionLookup(self._core, calls, self._find, self.turn_factory.mcp.read_resource)
         heard = await with_attachments(
-            expanded, attachments, self._core.view, self.pictures, allowed, mask, self._look_up
+            expanded, attachments, self._core.view, self.pictures, self._approvals.allowed, mask, look_up
         )
-        message, left_out = heard.message, (*heard.left_out, *lines.not_run)
         if skill is not None:
-            message = message.model_copy(update={"text": f"{message.text}\n\n{skill.text}"})
-        return ComposedPrompt(message, left_out, lines, skill.name if skill is not None and skill.is_new else "")
+            heard = heard.with_context(skill.text)
+        heard = heard.with_context(context)
+        activated = skill.name if skill is not None and skill.is_new else ""
+        return ComposedPrompt(heard.message, (*heard.left_out, *lines.not_run), lines, activated, calls.ending)
 
-    async def _expand_command(self, text: str) -> tuple[commands.ExpandedPrompt, LineOutputs, CalledSkill | None]:
-        """The prompt with its slash command's text; what became of that command's lines; or the skill it calls."""
+    async def _expand_command(
+        self, text: str
+    ) -> tuple[commands.ExpandedPrompt, commands.CommandPrompt | None, CalledSkill | None]:
+        """The prompt with its slash command's text, in which the command's lines stand as they are written; that
+        command; or the skill it calls."""
         plain = commands.ExpandedPrompt(text, text, text)
         called = commands.invocation(text) if text.startswith("/") else None
         if called is None:
-            return plain, LineOutputs(), None
+            return plain, None, None
         if called[0].startswith(MCP):
-            return await self.turn_factory.mcp.expand_prompt(text), LineOutputs(), None
+            return await self.turn_factory.mcp.expand_prompt(text), None, None
         command = await asyncio.to_thread(lambda: commands.look_up(text, command_folders(self._core)))
         if command is None:
-            return plain, LineOutputs(), await self.skills.call(*called)
+            return plain, None, await self.skills.call(*called)
         if (folder := command.command.plugin_folder) is not None:
             self._workspace.guard.admit_folder(folder)
-        lines = await self._lines.run(command.filled.lines)
-        mask = self._services.secrets.mask_content
-        return command.expanded([mask(output) for output in lines.outputs]), lines, None
+        return command.expanded([f"!{{{line.command}}}" for line in command.filled.lines]), command, None
 
     def list_commands(self) -> list[Command]:
         """What a prompt may begin with, but for what is built in. Blocks."""
         return without_shadowed(commands.find(command_folders(self._core)), self.skills.commands)
 
-    def add_request(self, user_message: UserMessage, text: str) -> None:
-        """Add what the user asked of the daemon, as the model hears it."""
-        message = User(text=text)
+    def add_request(self, user_message: UserMessage, text: str, context: str) -> None:
+        """Add what the user asked of the daemon, as the model hears it, and what hooks add."""
+        message = User(text="\n\n".join(filter(None, (text, context))))
         self._emit(ItemCompleted(item=user_message), entry=message)
         self._conversation.append(message)
 
     def add_to_conversation(self, user_message: UserMessage, opening: OpeningMessage) -> None:
         """Add the user's message to the conversation, after the notes that were still waiting."""
+        self.turn_factory.hooks.ending = None  # the last turn's
         message = opening.prompt.message
         if opening.recalled.system is not None:
             self._conversation.memory = opening.recalled.system.text
@@ -195,7 +208,9 @@ class PromptComposer:
         """Tell the user which attachments the model does not get, and what their command or skill did."""
         if heard.skill:
             self.skills.report_activated(heard.skill, user_message.turn_id)
-        self._lines.report(heard.lines, user_message.item_id, user_message.turn_id)
+        report_lines(heard.lines, user_message.turn_id, self._emit)
+        if heard.ending is not None:
+            self.turn_factory.hooks.ending = heard.ending
         if heard.left_out:
             text = "\n".join(heard.left_out)
             self._notices.report_on_prompt(

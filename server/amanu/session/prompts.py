@@ -154,8 +154,7 @@ class Prompts:
         elif params.prompt_id not in self._prompt_ids:
             attachments = await self._pictures.keep(params.attachments)
             plain = params.model_copy(update={"text": self._core.services.secrets.mask_content(params.text)})
-            context = await self._hooks.submit_prompt(plain.text)
-            heard = (await self._composer.expand(plain.text, attachments)).with_context(context)
+            heard = await self._composer.expand(plain.text, attachments)
             self._require_writable()
             self._add_steering(plain, attachments, heard)
             self._report_hidden_keys(params.text, plain.text)
@@ -291,11 +290,11 @@ class Prompts:
         self._core.services.auth.learn(prompt.environment)
         focus = commands.compaction(prompt.text)
         request = user_request(prompt.text, self._core)
-        context = await self._hooks.submit_prompt(prompt.text) if focus is None else ""
+        context = "" if request is None else await self._hooks.submit_prompt(prompt.text)
         await self._pictures.load()
         opening = None
         if focus is None and request is None:
-            opening = await self._composer.compose(prompt, info.context_window, context)
+            opening = await self._composer.compose(prompt, info.context_window)
         self._require_writable()
         turn_id = _turn_id(prompt.prompt_id)
         self._queue.take_back(prompt.prompt_id)
@@ -315,7 +314,7 @@ class Prompts:
         if opening is not None:
             self._composer.add_to_conversation(message, opening)
         elif request is not None:
-            self._composer.add_request(message, request.text)
+            self._composer.add_request(message, request.text, context)
         else:
             self._emit(ItemCompleted(item=message))
         self._pictures.forget()
