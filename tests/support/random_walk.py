@@ -17,10 +17,11 @@ from amanu.core.conversation import Assistant
 from amanu.session.session import Session
 from amanu.session.sessions import open_sessions
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Mode, ToolCall
+from amanu_protocol.items import Mode, ToolCall, UserMessage
 from amanu_protocol.requests import (
     AgentParams,
     ApprovalResolveParams,
+    CheckpointRestoreParams,
     EditScope,
     HunkDecision,
     PromptSendParams,
@@ -72,12 +73,14 @@ class Side:
         self.mode: Mode = "ask"
         self.said: dict[str, str] = {}
         """Prompts and steering that were taken: id → text."""
+        self.turns: dict[str, str] = {}
+        """Of steering: id → the turn it was said into."""
+        self.is_rewound = False
+        """Some of the conversation was taken back."""
         self.jobs: set[str] = set()
         """Background commands that were seen running, and that nobody stopped."""
         self.asked: set[str] = set()
         """Questions of sub-agents that are open."""
-        self.reports: set[str] = set()
-        """Sub-agents of the background that completed."""
 
 
 class Walker:
@@ -142,6 +145,7 @@ class Walker:
             (2, self.answer_question),
             (2, self.type),
             (1, self.undo),
+            (1, self.rewind),
             (1, self.stop_agent),
             (2, self.come_and_go),
             (1, self.reload),
@@ -174,6 +178,7 @@ class Walker:
                 turn_id=turn.turn_id,
                 text=f"steering number {self.number}.",
             )
+            side.turns[params.prompt_id] = turn.turn_id
             await side.session.prompts.steer(params, self.chance.choice(side.watchers))
             side.said[params.prompt_id] = params.text
 
@@ -247,6 +252,22 @@ class Walker:
             scope = EditScope(turn_id=self.chance.choice(sorted(turns)))
             await side.session.edits.undo(ProposalUndoParams(session_id=side.session_id, scope=scope))
 
+    async def rewind(self, side: Side) -> None:
+        """Files, or files and conversation, as they were before a turn."""
+        turns = list(dict.fromkeys(item.turn_id for item in side.session.state.items if isinstance(item, UserMessage)))
+        if turns:
+            first = self.chance.randrange(len(turns))
+            params = CheckpointRestoreParams(
+                session_id=side.session_id, turn_id=turns[first], conversation=self.chance.random() < 0.5
+            )
+            await side.session.checkpoints.restore(params)
+            if params.conversation:
+                side.is_rewound = True
+                gone = {*turns[first:]}
+                side.said = {
+                    key: text for key, text in side.said.items() if side.turns.get(key, f"turn-{key}") not in gone
+                }
+
     async def stop_agent(self, side: Side) -> None:
         if working := [each.agent_id for each in side.session.state.agents if each.ended_at is None]:
             side.asked.clear()
@@ -299,15 +320,20 @@ class Walker:
             state = side.session.state
             assert state.mode == side.mode, f"{side.session_id} is in {state.mode}, not {side.mode}"
             running = {job.job_id for job in state.jobs if job.state == "running"}
-            assert side.jobs <= running, f"{side.session_id}: {side.jobs - running} ended, and nobody ended it"
-            side.jobs = running
+            assert side.jobs <= running, (
+                f"{side.session_id}: nobody ended {[job for job in state.jobs if job.job_id in side.jobs - running]}"
+            )
+            started = {item.item_id for item in state.items if isinstance(item, ToolCall) and item.state == "succeeded"}
+            side.jobs = {job.job_id for job in state.jobs if job.job_id in running and job.tool_call_id in started}
             working = {each.agent_id for each in state.agents if each.ended_at is None}
             questions = {each.item_id: each.agent_id for each in state.questions if each.agent_id is not None}
             assert side.asked <= {*questions}, f"{side.session_id}: a sub-agent's question was answered by nobody"
             side.asked = {item_id for item_id, agent_id in questions.items() if agent_id in working}
-            for each in self.sessions._open.values():  # pyright: ignore[reportPrivateUsage]
-                if each.state.parent_session_id == side.session_id and not each.state.closed:
-                    assert each.state.mode == state.mode, f"{each.state.session_id} is in {each.state.mode}"
+            for each in state.agents:
+                child = self.sessions.opened(each.session_id)
+                assert child is None or each.ended_at is not None or child.state.mode == state.mode, (
+                    f"{side.session_id} is in {state.mode}, its {each.agent_id} in {child.state.mode}"
+                )
             view = side.session.view()
             for watcher in side.watchers:
                 if watcher.attached:
@@ -368,7 +394,8 @@ class Walker:
             check_calls(side.session.core.conversation)
             for text in side.said.values():
                 assert told[side.session_id].count(text) == 1, f"{text}: told {told[side.session_id].count(text)} times"
-            self._look_at_reports(side, told[side.session_id])
+            if not side.is_rewound:
+                self._look_at_reports(side, told[side.session_id])
         await self.kill(self.sides[0])
         for side in self.sides:
             lost = {*told[side.session_id].splitlines()} ^ {*self._told(side).splitlines()}
