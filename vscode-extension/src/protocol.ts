@@ -2543,7 +2543,7 @@ export interface RequestsToDaemon {
   "amanu/session/record": { params: SessionRecordParams; result: Empty };
   /** Say something: starts a turn, or queues on a busy session. Answers at once. */
   "amanu/prompt/send": { params: PromptSendParams; result: PromptSendResult };
-  /** Say something into the running turn; reaches the model with its next request. It declines the model's open questions and sends a waiting plan back. What no request will carry is queued: `! COMMAND`, and whatever is said while the daemon carries one out. */
+  /** Say something into the running turn; reaches the model with its next request. It declines the questions of this session's model, ends the reviews of its edits and sends a waiting plan back, unless the turn began with a prompt of another client that is still attached. What a sub-agent or a server asks stays open. What no request will carry is queued: `! COMMAND`, and whatever is said while the daemon carries one out. */
   "amanu/prompt/steer": { params: PromptSteerParams; result: Empty };
   /** Take a queued prompt back. Unknown ids are fine. */
   "amanu/prompt/unqueue": { params: PromptUnqueueParams; result: Empty };

@@ -130,10 +130,11 @@ class Approvals(SessionRules):
         """What the last answer for that call was about, if that had changed since it was first asked. Returned once."""
         return self._revised.pop(call_id, None)
 
-    def reject_plan(self, reason: str, client: str) -> None:
-        """The user sent a message instead of approving the plan: it counts as not approved."""
+    def reject_plan(self, reason: str, client: str, agent_id: str | None = None) -> None:
+        """The user sent a message to that agent (None: the session's own) instead of approving its plan, which counts
+        as not approved."""
         for call_id, pending in list(self._pending.items()):
-            if pending.approval.document is not None:
+            if pending.approval.document is not None and pending.approval.agent_id == agent_id:
                 self._answer(call_id, Decision(outcome="rejected", by="user", client=client, reason=reason))
 
     def resolve(self, params: ApprovalResolveParams, client: str) -> ApprovalResolveResult:
@@ -189,7 +190,9 @@ class Approvals(SessionRules):
         """A proposal has changed: questions about it are asked again, and end when it is settled."""
         self._ask_again(proposal.proposal_id)
         if proposal.state == "settled":
-            self.finish_reviews(proposal.proposal_id)
+            for pending in list(self._pending.values()):
+                if pending.approval.proposal_id == proposal.proposal_id:
+                    self._finish_review(pending)
 
     def reconsider(self) -> None:
         """Mode, rules or trust changed: decide every open question again. What still has to be asked stays open, with
@@ -204,13 +207,15 @@ class Approvals(SessionRules):
             else:
                 self._update_question(pending, verdict)
 
-    def finish_reviews(self, proposal_id: str | None = None, client: str | None = None) -> None:
-        """End the review of that proposal's calls (None: of all proposals): each call reports what was decided
-        so far. Questions about anything else stay open."""
-        for call_id, pending in list(self._pending.items()):
-            reviewed_id = pending.approval.proposal_id
-            if reviewed_id is not None and proposal_id in (None, reviewed_id):
-                self._answer(call_id, Decision(outcome="reviewed", by="user", client=client))
+    def finish_reviews(self, client: str, agent_id: str | None = None) -> None:
+        """The user has something else to say: the reviews of that agent's calls (None: of the session's own) end, and
+        each call reports what was decided so far. Questions about anything else stay open."""
+        for pending in list(self._pending.values()):
+            if pending.approval.proposal_id is not None and pending.approval.agent_id == agent_id:
+                self._finish_review(pending, client)
+
+    def _finish_review(self, pending: PendingApproval, client: str | None = None) -> None:
+        self._answer(pending.approval.tool_call_id, Decision(outcome="reviewed", by="user", client=client))
 
     def _take_edit(
         self, params: ApprovalResolveParams, command: str, pending: PendingApproval, client: str

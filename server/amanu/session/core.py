@@ -177,6 +177,11 @@ class SessionCore:
         return self.services.trust.covers(self.state.roots, path, data)
 
     @property
+    def agent_id(self) -> str | None:
+        """As calls, approvals and questions are marked; None: the session's own agent."""
+        return None if self.assignment is None else self.assignment.label.agent_id
+
+    @property
     def mode(self) -> Mode:
         """The mode that holds: a sub-agent's is its parent's, at every moment. `state.mode` shows it."""
         return self.policy.context().mode

@@ -171,6 +171,9 @@ class EventStream:
     def attached(self) -> bool:
         return bool(self._clients)
 
+    def is_attached(self, client: Client) -> bool:
+        return client in self._clients
+
     def since(self, seq: int) -> list[EventMessage] | None:
         """The events after `seq`, or None when some of them are no longer in memory."""
         if seq > self.seq or (seq < self.seq and (not self._recent or self._recent[0][0].seq > seq + 1)):

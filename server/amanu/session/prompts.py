@@ -82,6 +82,8 @@ class Prompts:
         self._daemon_commands = daemon_commands
         self._model_hears = True
         """The running turn asks the model for replies, so that what the user says meanwhile is answered."""
+        self._turn_client: Client | None = None
+        """Whose prompt the last turn began with."""
         self._prompted_after_stop = False
         """A prompt came while the turn was stopping: the queue goes on right after it."""
 
@@ -118,7 +120,7 @@ class Prompts:
             )
         attachments = await self._pictures.keep(params.attachments)
         self._require_writable()
-        prompt = Prompt(params.prompt_id, params.text, attachments, dict(client.environment), client.context)
+        prompt = Prompt(params.prompt_id, params.text, attachments, dict(client.environment), client.context, client)
         if not self._turn and not self._state.queue:
             await self._start(prompt)
             return self._sent(prompt.prompt_id)
@@ -126,7 +128,8 @@ class Prompts:
         self._queue.queue(prompt)
         if self._turn:
             self._prompted_after_stop |= self._turn.stopping
-            self._approvals.finish_reviews(client=client.name)
+            if self._reads_the_turn(client):
+                self._approvals.finish_reviews(client.name, self._core.agent_id)
         else:
             await self._start_oldest(client.environment)
         return self._sent(prompt.prompt_id)
@@ -138,8 +141,8 @@ class Prompts:
 
     async def steer(self, params: PromptSteerParams, client: Client) -> None:
         """Add a message to the running turn: the model gets it after the tool results of its next request. It also
-        answers what the turn waits for: the model's questions, in other words, and a plan, which is sent back. What no
-        request will carry is queued."""
+        answers what this model has asked and waits for: its questions, in other words, and a plan, which is sent back.
+        What others ask (a sub-agent, a server) stays open. What no request will carry is queued."""
         self._require_writable()
         if self._turn_factory.rewrite.has_run(params.turn_id):  # its only step would never hear it
             raise AmanuError("staleTurn", "This turn only makes the edit.", hint="Send this as a new prompt.")
@@ -167,19 +170,25 @@ class Prompts:
         self._end_waits(params.prompt_id, client)
 
     def _end_waits(self, prompt_id: str, client: Client) -> None:
-        """End what the turn waits for with a steering message, unless the model has heard it already or no longer
-        listens. Only when the message is on disk: one that is given back to the user must not have answered."""
+        """End what the model waits for with a steering message, unless it has heard that already or no longer listens.
+        Only when the message is on disk: one that is given back to the user must not have answered."""
         waiting = self._queue.waiting_steering(prompt_id)
-        if waiting is None or self._turn.stopping:
+        if waiting is None or self._turn.stopping or not self._reads_the_turn(client):
             return
         message, heard = waiting
-        questions = self._core.questions
-        answers = bool(questions.waited_for) and heard == User(text=message.text)
-        questions.decline(message.text if answers else _SEE_MESSAGE, client.name)
+        questions, agent_id = self._core.questions, self._core.agent_id
+        answers = bool(questions.waited_for(agent_id)) and heard == User(text=message.text)
+        questions.decline(message.text if answers else _SEE_MESSAGE, client.name, agent_id)
         if answers:  # the model reads it in the result of what it asked; on record after that, or a crash could lose it
             self._queue.complete_steering(prompt_id)
-        self._approvals.finish_reviews(client=client.name)
-        self._approvals.reject_plan(_SEE_MESSAGE, client.name)
+        self._approvals.finish_reviews(client.name, agent_id)
+        self._approvals.reject_plan(_SEE_MESSAGE, client.name, agent_id)
+
+    def _reads_the_turn(self, client: Client) -> bool:
+        """Whether what this client says ends what the turn waits for: the turn is its own, or that of one who left.
+        Else somebody is reading the question just now."""
+        reader = self._turn_client
+        return reader is None or reader is client or not self._emit.is_attached(reader)
 
     async def _answer(self, prompt_id: str, name: str, arguments: str) -> None:
         """Carry out a command of the daemon (`/memory`, `/mcp` …), once for each prompt: the model does not hear it."""
@@ -311,6 +320,7 @@ class Prompts:
             steer=False,
         )
         self._composer.model = info
+        self._turn_client = prompt.client
         if opening is not None:
             self._composer.add_to_conversation(message, opening)
         elif request is not None:

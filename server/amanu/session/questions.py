@@ -7,7 +7,7 @@ open; what waited for it is gone then, so its answer becomes a prompt (`Session.
 import asyncio
 from collections.abc import Callable, Sequence
 
-from amanu.core.questions import Asking
+from amanu.core.questions import OURSELVES, Asking
 from amanu.core.tool import CallCancelled
 from amanu.permissions.user_wait import UserWait
 from amanu.session.access import Access
@@ -34,6 +34,8 @@ class Questions:
         self._wait = wait
         self._waiting: dict[str, asyncio.Future[Question]] = {}
         """By question: those that a call of this process waits for."""
+        self._of_servers: set[str] = set()
+        """Of these, those that a server asks: no model reads the answer."""
         self._over: dict[str, Question] = {}
 
     async def ask(self, fields: Sequence[QuestionField], asking: Asking) -> Question:
@@ -43,12 +45,14 @@ class Questions:
             item_id=f"question-{self._emit.epoch}.{self._emit.seq}",
             turn_id=asking.turn_id,
             tool_call_id=asking.call_id,
-            asker=asking.asker if asking.agent is None else asking.agent.name,
+            asker=asking.agent.name if asking.agent is not None and asking.asker == OURSELVES else asking.asker,
             agent_id=None if asking.agent is None else asking.agent.agent_id,
             title=wording.title(fields),
             fields=fields,
         )
         answer = self._waiting[question.item_id] = asyncio.get_running_loop().create_future()
+        if asking.asker != OURSELVES:
+            self._of_servers.add(question.item_id)
         self._wait.begin()
         try:
             asked = ItemStarted(item=question)
@@ -67,6 +71,7 @@ class Questions:
         finally:
             self._wait.end()
             del self._waiting[question.item_id]
+            self._of_servers.discard(question.item_id)
 
     def open(self, question_id: str) -> Question | None:
         """The question, if it is open."""
@@ -83,14 +88,19 @@ class Questions:
         """Whether a call waits for the answer."""
         return question_id in self._waiting
 
-    @property
-    def waited_for(self) -> list[Question]:
-        """Those that calls wait for, the oldest first."""
-        return [question for question in self._state.questions if self.awaited(question.item_id)]
+    def waited_for(self, agent_id: str | None) -> list[Question]:
+        """What the model of that sub-agent (None: the session's own) has asked and waits for, the oldest first."""
+        return [
+            question
+            for question in self._state.questions
+            if question.agent_id == agent_id
+            and self.awaited(question.item_id)
+            and question.item_id not in self._of_servers
+        ]
 
-    def decline(self, words: str, client: str) -> None:
-        """The user said something instead of answering: every question that a call waits for ends with that."""
-        for question in self.waited_for:
+    def decline(self, words: str, client: str, agent_id: str | None) -> None:
+        """The user said something to that agent instead of answering: each of its questions ends with that."""
+        for question in self.waited_for(agent_id):
             self.settle(question.model_copy(update={"state": "declined", "note": words, "client": client}))
             words = OTHER_ANSWER
 

@@ -7,6 +7,7 @@ from amanu.context.editor import EditorContext
 from amanu.context.images import reference
 from amanu.core.conversation import PendingSteering, Picture, SystemText, User
 from amanu.session.core import SessionCore
+from amanu.session.events import Client
 from amanu.session.late_decisions import LATE_DECISION
 from amanu.session.restore import Restored, note
 from amanu.text.wording import describe_queue
@@ -20,13 +21,15 @@ LATE = "Later decisions about your earlier edits:"
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt with the environment of the client it was sent from, and what the editor showed there."""
+    """A prompt with the client it was sent from, its environment then, and what the editor showed there."""
 
     prompt_id: str
     text: str
     attachments: list[Attachment]
     environment: Mapping[str, str]
     context: EditorContext | None = None
+    client: Client | None = None
+    """None: it was sent to another daemon, or nobody reads along."""
 
 
 class PromptQueue:

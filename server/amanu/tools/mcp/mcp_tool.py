@@ -114,7 +114,9 @@ class _Questions:
         message = visible(message).strip()
         asked = [*fields] or [QuestionField(field_id=_CONFIRM, kind="confirm", text="")]
         asked[0] = asked[0].model_copy(update={"text": f"{message}\n{asked[0].text}".strip() or f"{server} asks"})
-        question = await self._questions.ask(asked, Asking(self._call.turn_id, self._call.call_id, asker=server))
+        question = await self._questions.ask(
+            asked, Asking(self._call.turn_id, self._call.call_id, server, self._call.agent)
+        )
         if not fields and question.answers.get(_CONFIRM) is False:
             return question.model_copy(update={"state": "declined"})
         return question
