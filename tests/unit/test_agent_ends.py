@@ -8,8 +8,9 @@ import pytest
 from amanu.checks import proposal_checks as verdicts
 from amanu.permissions import approvals as approval
 from amanu.proposals import tracking as following
+from amanu_protocol.items import SubAgent
 from amanu_protocol.requests import AgentParams, QuestionAnswerParams
-from support.agent_session import agent, ask_agent, complete, results, session_with_agents
+from support.agent_session import ask_agent, complete, results, session_with_agents
 from support.hook_files import TELLS, configure_user, handler, notices
 from support.mcp_in_memory import Server, ServersInMemory
 from support.required_programs import needs
@@ -34,16 +35,20 @@ ENDS: dict[str, list[dict[str, Any]]] = {
 """How it ends, and the steps of its model."""
 
 
+def asker(d: ScriptedSession) -> SubAgent:
+    return next(each for each in d.session.state.agents if each.name == "asker")
+
+
 async def end_agent(d: ScriptedSession, end: str) -> None:
     question = (await d.until(lambda state: state.questions)).questions[0]
     if end == "cancelled":
-        await d.session.agents.stop(AgentParams(session_id="s", agent_id="agent-1"))
+        await d.session.agents.stop(AgentParams(session_id="s", agent_id=asker(d).agent_id))
     else:
         answers: Any = {"q1": "That one."}
         params = QuestionAnswerParams(session_id="s", question_id=question.item_id, outcome="answered", answers=answers)
         await d.session.answer_question(params, d.client)
-    await d.until(lambda state: state.agents[0].state == end)
-    await d.until(lambda state: d.sessions.opened(agent(d).session_id) is None)
+    await d.until(lambda state: asker(d).state == end)
+    await d.until(lambda state: d.sessions.opened(asker(d).session_id) is None)
 
 
 def job(until: str) -> dict[str, Any]:
@@ -62,16 +67,17 @@ async def test_all_that_it_shared_goes_on(
     steps = [
         step("", job("up")),
         step("Started."),
-        step(
-            "", ask_agent("asker", background=background), call("write_file", path="notes.txt", content=TWO_HUNKS), EDIT
-        ),
+        step("", ask_agent("asker", background=background), ask_agent("editor")),
+        step("", call("write_file", path="a.sh", content="wrong again\n")),
         step(
             "", call("run_shell_command", command="echo new > new.txt"), call("mcp__demo__echo", text="hi"), job("on")
         ),
         step("Done."),
     ]
     servers = ServersInMemory(Server("demo"))
-    async with session_with_agents(tmp_path, {"asker": ENDS[end]}, *steps, mode="auto", mcp=servers) as d:
+    edits = [step("", call("write_file", path="notes.txt", content=TWO_HUNKS), EDIT), step("", complete())]
+    agents = {"asker": ENDS[end], "editor": edits}
+    async with session_with_agents(tmp_path, agents, *steps, mode="auto", mcp=servers) as d:
         (d.root / "a.sh").write_text(TEXT)
         await d.trust()
         await d.session.record(str(tmp_path / "recording"))

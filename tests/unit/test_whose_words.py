@@ -106,20 +106,23 @@ async def test_what_is_said_to_an_agent_settles_what_the_agent_asked_alone(tmp_p
         "asker": [
             step("", question("The agent's?"), call("write_file", path="new.txt", content="a\n")),
             step("", complete("Heard."), expect=STOP),
-        ]
+        ],
+        "editor": EDITING,
     }
-    steps = [step("", ask_agent("asker"), question("Mine?"), EDIT), step("Done.")]
+    steps = [step("", ask_agent("asker"), ask_agent("editor"), question("Mine?")), step("Done.")]
     async with session_with_agents(tmp_path, agents, *steps) as d:
         await d.prompt("go")
         state = await d.until(lambda state: len(state.questions) == 2 and len(state.approvals) == 2)
-        child = d.sessions.opened(agent(d).session_id)
+        (asker,) = (each for each in state.agents if each.name == "asker")
+        child = d.sessions.opened(asker.session_id)
         assert child is not None and child.state.turn is not None
         steering = PromptSteerParams(
             session_id=child.state.session_id, prompt_id="said", turn_id=child.state.turn.turn_id, text=STOP
         )
         await child.prompts.steer(steering, d.client)
-        state = await d.until(lambda state: state.agents[0].state == "completed")
-        assert [each.agent_id for each in (*state.questions, *state.approvals)] == [None, None]
+        state = await d.until(lambda state: any(each.state == "completed" for each in state.agents))
+        assert [each.agent_id for each in state.questions] == [None]
+        assert [each.agent for each in state.approvals] == ["editor"]
         assert heard(child, STOP) == 1
         await answer_question(d, state.questions[0])
         await d.answer("allow")
