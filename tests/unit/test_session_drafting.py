@@ -38,7 +38,7 @@ from support.draft_session import (
     write,
 )
 from support.required_programs import needs
-from support.scripted_session import TWELVE, call, conversation, scripted_session, step
+from support.scripted_session import TWELVE, ScriptedSession, call, conversation, scripted_session, step
 from support.session_client import Client, until
 from unit.test_session_layer import shell, tree
 from unit.test_session_typing import Editor
@@ -231,6 +231,83 @@ async def test_a_file_that_is_drafted_as_a_whole_and_changed_by_the_user_is_in_c
         assert (d.root / (path or "notes.txt")).read_text() == expected
 
 
+def hunk_states(d: ScriptedSession) -> dict[str, str]:
+    return {
+        Path(file.path).name: file.hunks[0].state
+        for proposal in d.session.state.proposals
+        for file in proposal.files
+        if file.hunks
+    }
+
+
+WHOLE: Sequence[tuple[str, dict[str, Any], str, str | None]] = [
+    ("moved", call("move_file", path="notes.txt", new_path="moved.txt"), "notes.txt", "mine\n"),
+    ("moved, target made", call("move_file", path="notes.txt", new_path="moved.txt"), "moved.txt", "mine\n"),
+    ("moved, gone", call("move_file", path="notes.txt", new_path="moved.txt"), "notes.txt", None),
+    ("deleted", call("delete_file", path="notes.txt"), "notes.txt", "mine\n"),
+    ("made", write("new.txt", "agent\n"), "new.txt", "mine\n"),
+    ("edited, gone", edit("line 2\n", "line two\n"), "notes.txt", None),
+]
+
+
+@pytest.mark.parametrize("mode", ["draft", "ask"])
+@pytest.mark.parametrize(("name", "first", "path", "mine"), WHOLE, ids=[name for name, *_ in WHOLE])
+async def test_what_is_proposed_of_a_file_as_a_whole_follows_the_file_at_once(
+    tmp_path: Path, name: str, first: dict[str, Any], path: str, mine: str | None, mode: Mode
+) -> None:
+    """It is in conflict while the file is another, open again when that is over, and keeps nothing else back."""
+    also = call("delete_file", path="other.txt")
+    steps = [step("", first, also), DONE, step("", shell("ls")), DONE]
+    async with scripted_session(tmp_path, *steps, mode=mode) as d:
+        (d.root / "other.txt").write_text("other\n")
+        await d.prompt("go")
+        await d.until(lambda state: state.approvals)
+        changed = "new.txt" if name == "made" else "notes.txt"
+        before = (d.root / path).read_text() if (d.root / path).exists() else None
+
+        def put(text: str | None) -> None:
+            (d.root / path).unlink() if text is None else (d.root / path).write_text(text)
+
+        put(mine)
+        await d.until(lambda state: hunk_states(d)[changed] == "conflicted")
+        put(before)
+        await d.until(lambda state: hunk_states(d)[changed] == "pending")
+        put(mine)
+        await d.until(lambda state: hunk_states(d)[changed] == "conflicted")
+        assert hunk_states(d)["other.txt"] == "pending"
+        if mode == "draft":
+            await d.answer("finish")
+            await d.over("p1")
+            await turn(d, "p2")
+            listed = results(d)[-1]
+            assert ("moved.txt" in listed) == (path == "moved.txt") and ("notes.txt" in listed) == (
+                path != "notes.txt" or mine is not None
+            )
+            assert "other.txt" not in listed
+        if mine is not None:
+            assert (d.root / path).read_text() == mine
+        await decide_all(d, "accept")
+        assert hunk_states(d) == {changed: "conflicted", "other.txt": "applied"}
+        assert not (d.root / "other.txt").exists()
+        assert ((d.root / path).read_text() if (d.root / path).exists() else None) == mine
+
+
+@pytest.mark.parametrize(
+    ("first", "path", "same"),
+    [(call("delete_file", path="notes.txt"), "notes.txt", None), (write("new.txt", "agent\n"), "new.txt", "agent\n")],
+)
+async def test_what_the_user_did_themselves_is_no_conflict(
+    tmp_path: Path, first: dict[str, Any], path: str, same: str | None
+) -> None:
+    async with scripted_session(tmp_path, step("", first), DONE, mode="draft") as d:
+        await turn(d)
+        (d.root / path).unlink() if same is None else (d.root / path).write_text(same)
+        await d.session.core.proposals.catch_up(d.session.state.proposals[0].proposal_id)
+        assert hunk_states(d) == {path: "pending"}
+        await decide_all(d, "accept")
+        assert hunk_states(d) == {path: "applied"}
+
+
 CREATED: Sequence[tuple[str, Sequence[dict[str, Any]], dict[str, str]]] = [
     ("deleted", [call("delete_file", path="new.txt")], {}),
     ("moved", [call("move_file", path="new.txt", new_path="other.txt")], {"other.txt": "fresh\n"}),
@@ -319,7 +396,7 @@ async def test_two_drafts_of_one_folder_do_not_see_each_other(tmp_path: Path) ->
     async with scripted_session(tmp_path, *first, mode="draft") as d:
         await turn(d)
         script = tmp_path / "other.json"
-        script.write_text(json.dumps([step("", shell("ls; cat notes.txt")), DONE]))
+        script.write_text(json.dumps([step("", shell("ls")), DONE]))
         made = SessionCreateParams(session_id="t", roots=[str(d.root)], mode="draft", model_id=f"scripted:{script}")
         client = Client(os.environ)
         await d.sessions.create(made, client)

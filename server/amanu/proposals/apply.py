@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amanu.core.tool import ToolError
-from amanu.proposals.model import FILE_CHANGED, STATES_AFTER, STATES_BEFORE, FileVersion, LiveFile
+from amanu.proposals.model import (
+    FILE_CHANGED,
+    FILE_GONE,
+    FILE_MADE,
+    STATES_AFTER,
+    STATES_BEFORE,
+    FileVersion,
+    LiveFile,
+)
 from amanu.workspace import disk
 from amanu.workspace.overlay import Buffer, Editor
 from amanu.workspace.shown_files import ShownFiles
@@ -150,11 +158,9 @@ async def _plan(workspace: Workspace, file: LiveFile) -> _Plan | None:
             return None
         current = None  # an editor shows it, but it is on no disk, as of a file that was deleted and is wanted again
     if (current is None) != (old_version.text is None):
-        raise ToolError(
-            "The file is no longer there." if current is None else "A file of that name was made meanwhile."
-        )
+        raise ToolError(FILE_GONE if current is None else FILE_MADE)
     if moves and target is not None:
-        raise ToolError(f"There is a file {workspace.display_path(new_version.path)} now.")
+        raise ToolError(target_made(workspace, new_version.path))
     if current is not None:
         if current.text != old_version.text or _has_other_encoding(current, file):
             raise ToolError(FILE_CHANGED)
@@ -183,6 +189,11 @@ def _encoded_plan(
         None if text is None else (current or file.base).encode(text),
         None if text is None else sha256(text.encode("utf-8", "surrogatepass")),
     )
+
+
+def target_made(workspace: Workspace, path: Path) -> str:
+    """Why no file can be moved to that path."""
+    return f"There is a file {workspace.display_path(path)} now."
 
 
 def _text_of(current: FileText | None) -> str | None:

@@ -51,7 +51,9 @@ def accept(
     live: LiveProposal, file: LiveFile, hunk: Hunk, own_text: str | None = None, *, reviewed: bool = True
 ) -> None:
     """Accept it, with the user's `own_text` if there is one; whether it can be applied is another question."""
-    if hunk.hunk_id in file.conflicting:  # it was in conflict already when the user saw it, and stays so
+    if (
+        hunk.hunk_id in file.conflicting or hunk.hunk_id in file.displaced
+    ):  # it was in conflict already when the user saw it, and stays so
         live.attempted.add(hunk.hunk_id)
         return
     own_text = None if own_text is None else with_file_line_ends(file, own_text)

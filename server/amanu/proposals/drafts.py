@@ -7,7 +7,7 @@ from pathlib import Path
 
 from amanu.core.tool import CallContext, ToolError
 from amanu.proposals.live_proposals import LiveProposals
-from amanu.proposals.model import FILE_CHANGED, STATES_BEFORE, FileEdit, LiveFile, LiveProposal, TakenOver, missing_file
+from amanu.proposals.model import FileEdit, LiveFile, LiveProposal, TakenOver, missing_file
 from amanu.proposals.tracking import FileTracking
 from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
@@ -158,13 +158,7 @@ class Drafts:
     async def _move_along(self, live: LiveProposal, file: LiveFile) -> Mapping[Path, FileText]:
         """Move that file's drafted changes along with what the user did there. Returns its text, by path. The caller
         holds the lock."""
-        texts = await self._tracking.catch_up(live, [file])
-        if file.is_open and _is_another(file, texts.get(file.base.path)):
-            for hunk in file.hunks:
-                if hunk.state == "pending":
-                    file.update_hunk(hunk.hunk_id, state="conflicted", reason=FILE_CHANGED)
-            self._live.publish(live)
-        return texts
+        return await self._tracking.catch_up(live, [file])
 
 
 def changed_meanwhile(workspace: Workspace, path: Path) -> ToolError:
@@ -176,11 +170,3 @@ def takes_draft(live: LiveProposal, call: CallContext, paths: Sequence[Path]) ->
     decided."""
     theirs = [file for file in live.files if any(map(file.has_path, paths))]
     return live.draft and live.turn_id == call.turn_id and all(file.is_undecided for file in theirs)
-
-
-def _is_another(file: LiveFile, current: FileText | None) -> bool:
-    """Whether a file that is to be created, moved or deleted as a whole is no longer as it was when that was proposed,
-    or an edited file is gone: then its changes cannot move along."""
-    if file.change == "edit":
-        return current is None
-    return (None if current is None else current.text) != file.version_with(STATES_BEFORE).text

@@ -28,6 +28,8 @@ SMALL_TEXT = 64 * 1024
 INLINE_CHARACTERS = 64 * 1024
 """Of a base text; a longer one is kept in a blob, and sent only to a client that asks for it."""
 FILE_CHANGED = "The file changed after this was proposed."
+FILE_GONE = "The file is no longer there."
+FILE_MADE = "A file of that name was made meanwhile."
 LINES_CHANGED = "The file changed after this was proposed, in these lines or next to them."
 UNDONE_IN_FILE = "Its lines in the file are as they were before it."
 """Of a hunk that was taken back in the file: by the user or by a program, nobody can say."""
@@ -110,6 +112,9 @@ class LiveFile:
     last_applied: LastApplied | None = None
     conflicting: Collection[str] = ()
     """Open hunks whose lines the user changed: they cannot be accepted until that is undone."""
+    displaced: Collection[str] = ()
+    """Open hunks that wait in conflict because of the file as a whole: it is gone, or to be created, moved or deleted
+    and no longer as it was when that was proposed."""
     deferred: DeferredEdits | None = None
     """Edits its hunks were not re-anchored to yet; only of a settled file."""
     explanations: dict[str, str] = field(default_factory=dict[str, str])
@@ -170,6 +175,21 @@ class LiveFile:
         """Forget the hunks that are not decided."""
         self.hunks = [hunk for hunk in self.hunks if hunk.state != "pending"]
         self.text = self.text_with(*ALL_STATES)
+
+    def displace(self, why: str) -> bool:
+        """Its open hunks are in conflict for that reason, which concerns the file as a whole; with "" they are open
+        again. Returns whether that changed any."""
+        if why:
+            changed = {hunk.hunk_id for hunk in self.hunks if hunk.state == "pending"}
+            update = {"state": "conflicted", "reason": why}
+            self.displaced = {*self.displaced, *changed}
+        else:
+            changed = {hunk.hunk_id for hunk in self.hunks if hunk.state == "conflicted"} & {*self.displaced}
+            update = {"state": "pending", "reason": None}
+            self.displaced = ()
+        for hunk_id in changed:
+            self.update_hunk(hunk_id, **update)
+        return bool(changed)
 
     def take_back(self, earlier: "LiveFile") -> bool:
         """Take the hunks back that were dropped since it was as `earlier`. False: it has changed too much for that."""
@@ -536,9 +556,11 @@ class LiveProposal:
             live.text = live.text_with(*ALL_STATES)
             live.remember_applied()
             lines = split_lines(base.text)
-            live.conflicting = {
-                hunk.hunk_id for hunk in live.hunks if hunk.state == "conflicted" and _has_lost_place(hunk, lines)
-            }
+            in_conflict = [hunk for hunk in live.hunks if hunk.state == "conflicted"]
+            if live.change == "edit":
+                live.conflicting = {hunk.hunk_id for hunk in in_conflict if _has_lost_place(hunk, lines)}
+            else:
+                live.displaced = {hunk.hunk_id for hunk in in_conflict}
             files.append(live)
         calls = list(proposal.tool_call_ids)
         attempted = {hunk.hunk_id for file in files for hunk in file.hunks if hunk.state == "conflicted"}

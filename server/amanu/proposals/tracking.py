@@ -12,9 +12,19 @@ from functools import partial
 from pathlib import Path
 
 from amanu.core.tool import ToolError
+from amanu.proposals.apply import target_made
 from amanu.proposals.deferred_edits import DeferredEdits
 from amanu.proposals.live_proposals import LiveProposals
-from amanu.proposals.model import SMALL_TEXT, UNDECIDED, LiveFile, LiveProposal
+from amanu.proposals.model import (
+    FILE_CHANGED,
+    FILE_GONE,
+    FILE_MADE,
+    SMALL_TEXT,
+    STATES_BEFORE,
+    UNDECIDED,
+    LiveFile,
+    LiveProposal,
+)
 from amanu.proposals.reanchor import Edit, line_edits, reanchor
 from amanu.workspace.text_file import FileText, split_lines
 from amanu.workspace.workspace import Workspace
@@ -24,7 +34,7 @@ QUIET = 0.3
 """Seconds without a change after which open hunks are moved to where the user's typing left their lines."""
 MAX_SETTLED = 10
 """Proposals for one file whose applied hunks are looked after; older ones are found again when they are undone."""
-_FOLLOWED: Collection[HunkState] = (*UNDECIDED, "conflicted", "applied")
+_OPEN: Collection[HunkState] = (*UNDECIDED, "conflicted")
 
 log = logging.getLogger(__name__)
 
@@ -53,22 +63,27 @@ class FileTracking:
         only where something is open: it costs a waking daemon, and where applied hunks went to is found again when
         they are undone."""
         for file in proposal.files:
-            key = (proposal.proposal_id, Path(file.path))
             states = {hunk.state for hunk in file.hunks}
-            if file.change != "edit" or states.isdisjoint(_FOLLOWED):
-                self._unwatch(key)
-                continue
-            disk = not states.isdisjoint((*UNDECIDED, "conflicted"))
-            proposals = self._watched[key[1]]
-            if (watched := proposals.get(key[0])) is not None and watched.disk != disk:
-                watched.stop()
-                proposals[key[0]] = self._listen(key, disk)
-            elif watched is None:
-                proposals[key[0]] = self._listen(key, disk)
-                buffer = self._workspace.overlay.buffer(key[1])
-                if buffer is not None and buffer.version != file.base_version:
-                    self._schedule(key)
-                self._unwatch_oldest(key[1])
+            is_open = not states.isdisjoint(_OPEN)
+            followed = is_open or (file.change == "edit" and "applied" in states)
+            for path in filter(None, (file.path, file.new_path)):
+                key = (proposal.proposal_id, Path(path))
+                if followed:
+                    self._watch_file(key, file.base_version, disk=is_open)
+                else:
+                    self._unwatch(key)
+
+    def _watch_file(self, key: _Key, version: int | None, *, disk: bool) -> None:
+        proposals = self._watched[key[1]]
+        if (watched := proposals.get(key[0])) is not None and watched.disk != disk:
+            watched.stop()
+            proposals[key[0]] = self._listen(key, disk)
+        elif watched is None:
+            proposals[key[0]] = self._listen(key, disk)
+            buffer = self._workspace.overlay.buffer(key[1])
+            if buffer is not None and buffer.version != version:
+                self._schedule(key)
+            self._unwatch_oldest(key[1])
 
     def close(self) -> None:
         for proposals in self._watched.values():
@@ -92,7 +107,7 @@ class FileTracking:
             current = await self._read(file.base.path)
             if current is not None:
                 texts[file.base.path] = current
-                has_news = await self._move(live, file, current) or has_news
+            has_news = await self._move(live, file, current) or has_news
         if has_news:
             self._live.publish(live)
         return texts
@@ -126,17 +141,47 @@ class FileTracking:
             edits = None if old is None or new is None else await asyncio.to_thread(_edits_between, old, new)
             for proposal in others:
                 theirs = proposal.files_at(path)
-                if new is not None and (old is None or edits is None or not _defer(theirs, edits, old, new)):
+                if old is None or new is None or edits is None or not _defer(theirs, edits, old, new):
                     await self._move_all(proposal, theirs, new, by_user=False)
 
     async def _move_all(
-        self, live: LiveProposal, files: Sequence[LiveFile], current: FileText, *, by_user: bool = True
+        self, live: LiveProposal, files: Sequence[LiveFile], current: FileText | None, *, by_user: bool = True
     ) -> None:
         if any([await self._move(live, file, current, by_user=by_user) for file in files]):
             self._live.publish(live)
 
-    async def _move(self, live: LiveProposal, file: LiveFile, current: FileText, *, by_user: bool = True) -> bool:
-        """Move the hunks of the file to its current text. Returns whether the proposal must be published again."""
+    async def _move(
+        self, live: LiveProposal, file: LiveFile, current: FileText | None, *, by_user: bool = True
+    ) -> bool:
+        """Move the hunks of the file to its current text; None when there is none. Returns whether the proposal must be
+        published again."""
+        if has_news := file.displace(await self._displacement(live, file, current)):
+            live.attempted -= {hunk.hunk_id for hunk in file.hunks if hunk.state == "pending"}
+        if file.change != "edit" or current is None:
+            return has_news
+        return await self._move_hunks(live, file, current, by_user=by_user) or has_news
+
+    async def _displacement(self, live: LiveProposal, file: LiveFile, current: FileText | None) -> str:
+        """Why the file as a whole is not what the proposal is about; "" if it is, or somebody did the same already."""
+        path, new_path, old_text = file.base.path, file.new_path, file.version_with(STATES_BEFORE).text
+        match file.change:
+            case "edit":
+                return FILE_GONE if current is None else ""
+            case "create":
+                return "" if await self._is_free(path, file.text) else FILE_MADE
+            case "delete" if current is None:
+                return ""
+            case "rename" if current is None and new_path is not None:
+                done = await self._read(new_path)
+                return "" if done is not None and done.text == file.text else FILE_GONE
+            case _ if current is not None and current.text != old_text:
+                return FILE_CHANGED
+            case "rename" if new_path is not None and not live.files_at(new_path) and not await self._is_free(new_path):
+                return target_made(self._workspace, new_path)
+            case _:
+                return ""
+
+    async def _move_hunks(self, live: LiveProposal, file: LiveFile, current: FileText, *, by_user: bool) -> bool:
         if file.deferred is not None and file.deferred.sha256 == current.sha256:
             return False
         try:
@@ -161,6 +206,14 @@ class FileTracking:
             return await self._workspace.read_if_exists(path)
         except ToolError:
             return None
+
+    async def _is_free(self, path: Path, text: str | None = None) -> bool:
+        """Whether there is no file, or one with that text."""
+        try:
+            found = await self._workspace.read_if_exists(path)
+        except ToolError:  # no text
+            return False
+        return found is None or found.text == text
 
     def _others(self, live: LiveProposal, path: Path) -> list[LiveProposal]:
         return [self._live.find(each) for each in tuple(self._watched[path]) if each != live.proposal_id]
@@ -195,7 +248,7 @@ class FileTracking:
         async with self._live.lock:
             if key[0] in self._watched[key[1]]:
                 live = self._live.find(key[0])
-                await self.catch_up(live, live.files_at(key[1]))
+                await self.catch_up(live, [file for file in live.files if file.has_path(key[1])])
 
     async def _logging_errors(self, update: Awaitable[None]) -> None:
         try:
