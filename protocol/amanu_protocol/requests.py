@@ -144,6 +144,9 @@ class SessionListResult(Message):
 
 
 class SessionAttachParams(Message):
+    """Of a session that another process has open (`readOnly`) no events come: attaching again shows it as it is by
+    then."""
+
     session_id: Id
     epoch: int | None = None
     since_seq: int | None = None

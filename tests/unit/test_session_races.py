@@ -21,6 +21,7 @@ from amanu_protocol.requests import (
     PromptSendParams,
     PromptSteerParams,
     ProposalResolveParams,
+    SessionAttachParams,
     SessionCreateParams,
 )
 from support.scripted_session import TWELVE, TWO_HUNKS, ScriptedSession, call, conversation, scripted_session, step
@@ -549,6 +550,33 @@ async def test_what_can_only_be_looked_at(tmp_path: Path) -> None:
         await other.shutdown()
         await d.answer("reject")
         await d.over("p1")
+
+
+async def test_who_only_looks_sees_what_has_happened_when_they_attach_again(tmp_path: Path) -> None:
+    """Others who look, too; and once the session is free it can be used."""
+    async with scripted_session(tmp_path, WRITE, step("Hello.")) as d:
+        await d.prompt("change it")
+        await d.until(lambda state: state.approvals)
+        await d.session.emit.durable()
+        other = open_sessions()
+        params = SessionAttachParams(session_id="s")
+        clients = [Client(os.environ, "one"), Client(os.environ, "two")]
+        seen = [await other.attach(params, client) for client in clients]
+        assert [attached.state and len(attached.state.approvals) for attached in seen] == [1, 1]
+        await d.answer("allow")
+        await d.over("p1")
+        await d.session.emit.durable()
+        for client, before in zip(clients, seen, strict=True):
+            again = params.model_copy(update={"epoch": before.epoch, "since_seq": before.from_seq - 1})
+            state = (await other.attach(again, client)).state
+            assert state is not None and state.read_only
+            state.read_only = False
+            assert state.model_dump() == d.session.view().model_dump()
+        await d.sessions.close("s")
+        state = (await other.attach(params, clients[0])).state
+        assert state is not None and not state.read_only
+        await other.shutdown()
+        await d.reopen()
 
 
 async def test_two_notices_of_two_lives_are_two(tmp_path: Path) -> None:

@@ -1225,6 +1225,10 @@ export interface SessionListResult {
   sessions: SessionSummary[];
 }
 
+/**
+ * Of a session that another process has open (`readOnly`) no events come: attaching again shows it as it is by
+ * then.
+ */
 export interface SessionAttachParams {
   sessionId: Id;
   epoch?: number | null;

@@ -778,6 +778,8 @@
 ---@class amanu.SessionListResult
 ---@field sessions amanu.SessionSummary[]
 
+---Of a session that another process has open (`readOnly`) no events come: attaching again shows it as it is by
+---then.
 ---@class amanu.SessionAttachParams
 ---@field sessionId amanu.Id
 ---@field epoch? integer

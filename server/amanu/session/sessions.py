@@ -128,6 +128,9 @@ class Sessions:
     async def attach(self, params: SessionAttachParams, client: Client) -> SessionAttachResult:
         """Attach a client; the trust its editor declares counts from here on."""
         session = await self.get(params.session_id)
+        if session.state.read_only:
+            async with self.lock:
+                session = await run_to_completion(self._read_again(params.session_id))
         await session.trust.refresh(client)
         session = await self.get(params.session_id)  # it may have been closed meanwhile
         self.models.connect(session.state.model_id, client)
@@ -347,6 +350,15 @@ class Sessions:
             await self._make_room()
             session = self._open[session_id] = await self._loader.open(session_id)
         return session
+
+    async def _read_again(self, session_id: str) -> Session:
+        """A session that another process has open, as it is now: of what happens there nothing is heard here."""
+        session = self._open.get(session_id)
+        if session is not None and session.state.read_only:
+            again = self._open[session_id] = await self._loader.open(session_id)
+            await session.close()
+            return again
+        return await self._get(session_id)
 
     async def _delete(self, session_id: str) -> None:
         session = self._open.pop(session_id, None)
