@@ -18,8 +18,19 @@ from typing import Any, Literal
 from pydantic import JsonValue
 
 from amanu.agent.turn_listeners import after_call, before_call, before_question
-from amanu.core.conversation import NOT_RUN, Call, Conversation, Result, Results, SystemText
+from amanu.core.conversation import (
+    DID_NOT_RUN,
+    INTERRUPTED,
+    MAY_HAVE_RUN,
+    NOT_RUN,
+    Call,
+    Conversation,
+    Result,
+    Results,
+    SystemText,
+)
 from amanu.core.emit import Emit
+from amanu.core.ending import DAEMON_STOPPED
 from amanu.core.listeners import MAX_CHANGES, Block, MustAsk, Permitted, TurnListener
 from amanu.core.tool import (
     AgentLabel,
@@ -180,6 +191,16 @@ class Calls:
         for run in self._runs:
             self._finish(run, "cancelled", _error_result(run.call, reason), error=reason)
 
+    def _finish_cancelled(self, run: CallRun, error: asyncio.CancelledError) -> None:
+        ran = run.item.state == "executing"
+        if DAEMON_STOPPED in error.args:  # as after a kill (`session/restore.py`)
+            result = _error_result(run.call, INTERRUPTED if ran else NOT_RUN)
+            self._finish(run, "failed" if ran else "cancelled", result, error=MAY_HAVE_RUN if ran else DID_NOT_RUN)
+            return
+        text = "Cancelled by the user while it ran; its effect may be partial." if ran else NOT_RUN
+        text = str(error) if isinstance(error, CallCancelled) else text
+        self._finish(run, "cancelled", _error_result(run.call, text), error="Cancelled.")
+
     async def _run_call(self, run: CallRun, earlier: Sequence[CallRun]) -> None:
         try:
             tool, params = self._validate(run)
@@ -231,10 +252,7 @@ class Calls:
             said = self._emit.redact(error.for_user) if isinstance(error, ToolError) else text
             await self._end(run, "failed", _with_changes(run, _error_result(run.call, text)), error=said)
         except asyncio.CancelledError as error:
-            ran = run.item.state == "executing"
-            text = "Cancelled by the user while it ran; its effect may be partial." if ran else NOT_RUN
-            text = str(error) if isinstance(error, CallCancelled) else text
-            self._finish(run, "cancelled", _error_result(run.call, text), error="Cancelled.")
+            self._finish_cancelled(run, error)
             raise
         except Exception:
             log.exception("tool %s failed unexpectedly", run.call.tool)

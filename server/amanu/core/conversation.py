@@ -238,6 +238,8 @@ Entry = Annotated[
 
 INTERRUPTED = "Interrupted: the daemon stopped while this call ran. Its effect is unknown; check before repeating it."
 NOT_RUN = "Not run: the turn ended before this call started."
+MAY_HAVE_RUN, DID_NOT_RUN = "Interrupted: it may have taken effect.", "Interrupted before it ran."
+"""The same for the user."""
 
 
 class BrokenConversation(Exception):

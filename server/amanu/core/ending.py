@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from amanu_protocol.errors import ErrorKind
 from amanu_protocol.events import EndReason
 
+DAEMON_STOPPED = "The daemon stopped in the middle of this turn."
+"""Of a turn that was interrupted. The task of one that is interrupted in good order is cancelled with it."""
+
 
 @dataclass(frozen=True)
 class Ending:

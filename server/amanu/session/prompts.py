@@ -261,10 +261,10 @@ class Prompts:
         """Whether a turn is running."""
         return bool(self._turn)
 
-    async def stop(self) -> None:
-        """Cancel the turn and wait for its end."""
+    async def stop(self, *, daemon_stops: bool = False) -> None:
+        """Cancel the turn and wait for its end; see `TurnTask.stop`."""
         if self._turn:
-            await self._turn.stop()
+            await self._turn.stop(daemon_stops=daemon_stops)
 
     # ------------------------------------------------------------------------------------------------
 
@@ -347,7 +347,7 @@ class Prompts:
 
     async def _save_end(self, run: AgentRun, ending: Ending) -> None:
         """Have on disk what clients are told when this returns: that the turn has ended, and how."""
-        if ending.reason not in ("completed", "cancelled"):
+        if ending.reason not in ("completed", "cancelled", "interrupted"):
             self._notices.report_ending(run.turn_id, ending)
         with contextlib.suppress(AmanuError):  # whoever needs it saved is told of that; the turn ends all the same
             await self._emit.save(_turn_ended(run, ending))

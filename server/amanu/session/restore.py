@@ -12,8 +12,10 @@ from pydantic import ValidationError
 
 from amanu.agent.window.window import COMPACTING
 from amanu.core.conversation import (
+    DID_NOT_RUN,
     ENTRY,
     INTERRUPTED,
+    MAY_HAVE_RUN,
     NOT_RUN,
     AnyEntry,
     Assistant,
@@ -27,6 +29,7 @@ from amanu.core.conversation import (
     Text,
     User,
 )
+from amanu.core.ending import DAEMON_STOPPED
 from amanu.hooks.report import RUNNING
 from amanu.proposals.model import UNDECIDED
 from amanu.session.history import ItemHistory
@@ -218,7 +221,7 @@ def _close_what_is_open(state: SessionState) -> list[tuple[Event, Entry | None]]
             ended = item.model_copy(
                 update={
                     "state": "failed" if ran else "cancelled",
-                    "error": "Interrupted: it may have taken effect." if ran else "Interrupted before it ran.",
+                    "error": MAY_HAVE_RUN if ran else DID_NOT_RUN,
                 }
             )
             result = Result(call_id=item.item_id, tool=item.tool, text=text, is_error=True)
@@ -235,8 +238,9 @@ def _close_what_is_open(state: SessionState) -> list[tuple[Event, Entry | None]]
         if agent.works
     ]
     if state.turn is not None:
-        message = "The daemon stopped in the middle of this turn."
-        ended_turn = TurnEnded(turn_id=state.turn.turn_id, reason="interrupted", message=message, can_continue=True)
+        ended_turn = TurnEnded(
+            turn_id=state.turn.turn_id, reason="interrupted", message=DAEMON_STOPPED, can_continue=True
+        )
         closing.append((ended_turn, None))
     return closing
 

@@ -146,6 +146,11 @@ class Session:
             for warning in self.core.services.settings.warnings if self.core.assignment is None else ():
                 self.core.notices.report_on_session("settings", "warning", warning)
 
+    async def interrupt(self) -> None:
+        """End the running turn because the daemon stops; nothing starts any more."""
+        self.core.access.closed = True
+        await self.prompts.stop(daemon_stops=True)
+
     async def close(self, *, anyway: bool = False) -> None:
         """Cancel what runs and close the journal. Raises `AmanuError` (storageError) and stays open when something
         could not be saved; with `anyway` that is lost."""

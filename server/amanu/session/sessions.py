@@ -374,6 +374,7 @@ class Sessions:
 
     async def _close_for_shutdown(self, session: Session) -> None:
         try:
+            await session.interrupt()
             await session.close(anyway=True)
         except Exception:  # the others must be closed all the same
             log.exception("%s could not be closed", session.state.session_id)

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from typing import Any
 
 from amanu.core.agent import AgentRun
-from amanu.core.ending import Ending
+from amanu.core.ending import DAEMON_STOPPED, Ending
 from amanu.session.access import Access
 from amanu_protocol.errors import AmanuError
 
@@ -29,6 +29,7 @@ class TurnTask:
         """Never cancelled itself."""
         self.stopping = False
         """The turn was cancelled and has not ended yet."""
+        self._interrupted = False
 
     def __bool__(self) -> bool:
         return self._task is not None
@@ -39,12 +40,13 @@ class TurnTask:
         self._task = asyncio.create_task(turn, name=f"turn {run.turn_id}")
         self._end = asyncio.create_task(self._finish(run, self._task, save, ended), name=f"end of {run.turn_id}")
 
-    async def stop(self, seconds: float | None = None) -> None:
+    async def stop(self, seconds: float | None = None, *, daemon_stops: bool = False) -> None:
         """Cancel the turn and wait for its end, at most so long. It is cancelled once: a second cancellation would cut
-        short what the first one waits for."""
+        short what the first one waits for. If the `daemon_stops`, nobody has cancelled it: it was interrupted."""
         if self._task is not None and not self.stopping:
             self.stopping = True
-            self._task.cancel()
+            self._interrupted = daemon_stops
+            self._task.cancel(DAEMON_STOPPED if daemon_stops else None)
         if self._end is not None:
             await asyncio.wait({self._end}, timeout=seconds)
 
@@ -63,6 +65,8 @@ class TurnTask:
             ending = await task
         except asyncio.CancelledError:
             ending = Ending("cancelled")
+            if self._interrupted:
+                ending = Ending("interrupted", DAEMON_STOPPED, can_continue=True)
         except AmanuError as error:
             ending = Ending("failed", str(error), can_continue=True, kind=error.kind)
         except Exception:
