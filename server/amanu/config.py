@@ -328,6 +328,13 @@ def set_by_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {key: variable for key, variable in variables.items() if environ.get(variable)}
 
 
+def user_rules(path: Path) -> tuple[RuleSettings, tuple[RuleTable, ...]]:
+    """What the user's file has of rules now. Raises `AmanuError` as `load_settings` does."""
+    text = _text(path)
+    settings = _without_unknown_keys(_parsed(path, text), str(path), text)
+    return settings.rules, settings.rule
+
+
 def workspace_rules(root: Path) -> tuple[RuleSettings, tuple[RuleTable, ...]]:
     """What a trusted workspace's own file adds: deny and must-ask rules. Anything else in it is refused."""
     path = root / ".amanu" / "config.toml"

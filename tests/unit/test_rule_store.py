@@ -45,6 +45,7 @@ def link_moved(own: Path, remembered: Path) -> None:
         (lambda own, remembered: shutil.rmtree(own.parent), []),
         (lambda own, remembered: remembered.write_text('[user]\nallow = ["glob"]\n'), ["glob", "grep(a)"]),
         (replaced, ["grep(b)"]),
+        (lambda own, remembered: remembered.with_name("config.toml").write_text(BEFORE), ["grep(a)", "grep(a)"]),
         (made_a_link, []),
         (link_moved, ["grep(b)"]),
     ],

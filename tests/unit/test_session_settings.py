@@ -13,7 +13,7 @@ from amanu.home import Home, find_home
 from amanu.session.services import make_services
 from amanu.session.sessions import Sessions
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Notice
+from amanu_protocol.items import Notice, ToolCall
 from amanu_protocol.requests import (
     RuleAddParams,
     RuleListParams,
@@ -21,6 +21,7 @@ from amanu_protocol.requests import (
     SessionCreateParams,
     StoredRule,
 )
+from support.scripted_session import call, scripted_session, step
 from support.session_client import Client
 
 FILE = """# mine
@@ -169,3 +170,25 @@ async def test_a_key_that_is_passed_over_is_told_in_a_new_session(tmp_path: Path
         assert [item.text for item in state.items if isinstance(item, Notice) and item.code == "settings"] == [
             f"{home.settings}: line 4: There is no setting limits.stepz. Did you mean limits.steps? It is passed over."
         ]
+
+
+async def test_rules_that_were_edited_by_hand_hold_at_once_and_a_broken_file_is_told(tmp_path: Path) -> None:
+    home = find_home().make()
+    home.settings.write_text(FILE)
+    reads = [step("", call("read_file", path="notes.txt", start_line=number)) for number in range(1, 5)]
+    async with scripted_session(tmp_path, *(each for read in reads for each in (read, step("Done.")))) as d:
+
+        async def read(prompt_id: str) -> ToolCall:
+            await d.prompt("go", prompt_id)
+            state = await d.over(prompt_id)
+            return next(item for item in reversed(state.items) if isinstance(item, ToolCall))
+
+        assert (await read("p1")).state == "succeeded"
+        home.settings.write_text(FILE + '[rules]\ndeny = ["read_file"]\n')
+        denied = await read("p2")
+        assert denied.state == "rejected" and "your config.toml" in (denied.error or "")
+        home.settings.write_text(FILE + "[rules]\ndeny = [")
+        broken = await read("p3")
+        assert broken.state == "failed" and "config.toml is not valid TOML" in (broken.error or "")
+        home.settings.write_text(FILE)
+        assert (await read("p4")).state == "succeeded"

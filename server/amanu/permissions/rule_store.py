@@ -1,8 +1,8 @@
 """The rules that hold beyond a session: those of the settings, and those the user had remembered.
 
 `rules.toml` in the configuration folder holds the remembered ones: allow rules of the scopes user and workspace. It is
-small, and replaced whole. Every use checks its status and that of the workspace's file, and reads the rules again if
-one of them has changed.
+small, and replaced whole. Every use checks its status, that of the settings and that of the workspace's file, and reads
+the rules again if one of them has changed.
 """
 
 import stat
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from amanu.config import RuleSettings, Settings, workspace_rules
+from amanu.config import RuleSettings, Settings, user_rules, workspace_rules
 from amanu.core.rules import Rule, RuleTable, parse_rule
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Scope
@@ -29,9 +29,10 @@ class RuleStore:
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         self._rules_file = folder / "rules.toml"
-        self._settings = _rules(settings.rules, settings.rule, "your config.toml")
+        self._settings_file = folder / "config.toml"
         self._cache: dict[tuple[tuple[str, ...], bool], tuple[list[_FileStamp], list[Rule]]] = {}
         """(roots, trusted) → how their files looked, and the rules in them."""
+        self.reconfigure(settings)
 
     def rules(self, roots: Sequence[str], *, trusted: bool) -> list[Rule]:
         """All stored rules for a session of those roots. A trusted workspace's own file adds deny
@@ -44,12 +45,12 @@ class RuleStore:
             self._cache.pop(key, None)
             if all(stamp is None or max(stamp[3:], default=0) < time.time_ns() - _FRESH * 1e9 for stamp in stamps):
                 self._cache[key] = cached
-        return [*self._settings, *cached[1]]
+        return list(cached[1])
 
     def _file_stamps(self, roots: Sequence[str]) -> list[_FileStamp]:
-        """Stamps of the remembered rules, and of each workspace's own and the folders they are in; of a link both its
-        own and its target's."""
-        stamps = [_file_stamp(self._rules_file)]
+        """Stamps of the settings, the remembered rules, and of each workspace's own and the folders they are in; of a
+        link both its own and its target's."""
+        stamps = [_file_stamp(self._settings_file), _file_stamp(self._rules_file)]
         for root in map(Path, roots):
             own = root / ".amanu" / "config.toml"
             stamps += [
@@ -61,8 +62,10 @@ class RuleStore:
         return stamps
 
     def _stored(self, roots: Sequence[str], *, trusted: bool) -> list[Rule]:
+        if _file_stamp(self._settings_file) != self._settings_stamp:  # edited by hand
+            self._take(*user_rules(self._settings_file))
         stored = self._read()
-        rules = _allow_rules(stored.get("user"), "rules.toml, user")
+        rules = [*self._settings, *_allow_rules(stored.get("user"), "rules.toml, user")]
         for root in roots:
             rules += _allow_rules(_table(stored.get("workspace")).get(root), "rules.toml, workspace")
             if trusted:
@@ -108,14 +111,14 @@ class RuleStore:
             rules += [(rule, root) for rule in folder]
         return rules
 
-    @property
-    def configured(self) -> Sequence[Rule]:
-        """The rules of the user's `config.toml`."""
-        return self._settings
-
     def reconfigure(self, settings: Settings) -> None:
-        """Take the rules of other settings from now on."""
-        self._settings = _rules(settings.rules, settings.rule, "your config.toml")
+        """Take the rules of other settings from now on, until their file changes."""
+        self._take(settings.rules, settings.rule)
+        self._cache.clear()
+
+    def _take(self, texts: RuleSettings, tables: Sequence[RuleTable]) -> None:
+        self._settings = _rules(texts, tables, "your config.toml")
+        self._settings_stamp = _file_stamp(self._settings_file)
 
     def _document(self) -> Any:
         from amanu.storage.toml_file import read_document
