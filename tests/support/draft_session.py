@@ -67,3 +67,12 @@ def deny(d: ScriptedSession, rule: str) -> None:
 
 async def settled(d: ScriptedSession) -> None:
     await d.session._draft.close()  # pyright: ignore[reportPrivateUsage, reportOptionalMemberAccess]
+
+
+async def end_daemon(d: ScriptedSession) -> None:
+    """The session is opened again by the next daemon."""
+    await d.sessions.close("s")
+    left = d.sessions.services.left_layers
+    while left:
+        await left.popitem()[1].close()
+    await d.reopen()

@@ -1,13 +1,14 @@
 """The user's yes applies all that it was said to, or what it could not apply is still there, and the user is told."""
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from amanu.permissions import approvals as approval
 from amanu.proposals import tracking
 from amanu.sandbox.layers.apply import Batch, NotWritten
-from support.draft_session import DONE, decide_all, deny, edit, results, settled, turn
+from support.draft_session import DONE, decide_all, deny, edit, end_daemon, results, settled, turn
 from support.required_programs import needs
 from support.scripted_session import TWELVE, ScriptedSession, scripted_session, step
 from unit.test_session_layer import shell, tree
@@ -81,3 +82,54 @@ async def test_what_an_accepted_draft_could_not_apply_stays_in_it(
         await decide_all(d, "accept")
         await settled(d)
         assert tree(d.root)["pic.bin"] == ("old\0" if why == "rule" else "a\0b")
+
+
+async def put_away(d: ScriptedSession) -> None:
+    d.session.detach(d.client)
+    await d.sessions.put_away("s")
+
+
+@pytest.mark.parametrize("how", ["closed", "put away"])
+@pytest.mark.parametrize("decision", ["accept", "reject"])
+async def test_a_session_that_is_opened_again_has_all_of_its_draft(
+    tmp_path: Path, how: str, decision: Literal["accept", "reject"]
+) -> None:
+    steps = [step("", edit("line 2\n", "line two\n"), shell(BESIDES)), DONE]
+    later = [step("", shell("ls; test -x tool.sh && echo runs; wc -c pic.bin")), DONE]
+    async with scripted_session(tmp_path, *steps, *later, mode="draft") as d:
+        files(d)
+        before = tree(d.root)
+        await turn(d)
+        if how == "put away":
+            await put_away(d)
+            assert d.sessions.opened("s") is None
+        await d.reopen()
+        assert len(d.session.state.proposals[0].besides) == 3 and not notices(d)
+        await turn(d, "p2")
+        assert "new\nnotes.txt\npic.bin\ntool.sh\nruns\n3 pic.bin" in results(d)[-1]
+        await d.reopen()
+        await decide_all(d, decision)
+        await settled(d)
+        if decision == "accept":
+            assert tree(d.root) == {"notes.txt": TWELVE.replace("line 2\n", "line two\n")} | {
+                "tool.sh": "echo\n", "pic.bin": "a\0b", "new": "/"
+            }  # fmt: skip
+        else:
+            assert tree(d.root) == before
+        assert bool((d.root / "tool.sh").stat().st_mode & 0o100) == (decision == "accept")
+        assert not d.session.core.services.left_layers
+
+
+async def test_what_the_end_of_the_daemon_took_from_a_draft_is_told_and_not_listed(tmp_path: Path) -> None:
+    steps = [step("", edit("line 2\n", "line two\n"), shell("printf 'a\\0b' > pic.bin; chmod +x tool.sh")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        files(d)
+        await turn(d)
+        await end_daemon(d)
+        assert notices(d).count("No longer part of the draft, because Amanu was stopped: pic.bin, tool.sh") == 1
+        assert d.session.state.proposals[0].besides == []
+        await d.reopen()
+        assert notices(d).count("No longer part of the draft") == 1
+        await decide_all(d, "accept")
+        await settled(d)
+        assert "line two" in d.file.read_text() and "Not applied" not in notices(d)

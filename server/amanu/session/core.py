@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -171,6 +171,18 @@ class SessionCore:
         self.plan = SessionPlan(
             journal, self.emit, self.conversation, self.approvals, self.workspace, self.todos, self.jobs
         )
+
+    async def close_layer(self) -> None:
+        """Remove it, or leave it for when the session is opened again: an open draft has more than text."""
+        if self.assignment is None and self.layer.holds_draft and self.proposals.drafts.is_open:
+            self.services.left_layers[self.state.session_id] = self.layer
+        else:
+            await self.layer.close()
+
+    async def reopen_layer(self, besides: Collection[str]) -> None:
+        """Go on with the layer that was left; `besides`: what is on record that the open draft has besides text."""
+        if (earlier := self.services.left_layers.pop(self.state.session_id, None)) is not None:
+            await self.layer.adopt(earlier, besides)
 
     def covers(self, path: Path, data: bytes) -> bool:
         """Whether the user trusted that file with that content."""

@@ -2,7 +2,7 @@
 is forgotten."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +22,8 @@ class _DecidedDraft:
 
     proposal_ids: Sequence[str]
     layer_draft: LayerDraft
-    lost: Sequence[Path]
-    """Paths on record that the layer no longer has."""
+    lost: Mapping[str, Sequence[Path]]
+    """Paths on record that the layer no longer has, by the reason."""
     accepted: bool
     """Whether all of it was accepted."""
 
@@ -41,9 +41,14 @@ class SessionDraft:
         core.proposal_listeners.append(self._on_proposal)
 
     async def open(self) -> None:
-        """Say what a daemon that was stopped may not have brought into the workspace of an accepted draft."""
+        """Go on with an open draft, and say what of it was lost; or what a daemon that was stopped may not have brought
+        into the workspace of an accepted one."""
         drafts = [draft for draft in self._core.state.proposals if draft.draft]
-        if any(draft.state == "pending" for draft in drafts) or _conflicts(drafts):
+        is_open = any(draft.state == "pending" for draft in drafts) or bool(_conflicts(drafts))
+        besides = dict.fromkeys(path for draft in drafts for path in draft.besides) if is_open else {}
+        await self._core.reopen_layer(besides)
+        if is_open:
+            await self._report_lost([draft.proposal_id for draft in drafts], besides)
             return
         ended = [draft for draft in drafts if draft.besides]
         if _is_accepted(ended):
@@ -52,6 +57,13 @@ class SessionDraft:
             self._core.notices.report_on_session("draftEnded", "warning", text)
         besides = {path for draft in ended for path in draft.besides}
         await self._core.proposals.drafts.forget_besides([draft.proposal_id for draft in ended], besides)
+
+    async def _report_lost(self, proposal_ids: Sequence[str], besides: Collection[str]) -> None:
+        lost = [path for paths in self._core.layer.lost(besides).values() for path in paths]
+        if lost:
+            text = f"No longer part of the draft, because Amanu was stopped: {self._names(lost)}. Ask for it again."
+            self._core.notices.report_on_session("draftLost", "warning", text)
+            await self._core.proposals.drafts.forget_besides(proposal_ids, {*map(str, lost)})
 
     async def close(self) -> None:
         """Returns when nothing is being brought into the workspace."""
@@ -97,12 +109,12 @@ class SessionDraft:
         if earlier is not None:
             await earlier
         notes = await self._core.layer.end_draft(decision.layer_draft, self._core.approvals, accepted=decision.accepted)
-        if decision.lost and decision.accepted:
-            lead = "Not applied, because the session's private copy was lost"
-            notes.append(f"{lead}: {self._names(decision.lost)}.")
+        if decision.accepted:
+            notes += [f"Not applied, because {why}: {self._names(paths)}." for why, paths in decision.lost.items()]
         if notes and not self._core.access.closed:
             self._core.notices.report_on_session("draftEnded", "info", "\n".join(notes))
-        paths = {*map(str, decision.layer_draft.paths), *map(str, decision.lost)}
+        lost = [path for paths in decision.lost.values() for path in paths]
+        paths = {*map(str, decision.layer_draft.paths), *map(str, lost)}
         await self._core.proposals.drafts.forget_besides(decision.proposal_ids, paths)
         await self._core.layer.note_drafted()  # what could not be applied is part of a newer draft, if there is one
 

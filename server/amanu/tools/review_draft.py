@@ -97,9 +97,10 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
             "Ignored by git, and moved into the workspace if you accept the whole draft": [
                 *map(self._name, self._layer.built)
             ],
-            "No longer part of the draft, because the session's private copy was lost": [
-                *map(self._name, self._layer.lost(proposal.besides))
-            ],
+            **{
+                f"No longer part of the draft, because {why}": [*map(self._name, paths)]
+                for why, paths in self._layer.lost(proposal.besides).items()
+            },
         }
         return [Line(tone="warning", text=f"{lead}: {file_list(names)}") for lead, names in groups.items() if names]
 

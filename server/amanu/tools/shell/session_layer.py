@@ -48,6 +48,8 @@ from amanu.workspace.workspace import Workspace
 _PLAIN = 0o644
 _COPIED = 1 << 30
 """Bytes that are copied for a command in a layer of its own: a `node_modules` of 300 MB takes a second or two."""
+_COPY_LOST = "the session's private copy was lost"
+_REWOUND = "a turn that was rewound had overwritten it"
 _FAILED = "The command's private copy of the workspace failed"
 
 
@@ -83,6 +85,8 @@ class SessionLayer:
         """Path → the turn that made it, of draft files that no proposal showed and that were applied."""
         self._lost: set[Path] = set()
         """Drafted paths that could not be kept."""
+        self._rewound: set[Path] = set()
+        """Those of them that a turn which was rewound had overwritten."""
         self._origin: SessionLayer | None = None
         """The layer that this one begins as a copy of, if any."""
         self._too_large: list[Path] = []
@@ -244,10 +248,29 @@ class SessionLayer:
         await self._proposals.drafts.note_besides(now, self._recorded_paths - now - self._lost)
         self._recorded_paths = now | (self._recorded_paths & self._lost)
 
-    def lost(self, paths: Iterable[str]) -> list[Path]:
-        """Those of the recorded paths that the layer no longer has."""
+    def lost(self, paths: Iterable[str]) -> dict[str, list[Path]]:
+        """Those of the recorded paths that the layer no longer has, by the reason, as a clause."""
         there = self._draft.paths
-        return [path for path in map(Path, paths) if path not in there]
+        lost: dict[str, list[Path]] = {}
+        for path in dict.fromkeys(map(Path, paths)):
+            if path not in there:
+                lost.setdefault(_REWOUND if path in self._rewound else _COPY_LOST, []).append(path)
+        return lost
+
+    @property
+    def holds_draft(self) -> bool:
+        """Whether it has something of a draft that nothing else has."""
+        return bool(self._draft.paths or self._draft.folders or self._draft.emptied)
+
+    async def adopt(self, earlier: "SessionLayer", paths: Collection[str]) -> None:
+        """Go on with what the layer of this session held when it was closed. If not all of its draft is in `paths`, on
+        record, another process has had the session since: then nothing is kept."""
+        if not {*map(str, earlier._draft.paths)} <= {*paths}:
+            await earlier.close()
+            return
+        self._layer, self._discarded, self._ignored = earlier._layer, earlier._discarded, earlier._ignored
+        self._draft, self._recorded_paths = earlier._draft, earlier._recorded_paths
+        self._lost, self._rewound, self.applied = earlier._lost, earlier._rewound, earlier.applied
 
     async def rewind(self, turn_ids: Collection[str]) -> None:
         """Forget what commands of those turns drafted besides text. Never raises: files that cannot be dropped stay in
@@ -256,9 +279,9 @@ class SessionLayer:
             turns = {path: turns for path, turns in self._draft.turns.items() if turns[-1] in turn_ids}
             paths = set(turns)
             # What these turns overwrote of an earlier turn's changes cannot be recovered.
-            self._lost |= {
-                path for path, path_turns in turns.items() if not {*path_turns} <= {*turn_ids}
-            } & self._draft.paths
+            overwritten = {path for path, path_turns in turns.items() if not {*path_turns} <= {*turn_ids}}
+            self._lost |= (overwritten := overwritten & self._draft.paths)
+            self._rewound |= overwritten
             files = [path for path in self._draft.files if path in paths]
             folders = [path for path in self._draft.folders if path in paths]
             self._draft.forget(paths)
@@ -273,7 +296,7 @@ class SessionLayer:
         git ignores belongs to it only if no command is changing that just now."""
         decided, self._draft = self._draft, LayerDraft()
         decided.ignored = [] if self._lock.locked() else list(self._ignored)
-        self._recorded_paths, self._lost = set(), set()
+        self._recorded_paths, self._lost, self._rewound = set(), set(), set()
         self._decided_drafts.append(decided)
         return decided
 
