@@ -156,3 +156,19 @@ async def test_an_edit_left_open_holds_back_nothing_of_the_next(tmp_path: Path, 
         assert "waits" not in d.told()
         assert "Applied to notes.txt: line 2." in second  # the question about it showed both
         assert d.file.read_text().splitlines()[1] == "line 2nd"
+
+
+@pytest.mark.parametrize("said", ["allow", "reject", "finish"])
+async def test_what_a_command_changed_is_asked_about_after_the_edits_before_it(tmp_path: Path, said: str) -> None:
+    middle = call("run_shell_command", command="sed -i 's/line two/line by sed/; s/line 9/line nine/' notes.txt")
+    async with scripted_session(tmp_path, step("", FIRST, middle), step("Done.")) as d:
+        await d.prompt("go")
+        await d.until(lambda state: any(item.kind == "toolCall" and item.output for item in state.items))  # it has run
+        assert len(d.session.state.approvals) == 1
+        await d.answer(said)
+        questions = await answered(d)
+        assert len(questions) == 1
+        assert "waits" not in d.told()
+        second, ninth = d.file.read_text().splitlines()[1:9:7]
+        assert ninth == "line nine"
+        assert second == ("line 2" if said == "reject" else "line by sed")  # of an open edit the question shows both

@@ -229,6 +229,8 @@ class Calls:
                     break
                 context.ran = outcome
                 run.item = run.item.model_copy(update={**self._shown(outcome), "decision": None})
+                if outcome.changes is not None:
+                    await self._wait_to_preview_changes(run, earlier)
                 preview = _bind_to_call(await tool.preview(params, context), run)
             is_allowed = decision.outcome not in ("rejected", "denied", "cancelled")
             if outcome is None or (not is_allowed and context.ran is None):
@@ -440,6 +442,14 @@ class Calls:
                 await predecessor.finished.wait()
             elif predecessor.effect == "write":
                 await predecessor.previewed.wait()
+
+    async def _wait_to_preview_changes(self, run: CallRun, earlier: Sequence[CallRun]) -> None:
+        """Return when the edits that a command saw have been decided, so what it changed is a proposal of its own."""
+        undecided = [each for each in earlier if each.effect == "write" and not each.finished.is_set()]
+        if undecided:
+            self._emit(ItemChanged(item=run.item))  # how it went
+        for predecessor in undecided:
+            await predecessor.finished.wait()
 
     async def _wait_to_run(self, run: CallRun, earlier: Sequence[CallRun], *, apart: bool) -> None:
         """Return when every earlier call that this one depends on has ended; reads depend on the fewest. `apart`: it

@@ -47,6 +47,8 @@ class LayerReview:
         """The question whether to take them over. Proposes what is text. Where git's own files changed, it is about the
         `commands`, too: a rule for them is what an answer can save. Raises `ToolError`."""
         proposal = await self._proposals.propose(call, changes.edits) if changes.edits else None
+        if proposal is not None:  # edits that the command saw may have been rejected
+            await self._proposals.catch_up(proposal.proposal_id)
         diff = "" if proposal is None else await asyncio.to_thread(self._proposals.diff, proposal.proposal_id)
         if len(diff) > _DETAIL:
             diff = diff[:_DETAIL] + "\n[the diff goes on; see the proposal]\n"
