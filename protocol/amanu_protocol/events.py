@@ -32,10 +32,11 @@ EndReason = Literal[
     "costLimit",
     "loop",
     "refused",
+    "hook",
     "failed",
     "interrupted",
 ]
-"""Why a turn ended. `interrupted`: the daemon died in it. `refused`: the model declined."""
+"""Why a turn ended. `interrupted`: the daemon died in it. `refused`: the model declined. `hook`: a hook ended it."""
 
 
 class SessionChanged(Wire):

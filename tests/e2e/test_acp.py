@@ -12,6 +12,7 @@ import pytest
 from amanu.home import find_home
 from e2e.test_prompt_to_edit import TWELVE, TWO_HUNKS, editor, service, stop_daemon
 from support.acp_client import EVERYTHING, AcpClient, AcpError, acp_client, new_session, text_prompt
+from support.hook_files import answer, configure_user, handler
 from support.strict_services.http import Say, Script, Service, ToolUse
 
 READ = Say(thought="**Looking** around", text="I read it.", calls=[ToolUse("read_file", {"path": "notes.txt"})])
@@ -195,6 +196,15 @@ async def test_cancelled_before_the_first_token(tmp_path: Path, how: str) -> Non
             with pytest.raises(AcpError) as caught:
                 await ended
             assert caught.value.code == -32800
+        assert (await client.request("session/prompt", text_prompt(session_id, "hello")))["stopReason"] == "end_turn"
+
+
+async def test_a_turn_that_a_hook_ended_is_an_error_with_its_reason(tmp_path: Path) -> None:
+    async with session([READ, Say(text="Hello.")], tmp_path) as (client, session_id, _, _):
+        configure_user(PostToolUse=[handler(answer(**{"continue": False, "stopReason": "out of hours"}))])
+        with pytest.raises(AcpError, match="A hook ended the turn: out of hours") as caught:
+            await client.request("session/prompt", text_prompt(session_id, "read"))
+        assert caught.value.data == {"reason": "hook", "canContinue": True}
         assert (await client.request("session/prompt", text_prompt(session_id, "hello")))["stopReason"] == "end_turn"
 
 

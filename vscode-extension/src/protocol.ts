@@ -835,7 +835,7 @@ export interface ModelInfo {
   successor: string | null;
 }
 
-/** Why a turn ended. `interrupted`: the daemon died in it. `refused`: the model declined. */
+/** Why a turn ended. `interrupted`: the daemon died in it. `refused`: the model declined. `hook`: a hook ended it. */
 export type EndReason =
   | "completed"
   | "cancelled"
@@ -844,6 +844,7 @@ export type EndReason =
   | "costLimit"
   | "loop"
   | "refused"
+  | "hook"
   | "failed"
   | "interrupted";
 

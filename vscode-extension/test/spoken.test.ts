@@ -17,4 +17,5 @@ test("a screen reader hears why a turn ended, in words", () => {
   const ended = { kind: "turnEnded", turnId: "t", message: "", canContinue: false, usage: null } as const;
   expect(announcement({ ...ended, reason: "cancelled" })).toBe("Stopped.");
   expect(announcement({ ...ended, reason: "stepLimit" })).toBe("Stopped: step limit reached.");
+  expect(announcement({ ...ended, reason: "hook" })).toBe("Stopped by a hook.");
 });

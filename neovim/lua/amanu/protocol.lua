@@ -513,8 +513,8 @@
 ---@field retires? string The day its vendor shuts it down, `2026-12-11`.
 ---@field successor? string What to use instead of a model that is deprecated or shut down, `vendor:model`.
 
----Why a turn ended. `interrupted`: the daemon died in it. `refused`: the model declined.
----@alias amanu.EndReason "completed"|"cancelled"|"stepLimit"|"timeLimit"|"costLimit"|"loop"|"refused"|"failed"|"interrupted"
+---Why a turn ended. `interrupted`: the daemon died in it. `refused`: the model declined. `hook`: a hook ended it.
+---@alias amanu.EndReason "completed"|"cancelled"|"stepLimit"|"timeLimit"|"costLimit"|"loop"|"refused"|"hook"|"failed"|"interrupted"
 
 ---Session properties that changed; an absent field is unchanged.
 ---@class amanu.SessionChanged

@@ -28,6 +28,7 @@ _OF_REASON: dict[EndReason, int] = {
     "costLimit": LIMIT,
     "loop": LIMIT,
     "refused": FAILED,
+    "hook": FAILED,
     "failed": FAILED,
     "interrupted": FAILED,
 }

@@ -79,6 +79,7 @@ _ENDED: dict[EndReason, tuple[Style, str]] = {
     "costLimit": ("yellow", "Stopped at the cost limit."),
     "loop": ("yellow", "Stopped: the model was repeating itself."),
     "refused": ("yellow", "The model declined to continue."),
+    "hook": ("yellow", "Stopped by a hook."),
     "failed": ("red", "The turn failed."),
     "interrupted": ("red", "The daemon stopped during this turn."),
 }

@@ -80,8 +80,9 @@ class Report:
             case TurnEnded() as ended:
                 self.ended = ended = self._as_meant(ended)
                 self._duration_ms = message.at - self._started_at
-                if ended.reason == "failed":
-                    self.error = {"kind": self._kind(), "message": ended.message, "hint": None}
+                if ended.reason in ("failed", "hook"):
+                    kind = self._kind() if ended.reason == "failed" else ended.reason
+                    self.error = {"kind": kind, "message": ended.message, "hint": None}
             case _:
                 pass
 

@@ -6,7 +6,9 @@ from typing import Any, Literal, Protocol
 
 from amanu.core.tool import CallContext
 
-AgentEnd = Literal["completed", "noResult", "turnLimit", "timeLimit", "costLimit", "stalled", "cancelled", "failed"]
+AgentEnd = Literal[
+    "completed", "noResult", "turnLimit", "timeLimit", "costLimit", "stalled", "hook", "cancelled", "failed"
+]
 """How a sub-agent ended. `noResult`: it stopped without calling `complete_task`. `stalled`: nothing came from it for
 too long."""
 

@@ -15,13 +15,19 @@ from amanu_protocol.items import SubAgent
 
 MAX_FINDINGS = 50
 
-_LIMITS: Mapping[str, AgentEnd] = {"stepLimit": "turnLimit", "timeLimit": "timeLimit", "costLimit": "costLimit"}
+_ENDS: Mapping[str, AgentEnd] = {
+    "stepLimit": "turnLimit",
+    "timeLimit": "timeLimit",
+    "costLimit": "costLimit",
+    "hook": "hook",
+}
 _SENTENCES: Mapping[AgentEnd, str] = {
     "completed": "completed its task",
     "noResult": "failed: it stopped without calling complete_task, so its task is not completed",
     "turnLimit": "failed: it reached its step limit without completing its task",
     "timeLimit": "failed: it reached its time limit without completing its task",
     "costLimit": "failed: it reached its cost limit without completing its task",
+    "hook": "failed, and its task is not completed",
     "stalled": "failed: nothing came from its model for too long, so it was stopped",
     "cancelled": "was stopped by the user; its task is not completed",
     "failed": "failed",
@@ -40,7 +46,7 @@ def conclude(
     """`ended`: its turn, if it had one. `stopped`: why it was ended from outside, with a `message` if it failed.
     `said`: its last words. A task is completed if and only if `complete_task` was called."""
     end = _end(complete_task, ended, stopped)
-    if end == "failed" and not message and ended is not None:
+    if end in ("failed", "hook") and not message and ended is not None:
         message = ended.message
     text = complete_task.result if complete_task.result is not None else said
     work = plural(shown.steps, "step") + (f", {money(shown.cost_usd)}" if shown.cost_usd else "")
@@ -60,7 +66,7 @@ def _end(complete_task: CompleteTask, ended: TurnEnded | None, stopped: AgentEnd
         case "cancelled":
             return "cancelled"
         case reason:
-            return _LIMITS.get(reason, "failed")
+            return _ENDS.get(reason, "failed")
 
 
 def findings_notice(label: AgentLabel, fields: Mapping[str, JsonValue]) -> str | None:

@@ -58,12 +58,16 @@ class HookListener(TurnListener):
         """How a hook ends the turn."""
         self._continued: list[str] = []
         """Why `Stop` hooks have made the turn go on."""
+        self._let_stop = False
+        """A `Stop` hook wants the turn to be over."""
 
     async def before_model(self, turn: TurnView, step: int) -> ReplyText | Ending | None:
         self.ending, self._hooks.ending = self.ending or self._hooks.ending, None
         if self.ending is not None:
             return self.ending
         await self._select_tools(turn)
+        if self.ending is not None:
+            return self.ending
         if not await self._hooks.listening("BeforeModel"):
             return None
         request: dict[str, JsonValue] = {"llm_request": _llm_request(turn)}
@@ -73,8 +77,7 @@ class HookListener(TurnListener):
             return ReplyText(outcome.updated_output)
         if outcome.action == "deny" or outcome.ends:
             reason = outcome.reason or outcome.end_reason or "It gave no reason."
-            self._hooks.report(f"A hook stopped the request to the model: {reason}", self._turn_id)
-            return Ending("completed")
+            return self._end(f"A hook stopped the request to the model: {reason}")
         return None
 
     async def _select_tools(self, turn: TurnView) -> None:
@@ -93,8 +96,9 @@ class HookListener(TurnListener):
         outcome = await self._hooks.run(HookMoment("AfterModel", about), self._turn_id)
         self._end_if_told(outcome)
         if outcome.action == "deny":
-            self.ending = self.ending or Ending("completed")
-            return ReplyText(f"A hook withheld this reply: {outcome.reason}")
+            withheld = f"A hook withheld this reply: {outcome.reason}"
+            self._end(withheld)
+            return ReplyText(withheld)
         if outcome.updated_output is None:
             return None
         self._hooks.report("A hook replaced the model's reply.", self._turn_id)
@@ -179,7 +183,7 @@ class HookListener(TurnListener):
             return self.ending
         objection = await self._objection(reply.message.text)
         if objection is None:
-            return self.ending
+            return Ending("completed") if self._let_stop else None
         user_text = f"The hook {objection.decided_by} made the agent go on: {objection.reason}"
         return Continue([SystemNote(_not_done(objection), user_text, CODE)])
 
@@ -193,8 +197,10 @@ class HookListener(TurnListener):
             gemini={"prompt": self._task, "prompt_response": answer, "stop_hook_active": active},
         )
         outcome = await self._hooks.run(moment, self._turn_id)
-        self._end_if_told(outcome)
-        if self.ending is not None or outcome.action != "deny":
+        if outcome.ends:  # the agent is done: nothing is cut short
+            self._hooks.report(f"A hook ended the turn: {_end_reason(outcome)}", self._turn_id)
+            self._let_stop = True
+        if self._let_stop or outcome.action != "deny":
             return None
         reason = outcome.reason
         if len(self._continued) >= MAX_CONTINUED or reason in self._continued:
@@ -219,10 +225,29 @@ class HookListener(TurnListener):
         return None
 
     def _end_if_told(self, outcome: HookOutcome) -> None:
-        if outcome.ends and self.ending is None:
-            reason = outcome.end_reason or "It gave no reason."
-            self._hooks.report(f"A hook ended the turn: {reason}", self._turn_id)
-            self.ending = Ending("completed")
+        if outcome.ends:
+            self._end(f"A hook ended the turn: {_end_reason(outcome)}")
+
+    def _end(self, message: str) -> Ending:
+        """End the turn, and tell the user why, once."""
+        if self.ending is None:
+            self._hooks.report(message, self._turn_id, "warning")
+            self.ending = Ending("hook", message, can_continue=True)
+        return self.ending
+
+
+class HookEnding(TurnListener):
+    """Stands before the listeners that make an agent go on: what a hook ended is over."""
+
+    def __init__(self, hooks: HookListener) -> None:
+        self._hooks = hooks
+
+    async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Ending | None:
+        return self._hooks.ending
+
+
+def _end_reason(outcome: HookOutcome) -> str:
+    return outcome.end_reason or "It gave no reason."
 
 
 def _not_done(objection: HookOutcome) -> str:

@@ -173,9 +173,9 @@ class SessionHooks:
         self._notice("info", "A hook added context for the model.", turn_id, detail="\n\n".join(outcome.contexts))
         return "\n\n".join(block("hook_context", text) for text in outcome.contexts)
 
-    def report(self, text: str, turn_id: str | None = None) -> None:
+    def report(self, text: str, turn_id: str | None = None, level: Level = "info") -> None:
         """Tell the user what a hook changed."""
-        self._notice("info", text, turn_id)
+        self._notice(level, text, turn_id)
 
     def _masked(self, outcome: HookOutcome) -> HookOutcome:
         """The outcome without secrets: what it says goes to the model and the clients."""

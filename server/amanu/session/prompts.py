@@ -347,7 +347,7 @@ class Prompts:
 
     async def _save_end(self, run: AgentRun, ending: Ending) -> None:
         """Have on disk what clients are told when this returns: that the turn has ended, and how."""
-        if ending.reason not in ("completed", "cancelled", "interrupted"):
+        if ending.reason not in ("completed", "cancelled", "interrupted", "hook"):  # of hooks the user has been told
             self._notices.report_ending(run.turn_id, ending)
         with contextlib.suppress(AmanuError):  # whoever needs it saved is told of that; the turn ends all the same
             await self._emit.save(_turn_ended(run, ending))

@@ -29,7 +29,7 @@ from amanu.core.notes import SystemNote
 from amanu.core.tool import AnyTool
 from amanu.session.agents import SessionAgents
 from amanu.session.core import Assignment, SessionCore
-from amanu.session.hook_listener import HookListener
+from amanu.session.hook_listener import HookEnding, HookListener
 from amanu.session.hooks import AgentIdentity, SessionHooks
 from amanu.session.mcp import SessionMcp
 from amanu.session.model_choice import ModelChoice, ModelChooser
@@ -190,14 +190,16 @@ class TurnFactory:
     def _listeners(self, run: AgentRun, guard: LoopGuard | None) -> Sequence[TurnListener]:
         """The listeners in the order they are called: limits before anything that costs a request; the user's messages
         before the daemon's notes on a reply, and once more after them, for those take time."""
+        hooks = HookListener(self.hooks, run.turn_id, run.task)
         return [
+            HookEnding(hooks),
             LimitGuard(run.limits, self._cost_limits, self._approvals),
             *run.listeners,
             *([] if run.inbox is None else [Steering(run.inbox)]),
             FaultReminders(run.tools),
             *([] if guard is None else [guard]),
             *self._stop_listeners(run),
-            HookListener(self.hooks, run.turn_id, run.task),
+            hooks,
             *([] if run.inbox is None else [LateSteering(run.inbox)]),
         ]
 

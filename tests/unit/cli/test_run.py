@@ -15,6 +15,7 @@ from amanu_protocol.state import SessionState, fold
 from support.agent_session import ask_agent, user_agent
 from support.cli_in_process import InProcessCli, fails
 from support.cli_process import call, script
+from support.hook_files import answer, configure_user, handler
 from unit.tools.test_run_shell_command import running
 
 WRITE = call("write_file", path="a.txt", content="one\n")
@@ -181,6 +182,36 @@ def test_limits(shop: Path, inside: InProcessCli, limit: tuple[str, str], reason
     done = inside.run(main, "x", "--model", model, *limit, "--output-format", "json", cwd=shop)
     found = json.loads(done.stdout)
     assert (done.returncode, found["reason"], found["exitCode"]) == (5, reason, 5)
+
+
+@pytest.mark.parametrize(
+    ("event", "says", "message"),
+    [
+        (
+            "BeforeModel",
+            answer(decision="deny", reason="not today"),
+            "A hook stopped the request to the model: not today",
+        ),
+        ("PostToolUse", answer(**{"continue": False, "stopReason": "enough"}), "A hook ended the turn: enough"),
+        (
+            "UserPromptSubmit",
+            answer(decision="block", reason="no"),
+            "A hook refused this prompt, so it was not sent: no",
+        ),
+    ],
+)
+def test_what_a_hook_ended_has_failed(shop: Path, inside: InProcessCli, event: str, says: str, message: str) -> None:
+    configure_user(**{event: [handler(says)]})
+    model = script(shop.parent, {"calls": [call("list_directory", path=".")]}, {"text": "Done."})
+    done = inside.run(main, "x", "--model", model, "--output-format", "json", cwd=shop)
+    found = json.loads(done.stdout)
+    refused = event == "UserPromptSubmit"
+    assert (done.returncode, found["exitCode"], found["reason"]) == (1, 1, None if refused else "hook")
+    assert found["error"]["message"] == message
+    assert refused or (found["error"]["kind"], found["message"]) == ("hook", message)
+    words = inside.run(main, "x", "--model", model, cwd=shop)
+    assert (words.returncode, words.stdout) == (1, "")
+    assert message in words.stderr
 
 
 def test_a_loop_ends_it_with_its_own_reason_unless_nobody_looks(shop: Path, inside: InProcessCli) -> None:

@@ -33,12 +33,14 @@ def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[report
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
 
 
-async def play(d: ScriptedSession, *, more: Mapping[str, Any] | None = None, **events: Any) -> None:
+async def play(
+    d: ScriptedSession, *, more: Mapping[str, Any] | None = None, end: str = "completed", **events: Any
+) -> None:
     """Configure these hooks, agree to them, and send a prompt."""
     configure(d.root, GEMINI, _config=more or {}, **events)
     await trust_hooks(d)
     await d.prompt("go")
-    await d.ended()
+    await d.ended(end)
 
 
 def says(**specific: Any) -> str:
@@ -90,7 +92,7 @@ async def test_6_7_8_before_the_model(tmp_path: Path, decision: str | None) -> N
             assert answers(d) == ["said by the hook"]
             assert '"said by the hook"' in d.told()
         else:
-            await play(d, BeforeModel=[handler(answer(decision=decision, reason="not today"))])
+            await play(d, end="hook", BeforeModel=[handler(answer(decision=decision, reason="not today"))])
             assert answers(d) == []
             assert "not today" in notices(d)
         assert "Done." not in d.told()
@@ -256,7 +258,8 @@ async def test_27_other_arguments(tmp_path: Path) -> None:
 
 async def test_28_no_more(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, WRITES, DONE, mode="acceptEdits") as d:
-        await play(d, BeforeTool=[handler(answer(**{"continue": False, "stopReason": "Emergency stop"}))])
+        stops = answer(**{"continue": False, "stopReason": "Emergency stop"})
+        await play(d, end="hook", BeforeTool=[handler(stops)])
         assert not (d.root / "new.txt").exists()
         assert "Emergency stop" in notices(d)
         assert answers(d) == []

@@ -193,7 +193,7 @@ async def test_continue_false_ends_the_turn_before_the_call(tmp_path: Path) -> N
     async with scripted_session(tmp_path, WRITES, DONE, mode="acceptEdits") as d:
         configure_user(PreToolUse=[handler(answer(**{"continue": False, "stopReason": "out of hours"}))])
         await d.prompt("write")
-        await d.ended()
+        await d.ended("hook")
         assert not (d.root / "new.txt").exists()
         assert "out of hours" in notices(d)
         assert "Done." not in d.told()

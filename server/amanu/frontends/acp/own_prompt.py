@@ -15,7 +15,7 @@ STOP_REASONS: dict[EndReason, str] = {
     "timeLimit": "max_turn_requests",
     "costLimit": "max_turn_requests",
 }
-"""The others are errors: the turn failed, or the daemon died in it."""
+"""The others are errors: the turn failed, a hook ended it, or the daemon died in it."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class OwnPrompt:
             self.ended.set_exception(error)
 
     def stop_reason(self, ended: TurnEnded | None) -> str:
-        """What answers `session/prompt`. Raises `RpcError` where the turn failed, or the daemon died in it."""
+        """What answers `session/prompt`. Raises `RpcError` for the endings that are errors."""
         if ended is None or (self.cancelled and ended.reason != "completed"):
             return "cancelled"
         if ended.reason not in STOP_REASONS:

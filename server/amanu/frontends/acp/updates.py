@@ -30,6 +30,8 @@ from amanu_protocol.state import SessionState
 
 OUTPUT_SECONDS = 0.25
 """Between two updates of a running call's output: each holds all of it."""
+SAID_ELSEWHERE = ("completed", "cancelled", "failed", "hook")
+"""Ends of a turn that the answer to its prompt tells, or a notice."""
 COMPACTION = {"compacting": "in_progress", "compacted": "completed", "compactionFailed": "failed"}
 """Codes of notices about a compaction → its status."""
 _TODO_STATUS = {"pending": "pending", "inProgress": "in_progress", "done": "completed"}
@@ -132,7 +134,7 @@ class Updates:
                 self.notice(
                     "warning", "The conversation was rewound in another client. Load the session again to see it."
                 )
-            case TurnEnded(reason=reason, message=text) if reason not in ("completed", "cancelled", "failed") and text:
+            case TurnEnded(reason=reason, message=text) if reason not in SAID_ELSEWHERE and text:
                 last = state.items[-1] if state.items else None
                 if not (isinstance(last, Notice) and last.text == text):
                     self.notice("warning", text)

@@ -16,6 +16,7 @@ export const REASONS: Record<TurnEnded["reason"], string> = {
   costLimit: "Stopped: cost limit reached.",
   loop: "Stopped: the model was going in circles.",
   refused: "The model declined.",
+  hook: "Stopped by a hook.",
   failed: "The turn failed.",
   interrupted: "Interrupted: Amanu stopped during the turn.",
 };
