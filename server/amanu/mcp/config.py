@@ -75,6 +75,11 @@ class Access:
     """As configured: `~` is the home folder."""
     sandbox: bool = True
 
+    @property
+    def is_contained(self) -> bool:
+        """It may change and reach nothing."""
+        return self.sandbox and not (self.network or self.writes or self.caches)
+
 
 @dataclass(frozen=True)
 class ServerConfig:

@@ -68,6 +68,8 @@ class ServerView:
     has_prompts: bool = False
     is_offered: bool = False
     """A client offered it to the session: no file configures it."""
+    contained: bool = False
+    """It can change no file and reach nobody: nothing of what it does lasts."""
 
 
 @dataclass(frozen=True)

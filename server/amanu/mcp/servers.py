@@ -397,6 +397,7 @@ class _Server:
             has_resources=approved and pin.listing is not None and pin.listing.has_resources,
             has_prompts=approved and pin.listing is not None and pin.listing.has_prompts,
             is_offered=bool(config.session_id),
+            contained=config.kind == "stdio" and config.access.is_contained and servers.sandbox.tier != "none",
         )
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any], client: CallClient) -> CallAnswer:

@@ -7,6 +7,7 @@ used by policy where it is stricter without it (`core/tool.py: Subject.read_only
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -95,7 +96,10 @@ class McpTool(Tool[McpArguments]):
     async def run(self, params: McpArguments, call: CallContext) -> Outcome:
         client = CallClient(lambda text: call.output(f"{one_line(text)}\n"), self._questions_of(call))
         answer = await self.server.call_tool(self.tool.name, params.values, client)
-        return await outcome_of(answer, f"{self.server_name}: {self.tool.name}", self._environment)
+        name = self.title_of({})
+        outcome = await outcome_of(answer, name, self._environment)
+        only_reads = self.tool.read_only or self.server.view.contained
+        return outcome if only_reads else replace(outcome, not_undone=[f"what `{name}` changed"])
 
     def _questions_of(self, call: CallContext) -> "_Questions":
         return _Questions(self._environment, call)
