@@ -17,7 +17,7 @@ from amanu_protocol.items import Answer, Citations, Thought
 
 class ReplyItems:
     """The thought, answer and tool-call items of one request. They are withdrawn when an attempt fails and another
-    follows."""
+    follows, and when a listener replaces the reply."""
 
     def __init__(self, turn_id: str, step: int, tools: Mapping[str, AnyTool], emit: Emit) -> None:
         self._turn_id = turn_id
@@ -52,7 +52,7 @@ class ReplyItems:
                 self._drafts.write(call_id, text)
 
     def withdraw(self, reason: str) -> None:
-        """Withdraw everything this attempt has shown: it failed, and another follows."""
+        """Withdraw everything that has been shown: something else takes its place."""
         self._drafts.drop()
         if self._item_ids:
             self._emit(ItemsWithdrawn(item_ids=self._item_ids, reason=reason))
@@ -61,16 +61,6 @@ class ReplyItems:
         self._item_ids = []
         self._text = []
         self._answer = []
-
-    def replace_text(self, text: str) -> None:
-        """Show this text in the place of all that was shown of the reply but its calls."""
-        shown = [item_id for item_id in self._item_ids if item_id.startswith(f"{self._turn_id}.")]
-        if shown:
-            self._emit(ItemsWithdrawn(item_ids=shown, reason="The reply was replaced."))
-        self._item_ids = [item_id for item_id in self._item_ids if item_id not in shown]
-        self._open, self._text, self._answer = None, [], []
-        self._sections = ThoughtSections()
-        self.add_delta(TextDelta(text))
 
     def finish(self, end: ReplyCompleted) -> Assistant:
         """The reply is complete; its sources become an item of their own after the answer. Returns its message."""

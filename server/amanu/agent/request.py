@@ -100,12 +100,14 @@ async def ask_model(turn: Turn, step: int) -> ReplyCompleted | Ending:
 
 
 async def _judged(turn: Turn, reply: ReplyItems, end: ReplyCompleted) -> ReplyCompleted:
-    """The reply with the text that a listener puts in the place of its own, if one does."""
+    """The reply, or the text that a listener puts in its place: then nothing of it is left."""
     replacement = await listeners.after_model(turn, end)
     if replacement is None:
         return end
-    reply.replace_text(replacement.text)
-    return replace(end, message=Assistant(parts=(Text(text=replacement.text), *end.message.calls)), sources=())
+    reply.withdraw("The reply was replaced.")
+    reply.add_delta(TextDelta(replacement.text))
+    message = Assistant(parts=(Text(text=replacement.text),))
+    return replace(end, message=message, sources=(), stop="refused" if end.stop == "refused" else "end")
 
 
 def _max_output(turn: Turn) -> int | None:

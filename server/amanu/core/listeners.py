@@ -103,8 +103,8 @@ class Permitted:
 
 @dataclass(frozen=True)
 class ReplyText:
-    """This is the text of the reply: `before_model`, instead of asking the model; `after_model`, instead of what it
-    wrote, its thoughts included. Its calls stay."""
+    """This is the reply: `before_model`, instead of asking the model; `after_model`, instead of all it wrote, its
+    thoughts and calls included."""
 
     text: str
 

@@ -361,8 +361,10 @@ async def test_what_listeners_make_of_a_reply(listener: Says, requests: int, tex
     assert shown == texts
 
 
-async def test_a_reply_whose_text_is_replaced_keeps_its_calls() -> None:
+async def test_of_a_replaced_reply_nothing_is_left_and_nothing_runs() -> None:
     listener = Says(after_model=ReplyText("Other."))
-    harness, _ = await play([listener], says("Let me look.", call("read", "r")), says("Done."))
-    assert harness.states() == {"r": "succeeded"}
-    assert [message.text for message in harness.conversation if isinstance(message, Assistant)] == ["Other.", "Other."]
+    harness, ending = await play([listener], says("Let me look.", call("read", "r"), call("read", "r2")), says("Done."))
+    assert ending == Ending("completed")
+    assert len(harness.model.requests) == 1 and harness.states() == {}
+    assert [message.text for message in harness.conversation if isinstance(message, Assistant)] == ["Other."]
+    assert [item.text for item in harness.emitted.state.items if isinstance(item, Answer)] == ["Other."]

@@ -1,0 +1,120 @@
+"""Hooks and vendors: what a hook changed or replaced is still a conversation that each service takes. Real SDKs, strict
+services, whole sessions."""
+
+import os
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from amanu.session.session import Session
+from amanu.session.sessions import open_sessions
+from amanu_protocol.items import Answer, Notice, Thought, ToolCall
+from amanu_protocol.requests import AuditQueryParams, PromptSendParams, SessionCreateParams
+from support.hook_files import answer, configure_user, handler
+from support.session_client import Client, until
+from support.strict_services.anthropic import Anthropic
+from support.strict_services.gemini import Gemini
+from support.strict_services.http import Say, Service, ToolUse
+from support.strict_services.responses import Responses
+
+MODELS = {
+    "anthropic": "anthropic:claude-opus-5-5",
+    "gemini": "gemini:gemini-3.5-flash",
+    "openai": "openai:gpt-6.2-sol",
+}
+WRITES = [ToolUse("write_file", {"path": "new.txt", "content": "x"}), ToolUse("read_file", {"path": "a.txt"})]
+
+
+@dataclass
+class VendorSession:
+    """A session in a folder with a.txt, whose models are behind those services."""
+
+    session: Session
+    client: Client
+    services: Mapping[str, Service]
+    root: Path
+
+    async def turn(self, prompt_id: str, text: str = "Go.") -> None:
+        await self.session.prompts.send(PromptSendParams(session_id="s", prompt_id=prompt_id, text=text), self.client)
+        state = await until(self.session, lambda state: state.last_turn and state.last_turn.turn_id.endswith(prompt_id))
+        assert state.last_turn is not None and state.last_turn.reason == "completed", state.last_turn
+
+    async def events(self) -> list[str]:
+        """Those that hooks were run for."""
+        log = await self.session.core.services.audit.query(AuditQueryParams(session_id="s", limit=1000))
+        return [str(entry.data["event"]) for entry in log.entries if entry.kind == "hook"]
+
+
+@asynccontextmanager
+async def vendor_session(tmp_path: Path, first: str) -> AsyncGenerator[VendorSession]:
+    services: dict[str, Service] = {"anthropic": Anthropic([]), "gemini": Gemini([]), "openai": Responses([])}
+    urls = {name: await service.start() for name, service in services.items()}
+    environment = {
+        "ANTHROPIC_API_KEY": "k",
+        "ANTHROPIC_BASE_URL": urls["anthropic"],
+        "GEMINI_API_KEY": "k",
+        "GOOGLE_GEMINI_BASE_URL": urls["gemini"],
+        "OPENAI_API_KEY": "k",
+        "OPENAI_BASE_URL": f"{urls['openai']}/v1",
+    }
+    root = tmp_path / "work"
+    root.mkdir()
+    (root / "a.txt").write_text("one\n")
+    client = Client({**os.environ, **environment})
+    sessions = open_sessions()
+    try:
+        params = SessionCreateParams(session_id="s", roots=[str(root)], model_id=MODELS[first], mode="acceptEdits")
+        client.state = (await sessions.create(params, client)).state
+        yield VendorSession(await sessions.get("s"), client, services, root)
+        for service in services.values():
+            assert (service.refused, service.lint) == ([], [])
+    finally:
+        await sessions.shutdown()
+        for service in services.values():
+            await service.stop()
+
+
+@pytest.mark.parametrize("vendor", MODELS)
+async def test_of_a_replaced_reply_nothing_is_shown_run_or_sent_again(tmp_path: Path, vendor: str) -> None:
+    async with vendor_session(tmp_path, vendor) as d:
+        secret = Say(thought="**Secret** SECRET-THOUGHT", text="hi SECRET-TEXT", calls=WRITES)
+        d.services[vendor].script([secret, Say(text="Nothing more.")])
+        replaces = answer({"hookEventName": "AfterModel", "llm_response": {"text": "REPLACED"}})
+        configure_user(AfterModel=[handler(f"grep SECRET-TEXT > /dev/null || exit 0; {replaces}")])
+        await d.turn("p1")
+        items = d.session.state.items
+        assert [item.text for item in items if isinstance(item, Answer)] == ["REPLACED"]
+        assert not [item for item in items if isinstance(item, Thought | ToolCall)]
+        assert not (d.root / "new.txt").exists()
+        assert "A hook replaced the model's reply." in [item.text for item in items if isinstance(item, Notice)]
+        configure_user()
+        await d.turn("p2")
+        sent = d.services[vendor].requests[-1].body.decode()
+        assert "REPLACED" in sent and "SECRET" not in sent
+
+
+@pytest.mark.parametrize(("one", "other"), [("gemini", "anthropic"), ("anthropic", "openai"), ("openai", "gemini")])
+async def test_calls_that_hooks_changed_are_handed_over_between_vendors_and_efforts(
+    tmp_path: Path, one: str, other: str
+) -> None:
+    async with vendor_session(tmp_path, one) as d:
+        (d.root / "b.txt").write_text("xyzzy\n")
+        reads = Say(thought="**Looking**", text="I look.", calls=[ToolUse("read_file", {"path": "a.txt"})])
+        d.services[one].script([reads, Say(text="Seen."), Say(text="Back.")])
+        d.services[other].script([reads, Say(text="Seen, too.")])
+        changes = answer({"updatedInput": {"file_path": "b.txt"}}).replace("b.txt", "b''.txt")  # names no file
+        replaces = answer({"hookEventName": "PostToolUse", "updatedToolOutput": "REDACTED"})
+        configure_user(PreToolUse=[handler(changes)], PostToolUse=[handler(replaces)])
+        await d.turn("p1")
+        await d.session.set_model(MODELS[other], d.client)
+        await d.session.set_effort("high")
+        await d.turn("p2")
+        await d.session.set_model(MODELS[one], d.client)
+        await d.session.set_effort("low")
+        await d.turn("p3")
+        sent = d.services[one].requests[-1].body.decode()
+        assert sent.count("REDACTED") == 2 and "xyzzy" not in sent
+        assert await d.events() == ["PreToolUse", "PostToolUse"] * 2
