@@ -28,6 +28,13 @@ MODELS = {
 WRITES = [ToolUse("write_file", {"path": "new.txt", "content": "x"}), ToolUse("read_file", {"path": "a.txt"})]
 
 
+READS_B = (
+    """sed -E 's|.*"file_path": "([^"]*)a(.txt)".*|"""
+    """{"hookSpecificOutput": {"updatedInput": {"file_path": "\\1b\\2"}}}|'"""
+)
+"""A hook that has b.txt read instead of a.txt."""
+
+
 @dataclass
 class VendorSession:
     """A session in a folder with a.txt, whose models are behind those services."""
@@ -105,9 +112,8 @@ async def test_calls_that_hooks_changed_are_handed_over_between_vendors_and_effo
         reads = Say(thought="**Looking**", text="I look.", calls=[ToolUse("read_file", {"path": "a.txt"})])
         d.services[one].script([reads, Say(text="Seen."), Say(text="Back.")])
         d.services[other].script([reads, Say(text="Seen, too.")])
-        changes = answer({"updatedInput": {"file_path": "b.txt"}}).replace("b.txt", "b''.txt")  # names no file
         replaces = answer({"hookEventName": "PostToolUse", "updatedToolOutput": "REDACTED"})
-        configure_user(PreToolUse=[handler(changes)], PostToolUse=[handler(replaces)])
+        configure_user(PreToolUse=[handler(READS_B)], PostToolUse=[handler(replaces)])
         await d.turn("p1")
         await d.session.set_model(MODELS[other], d.client)
         await d.session.set_effort("high")
