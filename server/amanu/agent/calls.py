@@ -357,8 +357,8 @@ class Calls:
         again: an approval covers only what was shown. Raises `ToolError` when it keeps changing."""
         for _ in range(_MAX_REDECISIONS + 1):
             self._show_preview(run, preview)
-            preview = await self._before_question(run, tool, params, context, preview)
-            decision = await self._approvals.decide(
+            refusal, preview = await self._before_question(run, tool, params, context, preview)
+            decision = refusal or await self._approvals.decide(
                 run.call.call_id,
                 preview,
                 lambda: self._set_state(run, "awaitingApproval"),
@@ -394,17 +394,20 @@ class Calls:
 
     async def _before_question(
         self, run: CallRun, tool: AnyTool, params: Params, context: CallContext, preview: Preview
-    ) -> Preview:
-        """Ask the listeners about a call that the user would be asked about. Raises `_Blocked`."""
+    ) -> tuple[Decision | None, Preview]:
+        """Ask the listeners about a call that the user would be asked about. Returns their no to what has run already,
+        and the preview to go on with. Raises `_Blocked` where nothing has run."""
         if not self._listeners or not self._approvals.would_ask(preview):
-            return preview
+            return None, preview
         answer = await before_question(self._listeners, run.call, preview)
         if isinstance(answer, Block):
+            if context.ran is not None:
+                return Decision(outcome="denied", by="rule", rule="a hook", reason=answer.reason), preview
             await tool.reject(params, context, answer.reason)
             raise _Blocked(answer.reason)
         if answer is not None and not isinstance(run.standing, MustAsk):
             run.standing = answer
-        return with_standing(preview, run.standing)
+        return None, with_standing(preview, run.standing)
 
     def _decision_stands(self, run: CallRun, current: Preview, decision: Decision) -> bool:
         """Whether that approval still covers the call as it is now."""

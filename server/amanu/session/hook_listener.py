@@ -145,7 +145,7 @@ class HookListener(TurnListener):
 
     async def before_question(self, call: Call, preview: Preview) -> Block | Permitted | None:
         outcome = await self._hooks.run(HookMoment("PermissionRequest", call=_facts(call, preview)), self._turn_id)
-        if (blocked := self._blocked(outcome)) is not None:
+        if (blocked := self._blocked(outcome, has_run=self._hooks.executed(call.call_id))) is not None:
             return blocked
         standing = _standing(outcome)
         return standing if isinstance(standing, Permitted) else None
@@ -216,10 +216,11 @@ class HookListener(TurnListener):
         self._continued.append(reason)
         return outcome
 
-    def _blocked(self, outcome: HookOutcome) -> Block | None:
+    def _blocked(self, outcome: HookOutcome, *, has_run: bool = False) -> Block | None:
         self._end_if_told(outcome)
         if outcome.ends:
-            return Block(f"Not run: a hook ended the turn. {outcome.end_reason}".rstrip())
+            ended = "A hook ended the turn." if has_run else "Not run: a hook ended the turn."
+            return Block(f"{ended} {outcome.end_reason}".rstrip())
         if outcome.action == "deny":
             return Block(f"Denied by the hook {outcome.decided_by}: {outcome.reason}")
         return None

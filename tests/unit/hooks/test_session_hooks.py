@@ -22,6 +22,7 @@ from support.hook_files import (
     tool_calls,
     trust_hooks,
 )
+from support.required_programs import needs
 from support.scripted_session import call, scripted_session, step
 
 
@@ -369,3 +370,33 @@ async def test_a_session_that_is_opened_again_starts_as_resumed(tmp_path: Path) 
         texts = notices(d)
         order = [texts.index(text) for text in ('"source": "startup"', '"reason": "other"', '"source": "resume"')]
         assert order == sorted(order)
+
+
+@pytest.mark.layers
+@pytest.mark.parametrize(
+    ("who", "end"), [("the user", "completed"), ("a hook", "completed"), ("a hook that ends the turn", "hook")]
+)
+async def test_a_no_to_what_a_command_has_changed_is_told_as_such(tmp_path: Path, who: str, end: str) -> None:
+    needs("bwrap")
+    changes = step("", call("run_shell_command", command="echo printed; touch made"))
+    async with scripted_session(tmp_path, changes, DONE) as d:
+        decision = {"behavior": "deny", "message": "PERM-NO", "interrupt": end == "hook"}
+        events = {name: [handler("cat > /dev/null")] for name in ("PreToolUse", "PostToolUse", "PostToolUseFailure")}
+        if who != "the user":
+            events["PermissionRequest"] = [handler(answer({"decision": decision}), matcher="Bash")]
+        configure_user(**events)
+        await d.prompt("run")
+        if who == "the user":
+            await d.answer("reject", reason="PERM-NO")
+        await d.ended(end)
+        assert not (d.root / "made").exists()
+        [item] = tool_calls(d)
+        assert item.state == "rejected" and item.decision is not None
+        assert [word for word in ("The command ran, but its changes", "printed", "PERM-NO") if word in d.told()] == [
+            "The command ran, but its changes",
+            "printed",
+            "PERM-NO",
+        ]
+        assert "Not run" not in d.told()
+        heard = [entry["event"] for entry in await hook_entries(d) if entry["event"] != "PermissionRequest"]
+        assert heard == ["PreToolUse", "PostToolUseFailure"]
