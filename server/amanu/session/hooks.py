@@ -34,10 +34,10 @@ _MODES: Mapping[Mode, str] = {
     "plan": "plan",
     "ask": "default",
     "acceptEdits": "acceptEdits",
-    "draft": "acceptEdits",
+    "draft": "draft",
     "auto": "auto",
 }
-"""In Claude Code's words."""
+"""In Claude Code's words, where it has the mode."""
 
 
 class PromptBlocked(AmanuError):

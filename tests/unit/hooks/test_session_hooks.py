@@ -1,5 +1,6 @@
 """Hooks in a session: what each event's hook is told, and what its answer does."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -400,3 +401,29 @@ async def test_a_no_to_what_a_command_has_changed_is_told_as_such(tmp_path: Path
         assert "Not run" not in d.told()
         heard = [entry["event"] for entry in await hook_entries(d) if entry["event"] != "PermissionRequest"]
         assert heard == ["PreToolUse", "PostToolUseFailure"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "told", "on_disk"),
+    [
+        ("ask", "default", "from the model\n"),
+        ("acceptEdits", "acceptEdits", "from the model\n"),
+        ("draft", "draft", "no such file"),
+        ("auto", "auto", "from the model\n"),
+    ],
+)
+async def test_a_hook_is_told_the_mode_in_which_a_file_changes(
+    tmp_path: Path, mode: Any, told: str, on_disk: str
+) -> None:
+    async with scripted_session(tmp_path, WRITES, DONE, mode=mode) as d:
+        configure_user(PostToolUse=[handler(TELLS, matcher="Write")])
+        await d.prompt("write")
+        if mode == "ask":
+            await d.until(lambda state: state.approvals)
+            await d.decide("accept")
+        await d.until(lambda state: '"PostToolUse"' in notices(d))
+        [heard] = [json.loads(line) for line in notices(d).splitlines() if line.startswith("{")]
+        assert heard["permission_mode"] == told
+        path = Path(heard["tool_input"]["file_path"])
+        assert path == d.root / "new.txt" and heard["tool_input"]["content"] == "from the model\n"
+        assert (path.read_text() if path.exists() else "no such file") == on_disk
