@@ -126,3 +126,10 @@ async def test_a_command_that_does_not_end_is_left_out(tmp_path: Path, monkeypat
         await d.trust()
         text = await told(d, "/wait")
         assert text.count("it took more than 0.3 seconds.") == 2
+
+
+@pytest.mark.parametrize("prompt", [" /plain it broke", "\n/plain it broke \n"])
+async def test_blanks_around_a_command_change_nothing(tmp_path: Path, prompt: str) -> None:
+    async with scripted_session(tmp_path, step("One.")) as d:
+        await prepare(d)
+        assert (await told(d, prompt)).startswith("Change the log.\n\n/plain it broke\n")

@@ -135,12 +135,13 @@ class PromptComposer:
         """The prompt with its slash command's text, in which the command's lines stand as they are written; that
         command; or the skill it calls."""
         plain = commands.ExpandedPrompt(text, text, text)
-        called = commands.invocation(text) if text.startswith("/") else None
+        typed = text.strip()
+        called = commands.invocation(typed)
         if called is None:
             return plain, None, None
         if called[0].startswith(MCP):
-            return await self.turn_factory.mcp.expand_prompt(text), None, None
-        command = await asyncio.to_thread(lambda: commands.look_up(text, command_folders(self._core)))
+            return await self.turn_factory.mcp.expand_prompt(typed), None, None
+        command = await asyncio.to_thread(lambda: commands.look_up(typed, command_folders(self._core)))
         if command is None:
             return plain, None, await self.skills.call(*called)
         if (folder := command.command.plugin_folder) is not None:
