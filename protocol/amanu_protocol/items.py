@@ -627,6 +627,8 @@ class SubAgent(Wire):
     """For the user, on one line: its steps and cost, and how it ended; without `activity`."""
     told: bool = False
     """The model knows how it ended."""
+    report: str = ""
+    """Of one in the background that has ended: what the model is still to be told of it."""
 
     @property
     def works(self) -> bool:

@@ -8,6 +8,7 @@ steps is up to the clock.
 import asyncio
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -44,6 +45,7 @@ _LAX: tuple[Mode, ...] = ("acceptEdits", "auto")
 """Modes in which edits are applied without a question."""
 _PAUSES = (0, 0.001, 0.01, 0.05, 0.1)
 _WHERE = call("ask_user", questions=[{"header": "Where", "question": "Where to?"}])
+_WRITES = re.compile(r"echo (\S+) >>|s/\^line (\d+)\$/(\S+ ran)")
 _REPORT = "The worker is through."
 
 
@@ -203,6 +205,8 @@ class Walker:
             for proposal in side.session.state.proposals:
                 if proposal.proposal_id == asked.proposal_id:
                     self._allow(hunk.new_text for file in proposal.files for hunk in file.hunks)
+            if (ran := _WRITES.search(asked.title)) is not None:  # where no private copy can be had, it runs in place
+                self._allow([ran[1] or f"{ran[3]} {ran[2]}"])
         params = ApprovalResolveParams(
             session_id=side.session_id, tool_call_id=asked.tool_call_id, decision=decision, digest=asked.digest
         )

@@ -553,18 +553,3 @@ async def test_a_hook_can_want_more_of_an_agent_before_it_is_done(tmp_path: Path
         await d.prompt("look it up")
         await d.ended()
         assert results(d) == ["looker (agent-1) completed its task (2 steps).\n\nNow."]
-
-
-async def test_what_an_earlier_daemon_did_not_tell_is_not_called_incomplete(tmp_path: Path) -> None:
-    agents = {"worker": [step("", call("write_file", path="a.txt", content="a\n")), step("", complete())]}
-    steps = [step("", ask_agent("worker", background=True)), step("Started."), step("I see.")]
-    async with session_with_agents(tmp_path, agents, *steps) as d:
-        await d.prompt("go", "p1")
-        await d.over("p1")
-        await d.until(lambda state: state.approvals)
-        await d.answer("allow")
-        await d.until(lambda state: state.agents[0].state == "completed")
-        await d.reopen()
-        await d.prompt("and?", "p2")
-        await d.over("p2")
-        assert "completed its task, but its result was lost" in d.told()

@@ -673,6 +673,8 @@ export interface SubAgent {
   summary: string;
   /** The model knows how it ended. */
   told: boolean;
+  /** Of one in the background that has ended: what the model is still to be told of it. */
+  report: string;
 }
 
 /** The plan of a session: a Markdown file that the model writes in plan mode and the user edits and approves. */

@@ -46,6 +46,7 @@ const AGENT: SubAgent = {
   activity: "Read a.py",
   summary: "Running: 2 steps, $0.01",
   told: false,
+  report: "",
 };
 const ENDED: Partial<SubAgent> = {
   state: "completed",

@@ -226,6 +226,7 @@ function agent(more: Partial<SubAgent>): SubAgent {
     activity: "Search for quantize",
     summary: "Running: 4 steps, $0.02",
     told: false,
+    report: "",
     ...more,
   };
 }

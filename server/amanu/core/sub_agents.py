@@ -7,10 +7,10 @@ from typing import Any, Literal, Protocol
 from amanu.core.tool import CallContext
 
 AgentEnd = Literal[
-    "completed", "noResult", "turnLimit", "timeLimit", "costLimit", "stalled", "hook", "cancelled", "failed"
+    "completed", "noResult", "turnLimit", "timeLimit", "costLimit", "stalled", "hook", "cancelled", "closed", "failed"
 ]
 """How a sub-agent ended. `noResult`: it stopped without calling `complete_task`. `stalled`: nothing came from it for
-too long."""
+too long. `closed`: its session was closed, or the one it worked for."""
 
 
 @dataclass(frozen=True)

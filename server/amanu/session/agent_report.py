@@ -30,6 +30,7 @@ _SENTENCES: Mapping[AgentEnd, str] = {
     "hook": "failed, and its task is not completed",
     "stalled": "failed: nothing came from its model for too long, so it was stopped",
     "cancelled": "was stopped by the user; its task is not completed",
+    "closed": "was stopped because its session was closed; its task is not completed",
     "failed": "failed",
 }
 

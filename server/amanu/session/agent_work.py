@@ -1,10 +1,12 @@
 """One sub-agent at work: its session is opened, prompted, watched, shown in its parent's, and closed."""
 
 import asyncio
+import contextlib
 import importlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Literal
 
 from amanu.context.mentions import without_mentions
 from amanu.core.agent import AgentLimits
@@ -16,6 +18,7 @@ from amanu.session.agent_report import conclude
 from amanu.session.child_sessions import ChildSession, NewChild, ParentClient, ParentSession
 from amanu.text.wording import summarize_agent
 from amanu.tools.complete_task import CompleteTask
+from amanu.tools.run_agent import report_text
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import AgentChanged, Event, ItemCompleted, SessionChanged, StepEnded, TurnEnded, UsageChanged
 from amanu_protocol.items import Answer, SubAgent, ToolCall
@@ -25,6 +28,12 @@ log = logging.getLogger(__name__)
 
 _PARENTS = ("mode", "trusted", "trust_changed", "sandbox")
 """What a sub-agent's session shows of its parent's."""
+_STATES: Mapping[AgentEnd | None, Literal["completed", "cancelled"]] = {
+    "completed": "completed",
+    "cancelled": "cancelled",
+    "closed": "cancelled",
+}
+"""How it is shown; any other end is a failure."""
 RECENT = 200
 """Items of its session among which its running calls are looked for."""
 
@@ -58,10 +67,10 @@ class AgentWork:
         yet."""
         self.task = asyncio.create_task(self._run(prompt, free, on_start), name=self.label.agent_id)
 
-    def cancel(self) -> None:
-        """Stop it. Once: a second cancellation would cut short what the first one waits for."""
-        if self._stopped is None and self.task is not None:
-            self._stopped = "cancelled"
+    def cancel(self, end: Literal["cancelled", "closed"] = "cancelled") -> None:
+        """Stop it, unless it has ended. Once: a second cancellation would cut short what the first one waits for."""
+        if self._stopped is None and self.report is None and self.task is not None:
+            self._stopped = end
             asyncio.get_running_loop().call_soon(
                 self.task.cancel
             )  # one that has not begun would never say how it ended
@@ -100,9 +109,24 @@ class AgentWork:
             self._stopped, message = "failed", "Internal error in Amanu; see `amanu logs`."
         report = conclude(self.label, self.shown, self.complete_task, ended, self._stopped, message, self._last_answer)
         self.report = report
-        state = report.end if report.end in ("completed", "cancelled") else "failed"
-        self._show(state=state, ended_at=int(time.time() * 1000), activity="", told=not self.shown.background)
+        await self._show_end(report)
         return report
+
+    async def _show_end(self, report: AgentReport) -> None:
+        """Show how it ended. The report of one in the background is on disk by then: its call has ended before, so
+        nothing else has it."""
+        changes: dict[str, object] = {
+            "state": _STATES.get(report.end, "failed"),
+            "ended_at": int(time.time() * 1000),
+            "activity": "",
+            "told": not self.shown.background,
+        }
+        if self.shown.background:
+            changes["report"] = self._core.emit.redact(report_text(report))
+            ended = summarize_agent(self.shown.model_copy(update=changes))
+            with contextlib.suppress(AmanuError):  # of a full disk others tell
+                await self._core.emit.save(AgentChanged(agent=ended))
+        self._show(**changes)
 
     async def _run_session(self, prompt: str, on_start: Callable[["AgentWork"], None]) -> TurnEnded:
         if self._definition.output_schema is not None:
@@ -128,7 +152,10 @@ class AgentWork:
             params = PromptSendParams(session_id=session_id, prompt_id=f"{session_id}-task", text=text)
             started = await child.prompts.send(params, ParentClient(dict(self._core.environment)))
             assert started.turn_id is not None, "nothing else was sent to it"
-            return await self._until_over(child, started.turn_id)
+            ended = await self._until_over(child, started.turn_id)
+            if ended.reason == "cancelled" and child.core.access.closed:
+                self._stopped = self._stopped or "closed"
+            return ended
         finally:
             await child.prompts.stop()
             del known_files[self.label.agent_id]

@@ -18,7 +18,6 @@ from amanu.session.agent_report import findings_notice
 from amanu.session.agent_work import AgentWork
 from amanu.session.child_sessions import ParentSession
 from amanu.text.fences import block
-from amanu.tools.run_agent import report_text
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import (
     AgentChanged,
@@ -47,7 +46,7 @@ class SessionAgents:
         self._warned: set[str] = set()
         self._free = asyncio.Semaphore(parent.core.services.settings.agents.parallel)
         self._works: dict[str, AgentWork] = {}
-        """By agent: those that work, and those in the background of whose end the model has not heard."""
+        """By agent: those that work."""
         self.on_start: list[Callable[[AgentWork], None]] = []
         """Called when a sub-agent's session is open and before it is prompted."""
         self.on_end: list[Callable[[AgentWork], None]] = []
@@ -104,13 +103,10 @@ class SessionAgents:
         """How each sub-agent in the background ended of which the model does not know; told when this returns."""
         notes: list[str] = []
         for agent in [agent for agent in self._core.state.agents if not (agent.works or agent.told)]:
-            self._core.emit(AgentChanged(agent=agent.model_copy(update={"told": True})))
-            if not agent.background:
-                continue  # its call was ended with the daemon, and says so
-            work = self._works.pop(agent.agent_id, None)
-            text = None if work is None or work.report is None else report_text(work.report)
-            text = text or _end_of_earlier_daemon(agent)
-            notes.append(block("agent_result", text, f"{agent.agent_id} {agent.name}"))
+            self._core.emit(AgentChanged(agent=agent.model_copy(update={"told": True, "report": ""})))
+            if agent.background:  # of any other its call says how it ended
+                text = agent.report or _unreported(agent)
+                notes.append(block("agent_result", text, f"{agent.agent_id} {agent.name}"))
         return notes
 
     def note_with_prompt(self) -> str:
@@ -137,7 +133,7 @@ class SessionAgents:
     async def close(self) -> None:
         """Stop all of them: the session is being closed."""
         for work in self._works.values():
-            work.cancel()
+            work.cancel("closed")
         tasks = [work.task for work in self._works.values() if work.task is not None]
         await asyncio.gather(*tasks, return_exceptions=True)
 
@@ -153,9 +149,8 @@ class SessionAgents:
 
     def _ended(self, work: AgentWork) -> None:
         assert work.report is not None
-        if not work.shown.background:
-            del self._works[work.label.agent_id]
-        elif work.report.end != "cancelled":
+        del self._works[work.label.agent_id]
+        if work.shown.background and work.shown.state != "cancelled":
             level = "info" if work.report.completed else "warning"
             self._core.notices.report_on_session("agentEnded", level, work.report.message)
         if (text := findings_notice(work.label, work.complete_task.fields)) is not None:
@@ -182,9 +177,7 @@ class SessionAgents:
             work.show_wait()
 
 
-def _end_of_earlier_daemon(agent: SubAgent) -> str:
-    """How it ended, where its result is known to no process any more."""
-    who = f"{agent.agent_id} ({agent.name})"
-    if agent.state == "completed":
-        return f"{who} completed its task, but its result was lost when the daemon was restarted. Start it again."
-    return f"{who} ended with the daemon; its task is not completed."
+def _unreported(agent: SubAgent) -> str:
+    """How one ended that could not report."""
+    how = "was interrupted when the daemon stopped" if agent.state == "interrupted" else f"has ended: {agent.state}"
+    return f"{agent.name} ({agent.agent_id}) {how}, without a report. All it did is in its session, {agent.session_id}."

@@ -22,8 +22,8 @@ from amanu.storage.journal import Record
 from amanu.text.wording import describe_todos, is_finished
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.events import ItemCompleted, JobChanged, SessionChanged, SessionRewound, TurnStarted
-from amanu_protocol.items import Job, Mode, PlanDocument, Todo, TodoList, ToolCall, UserMessage
+from amanu_protocol.events import AgentChanged, ItemCompleted, JobChanged, SessionChanged, SessionRewound, TurnStarted
+from amanu_protocol.items import Job, Mode, PlanDocument, SubAgent, Todo, TodoList, ToolCall, UserMessage
 
 
 @dataclass
@@ -118,6 +118,8 @@ class Checkpoints:
         # and an end is told twice rather than never.
         for job in await self._jobs_told_since(first.position):
             self._emit(JobChanged(job=job.model_copy(update={"told": False})))
+        for agent in await self._agents_told_since(first.position):
+            self._emit(AgentChanged(agent=agent))
         self._emit(event, entry=Rewound(position=first.position))
         spans = rewound(await self._journal.beginning(REWINDS))
         self._conversation.replace_with(await self._journal.read_through(lambda records: conversation(records, spans)))
@@ -136,6 +138,22 @@ class Checkpoints:
                     if isinstance(event, JobChanged):
                         told[event.job.job_id] = event.job.told
         return [job for job in self._state.jobs if job.told and told.get(job.job_id) is False]
+
+    async def _agents_told_since(self, position: int) -> "list[SubAgent]":
+        """The sub-agents in the background from before that record whose end the model was told after it, with what it
+        is to be told."""
+        untold: dict[str, SubAgent] = {}
+        for record in await self._journal.beginning('{"kind":"agentChanged"'):
+            with contextlib.suppress(ValidationError):
+                event = read_event(record)
+                if isinstance(event, AgentChanged) and event.agent.background:
+                    agent_id, is_before = event.agent.agent_id, record.position < position
+                    if not event.agent.told and (is_before or agent_id in untold):
+                        untold[agent_id] = event.agent
+                    elif is_before:
+                        untold.pop(agent_id, None)
+        told = {agent.agent_id for agent in self._state.agents if agent.told}
+        return [agent for agent in untold.values() if agent.agent_id in told]
 
     async def _todos_before(self, turn_ids: Sequence[str]) -> "list[Todo]":
         """The to-dos as they were left by the turns before these."""
