@@ -1,14 +1,17 @@
 """Plan mode's commands run on a private copy of the workspace, and nothing that they change stays."""
 
+import asyncio
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from amanu_protocol.items import ToolCall
+from amanu.core.requirements import SandboxRequirements
+from amanu_protocol.items import Mode, ToolCall
 from support.required_programs import needs
 from support.scripted_session import ScriptedSession, call, scripted_session, step
 from unit.test_session_typing import Editor
@@ -110,3 +113,24 @@ async def test_it_finds_unsaved_text(tmp_path: Path, line: str, changes: bool) -
         (item,) = tool_calls(d)
         assert ("typed" in item.output) == ("cat" in line) and (THROWN_AWAY in item.output) == changes
         assert "typed" not in d.file.read_text()
+
+
+@pytest.mark.parametrize(("start", "then"), [("acceptEdits", "plan"), ("plan", "acceptEdits")])
+async def test_a_command_that_a_change_of_the_mode_stopped_is_told_as_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Mode, then: Mode
+) -> None:
+    """In the last moment, when the sandbox is built."""
+    writes = step("", call("run_shell_command", command="echo made > made.txt"))
+    async with scripted_session(tmp_path, writes, step("I see."), mode=start) as d:
+        loop, last_look = asyncio.get_running_loop(), "amanu.tools.shell.command_process._identities"
+
+        def change_mode(need: SandboxRequirements) -> Sequence[str]:
+            asyncio.run_coroutine_threadsafe(d.session.set_mode(then), loop).result()
+            return ()
+
+        monkeypatch.setattr(last_look, change_mode)
+        await d.prompt("go")
+        await d.ended()
+        told = d.told()
+        assert "The mode was changed just before this command started, so it was not run." in told
+        assert "replaced" not in told and not (d.root / "made.txt").exists()

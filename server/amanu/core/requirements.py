@@ -28,6 +28,8 @@ class SandboxRequirements:
 
     writes: Literal["nothing", "workspace"] = "workspace"
     """`nothing`: for a command that is known to have no effect · `workspace`: the roots, except protected files."""
+    read_only: bool = False
+    """Decided on in a mode in which nothing may change."""
     network: bool = False
     trial: bool = False
     """Nobody was asked: it runs with `writes` nothing, to see whether it needs more."""

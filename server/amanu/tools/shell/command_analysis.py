@@ -183,6 +183,7 @@ class CommandAnalyzer:
         return SandboxRequirements(
             readable=self._workspace.guard.readable_folders,
             writes="nothing" if reading.effect == "none" or read_only else "workspace",
+            read_only=read_only,
             git=not read_only and any(command.git for command in reading.commands),
             settings=not read_only
             and only_git

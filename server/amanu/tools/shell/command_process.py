@@ -37,6 +37,10 @@ CHANGED = (
     "What this command would run was changed or replaced just before it started, so it was not run. Call again: the "
     "command is decided on anew."
 )
+MODE_CHANGED = (
+    "The mode was changed just before this command started, so it was not run. Call again: the command is decided on "
+    "anew."
+)
 _CHUNK = 1 << 16
 _DRAIN = 0.3  # seconds for what is still in the pipe when the shell has ended
 _INPUT_SECONDS = 5.0  # for a command to read what is typed
@@ -176,7 +180,7 @@ class CommandLauncher:
             async with self._sandboxed(argv, plan, handle, environment, entry) as started:
                 identities = await asyncio.to_thread(_identities, need)
                 if not await plan.still_valid():  # the last moment before it starts; building the sandbox took a while
-                    raise ToolError(CHANGED)
+                    raise ToolError(CHANGED if self._environment.read_only() == need.read_only else MODE_CHANGED)
                 running = await self._start(started, mark, plan)
                 end.unseen, end.hidden = started.workspace_secrets, started.hidden
                 pid = running.process.pid
