@@ -293,7 +293,8 @@ class Approvals(SessionRules):
         try:
             return await pending.answer
         except asyncio.CancelledError:
-            self._answer(call_id, Decision(outcome="cancelled", by="rule", rule="the end of the turn"))
+            ended = "turn" if agent is None else f"sub-agent {agent.name}"
+            self._answer(call_id, Decision(outcome="cancelled", by="rule", rule=f"the end of the {ended}"))
             raise
 
     def _editable(self, command: str | None) -> str | None:

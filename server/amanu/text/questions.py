@@ -55,7 +55,8 @@ def summary(question: Question) -> str:
 def late(question: Question) -> str:
     """To a user whose answer came after the question was over."""
     if question.state == "cancelled":
-        return "This question was cancelled with its turn; your answer was not used."
+        asker = "turn" if question.agent_id is None else "sub-agent"
+        return f"This question was cancelled with its {asker}; your answer was not used."
     return one_line(f"Your answer came too late. {question.summary}")
 
 
