@@ -16,6 +16,7 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Answer, Notice, ToolCall
 from amanu_protocol.requests import (
     AgentParams,
+    ApprovalResolveParams,
     AuditQueryParams,
     OfferedServer,
     PromptSendParams,
@@ -185,6 +186,46 @@ async def test_the_user_stops_an_agent_and_the_turn_goes_on(tmp_path: Path) -> N
         await d.ended()
         assert "was stopped by the user" in results(d)[0]
         assert d.sessions.opened(shown.session_id) is None
+
+
+@pytest.mark.parametrize("asks", ["an edit", "a question"])
+async def test_an_answer_to_an_agent_that_was_stopped_is_told_so(tmp_path: Path, asks: str) -> None:
+    question = call("ask_user", questions=[{"question": "Which?", "header": "Which"}])
+    agents = {"asker": [step("", call("write_file", path="new.txt", content="a\n") if asks == "an edit" else question)]}
+    async with session_with_agents(tmp_path, agents, step("", ask_agent("asker")), step("Without it.")) as d:
+        await d.prompt("go")
+        state = await d.until(lambda state: state.approvals or state.questions)
+        asked = [each.tool_call_id or "" for each in (*state.approvals, *state.questions)]
+        question_ids = [each.item_id for each in state.questions]
+        await d.session.agents.stop(AgentParams(session_id="s", agent_id="agent-1"))
+        if asks == "an edit":
+            late = ApprovalResolveParams(session_id="s", tool_call_id=asked[0], decision="allow", digest="")
+            said = (await d.session.resolve_approval(late, d.client)).summary
+            assert said == "Your answer came too late. Cancelled by the end of the sub-agent asker."
+        else:
+            answered = QuestionAnswerParams(session_id="s", question_id=question_ids[0], outcome="answered", answers={})
+            said = (await d.session.answer_question(answered, d.client)).summary
+            assert said == "This question was cancelled with its sub-agent; your answer was not used."
+        await d.ended()
+
+
+async def test_a_prompt_for_an_agent_at_work_is_refused(tmp_path: Path) -> None:
+    """It could only wait in the queue of a session that is closed when the agent ends."""
+    agents = {"slow": [step("x", delay_ms=60_000)]}
+    async with session_with_agents(tmp_path, agents, step("", ask_agent("slow")), step("Without it.")) as d:
+        await d.prompt("go")
+        await d.until(lambda state: state.agents and state.agents[0].state == "running")
+        child = d.sessions.opened(agent(d).session_id)
+        assert child is not None
+        params = PromptSendParams(session_id=child.state.session_id, prompt_id="more", text="and then?")
+        with pytest.raises(AmanuError, match="works on its task and takes no other prompt") as refused:
+            await child.send_prompt(params, d.client)
+        assert refused.value.kind == "turnInProgress" and not child.state.queue
+        await d.session.agents.stop(AgentParams(session_id="s", agent_id="agent-1"))
+        await d.ended()
+        over = await d.sessions.get(agent(d).session_id)
+        assert (await over.send_prompt(params, d.client)).status == "started"
+        await over.prompts.stop()
 
 
 async def test_cancelling_the_turn_stops_its_agents_and_withdraws_what_they_asked(tmp_path: Path) -> None:

@@ -2548,7 +2548,7 @@ export interface RequestsToDaemon {
   "amanu/session/compact": { params: SessionCompactParams; result: SessionCompactResult };
   /** Write the exchanges with models to a file, secrets removed, from the next request on. */
   "amanu/session/record": { params: SessionRecordParams; result: Empty };
-  /** Say something: starts a turn, or queues on a busy session. Answers at once. */
+  /** Say something: starts a turn, or queues on a busy session. Answers at once. Refused (turnInProgress) in the session of a sub-agent at work: say it into the turn. */
   "amanu/prompt/send": { params: PromptSendParams; result: PromptSendResult };
   /** Say something into the running turn; reaches the model with its next request. It declines the questions of this session's model, ends the reviews of its edits and sends a waiting plan back, unless the turn began with a prompt of another client that is still attached. What a sub-agent or a server asks stays open. What no request will carry is queued: `! COMMAND`, and whatever is said while the daemon carries one out. */
   "amanu/prompt/steer": { params: PromptSteerParams; result: Empty };

@@ -150,7 +150,7 @@ class AgentWork:
             self._show(state="running", activity="Starts")
             text = f"Task: {self.shown.description}\n\n{without_mentions(prompt)}"  # a model's words attach nothing
             params = PromptSendParams(session_id=session_id, prompt_id=f"{session_id}-task", text=text)
-            started = await child.prompts.send(params, ParentClient(dict(self._core.environment)))
+            started = await child.prompts.send_prompt(params, ParentClient(dict(self._core.environment)))
             assert started.turn_id is not None, "nothing else was sent to it"
             ended = await self._until_over(child, started.turn_id)
             if ended.reason == "cancelled" and child.core.access.closed:

@@ -90,11 +90,18 @@ class Prompts:
     async def send(self, params: PromptSendParams, client: Client) -> PromptSendResult:
         """Start a turn, or queue behind what runs and waits. Returns when the prompt is on disk. A known `promptId`
         changes nothing, but if that prompt waits and no turn runs, the queue goes on. Raises `AmanuError`:
-        invalidParams for a picture no model would take; storageError when it cannot be saved, and then it is as if it
-        had never been sent."""
+        invalidParams for a picture no model would take; turnInProgress for a sub-agent at work, after which its session
+        is closed; storageError when it cannot be saved, and then it is as if it had never been sent."""
         if (request := commands.request(params.text)) is not None:
             await self._answer(params.prompt_id, *request)
             return PromptSendResult(status="answered")
+        if self._core.assignment is not None:
+            hint = "Say it into its running turn, or send it when the sub-agent has ended."
+            raise AmanuError("turnInProgress", "A sub-agent works on its task and takes no other prompt.", hint=hint)
+        return await self.send_prompt(params, client)
+
+    async def send_prompt(self, params: PromptSendParams, client: Client) -> PromptSendResult:
+        """As `send`, of a prompt for the model, and of the task of a sub-agent."""
         text = self._core.services.secrets.mask_content(params.text)
         async with self._turn.starting:
             self._require_writable()
