@@ -4,6 +4,7 @@ Heard of by `Overlay.watch`, looked at when it has been quiet for a moment.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -155,29 +156,33 @@ class FileTracking:
     ) -> bool:
         """Move the hunks of the file to its current text; None when there is none. Returns whether the proposal must be
         published again."""
-        if has_news := file.displace(await self._displacement(live, file, current)):
+        has_news = False
+        with contextlib.suppress(ToolError):  # what is there now is no text of ours; applying will say why
+            has_news = file.displace(await self._displacement(live, file, current))
+        if has_news:
             live.attempted -= {hunk.hunk_id for hunk in file.hunks if hunk.state == "pending"}
         if file.change != "edit" or current is None:
             return has_news
         return await self._move_hunks(live, file, current, by_user=by_user) or has_news
 
     async def _displacement(self, live: LiveProposal, file: LiveFile, current: FileText | None) -> str:
-        """Why the file as a whole is not what the proposal is about; "" if it is, or somebody did the same already."""
+        """Why the file as a whole is not what the proposal is about; "" if it is, or somebody did the same already.
+        Raises `ToolError` where that cannot be read."""
         path, new_path, old_text = file.base.path, file.new_path, file.version_with(STATES_BEFORE).text
+        is_gone = current is None and await self._workspace.read_if_exists(path) is None
         match file.change:
             case "edit":
-                return FILE_GONE if current is None else ""
+                return FILE_GONE if is_gone else ""
             case "create":
-                return "" if await self._is_free(path, file.text) else FILE_MADE
-            case "delete" if current is None:
-                return ""
-            case "rename" if current is None and new_path is not None:
-                done = await self._read(new_path)
-                return "" if done is not None and done.text == file.text else FILE_GONE
+                return FILE_MADE if current is not None and current.text != file.text else ""
+            case "rename" if is_gone and new_path is not None:
+                moved = await self._workspace.read_if_exists(new_path)
+                return "" if moved is not None and moved.text == file.text else FILE_GONE
             case _ if current is not None and current.text != old_text:
                 return FILE_CHANGED
-            case "rename" if new_path is not None and not live.files_at(new_path) and not await self._is_free(new_path):
-                return target_made(self._workspace, new_path)
+            case "rename" if new_path is not None and not live.files_at(new_path):
+                is_free = await self._workspace.read_if_exists(new_path) is None
+                return "" if is_free else target_made(self._workspace, new_path)
             case _:
                 return ""
 
@@ -206,14 +211,6 @@ class FileTracking:
             return await self._workspace.read_if_exists(path)
         except ToolError:
             return None
-
-    async def _is_free(self, path: Path, text: str | None = None) -> bool:
-        """Whether there is no file, or one with that text."""
-        try:
-            found = await self._workspace.read_if_exists(path)
-        except ToolError:  # no text
-            return False
-        return found is None or found.text == text
 
     def _others(self, live: LiveProposal, path: Path) -> list[LiveProposal]:
         return [self._live.find(each) for each in tuple(self._watched[path]) if each != live.proposal_id]
