@@ -209,7 +209,7 @@ class Decision(Wire):
     rule: str | None = None
     scope: Scope | None = None
     reason: str | None = None
-    """What the user said when rejecting; it goes to the model."""
+    """What the user said when rejecting; it goes to the model. `reviewed`: why nothing could be applied."""
     grants: list[Grant] = []
     """What the user added to an approval."""
     trial: bool = False

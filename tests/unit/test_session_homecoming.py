@@ -12,7 +12,7 @@ import pytest
 from amanu.core.rules import Kind, RuleTable
 from amanu.sandbox.layers import transfer
 from amanu.sandbox.self_test import Tier
-from amanu_protocol.items import Mode
+from amanu_protocol.items import Mode, ToolCall
 from support.scripted_session import TWELVE, ScriptedSession, call, scripted_session, step
 
 pytestmark = pytest.mark.layers
@@ -214,3 +214,29 @@ async def test_a_denied_file_is_never_written_by_a_command(mode: Mode, tier: Tie
         await d.over("p1")
         assert (d.root / "dist" / "keep" / "conf").read_text() == "precious\n"
         assert stat.S_IMODE((d.root / "run.sh").stat().st_mode) & 0o6000 == 0
+
+
+@pytest.mark.parametrize("mode", ["acceptEdits", "auto"])
+@pytest.mark.parametrize("others", ["build/x", "build/sub/x"])
+async def test_an_ignored_file_that_another_wrote_meanwhile_is_theirs_for_all(
+    mode: Mode, others: str, tmp_path: Path
+) -> None:
+    """The result says so, and later commands see what is there."""
+    line = f"mkdir -p build/sub; echo model | tee {others} build/y; echo waiting; "
+    line += "until grep -q yes go; do sleep 0.05; done"
+    steps = [step("", shell(line)), step("", shell(f"cat {others} build/y")), step("Done.")]
+    async with scripted_session(tmp_path, *steps, mode=mode) as d:
+        (d.root / "go").write_text("not yet")
+        repository(d.root, "build/\n")
+        await d.prompt("go")
+        await d.until(lambda state: any("waiting" in i.output for i in state.items if isinstance(i, ToolCall)))
+        (d.root / others).parent.mkdir(parents=True, exist_ok=True)
+        (d.root / others).write_text("user\n")
+        (d.root / "go").write_text("yes")
+        await d.over("p1")
+        assert ((d.root / others).read_text(), (d.root / "build" / "y").read_text()) == ("user\n", "model\n")
+        first, second = (item.output for item in d.session.state.items if isinstance(item, ToolCall))
+        assert (
+            f"the command's version was not applied: {others}. Later commands see" in first and "build/y" not in first
+        )
+        assert second.startswith("user\nmodel\n")

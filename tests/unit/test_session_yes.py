@@ -8,7 +8,7 @@ import pytest
 from amanu.permissions import approvals as approval
 from amanu.proposals import tracking
 from amanu.sandbox.layers.apply import Batch, NotWritten
-from support.draft_session import DONE, decide_all, deny, edit, end_daemon, results, settled, turn
+from support.draft_session import DONE, decide_all, deny, edit, end_daemon, finish, open_drafts, results, settled, turn
 from support.required_programs import needs
 from support.scripted_session import TWELVE, ScriptedSession, scripted_session, step
 from unit.test_session_layer import shell, tree
@@ -82,6 +82,36 @@ async def test_what_an_accepted_draft_could_not_apply_stays_in_it(
         await decide_all(d, "accept")
         await settled(d)
         assert tree(d.root)["pic.bin"] == ("old\0" if why == "rule" else "a\0b")
+
+
+WAITS = "echo waiting; until grep -q yes go; do sleep 0.05; done"
+
+
+@pytest.mark.parametrize("decided", ["reject", "accept=own\n", "accept"])
+@pytest.mark.parametrize("line", ["true", "echo mine >> notes.txt", "echo other > other.txt"])
+async def test_only_a_file_that_a_command_changed_is_said_to_be_in_its_way(
+    tmp_path: Path, decided: str, line: str
+) -> None:
+    """The draft that it found is none of its work, whatever became of that meanwhile."""
+    steps = [step("", edit("line 2\n", "line two\n"), shell("chmod +x notes.txt")), step("", shell(f"{WAITS}; {line}"))]
+    async with scripted_session(tmp_path, *steps, DONE, mode="draft") as d:
+        (d.root / "go").write_text("not yet")
+        await d.prompt("go")
+        await d.until(lambda state: any("waiting" in i.output for i in state.items if i.kind == "toolCall"))
+        await d.decide(decided)
+        (d.root / "go").write_text("yes")
+        await finish(d)
+        await settled(d)
+        text = {"reject": "line 2\n", "accept": "line two\n"}.get(decided, "own\n")
+        assert tree(d.root)["notes.txt"] == TWELVE.replace("line 2\n", text)
+        assert bool(d.file.stat().st_mode & 0o100) == (decided != "reject")
+        touched = line.endswith("notes.txt") and decided != "accept"
+        assert ("the command's version was not applied: notes.txt" in results(d)[-1]) == touched
+        assert ("other.txt" in [path.name for path in drafted_files(d)]) == line.endswith("other.txt")
+
+
+def drafted_files(d: ScriptedSession) -> list[Path]:
+    return [Path(file.path) for draft in open_drafts(d) for file in draft.files]
 
 
 async def put_away(d: ScriptedSession) -> None:

@@ -243,7 +243,7 @@ export interface Decision {
   client: string | null;
   rule: string | null;
   scope: Scope | null;
-  /** What the user said when rejecting; it goes to the model. */
+  /** What the user said when rejecting; it goes to the model. `reviewed`: why nothing could be applied. */
   reason: string | null;
   /** What the user added to an approval. */
   grants: Grant[];

@@ -153,7 +153,7 @@
 ---@field client? string Name of the client the user used, e.g. "Visual Studio Code".
 ---@field rule? string
 ---@field scope? amanu.Scope
----@field reason? string What the user said when rejecting; it goes to the model.
+---@field reason? string What the user said when rejecting; it goes to the model. `reviewed`: why nothing could be applied.
 ---@field grants amanu.Grant[] What the user added to an approval.
 ---@field trial boolean Allowed only as a trial run, on a private copy of the workspace or with nothing writable.
 ---@field command? string The user's own command line, which took the place of the model's.

@@ -8,7 +8,7 @@ import asyncio
 import hmac
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from amanu.core.emit import Emit
 from amanu.core.rules import Rule
@@ -19,7 +19,7 @@ from amanu.permissions.headless_denial import headless_denial
 from amanu.permissions.offers import offers, rules_of
 from amanu.permissions.pending_approval import PastQuestion, PendingApproval
 from amanu.permissions.policy import NOTHING_MATCHED, Verdict, decide_each
-from amanu.permissions.proposal_digest import open_bases, proposal_digest
+from amanu.permissions.proposal_digest import blocks_all, conflicts, open_bases, proposal_digest
 from amanu.permissions.session_rules import PolicySource, SessionRules
 from amanu.permissions.user_answer import read_answer, read_edit
 from amanu.permissions.user_wait import UserWait
@@ -27,7 +27,7 @@ from amanu.text import wording
 from amanu.text.display import one_line, visible
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ApprovalRequested, ApprovalResolved
-from amanu_protocol.items import Approval, Decision, Proposal, ScopeOffer
+from amanu_protocol.items import Approval, Decision, Line, Proposal, ScopeOffer
 from amanu_protocol.requests import ApprovalResolveParams, ApprovalResolveResult
 
 GUARD_SECONDS = 0.5
@@ -159,13 +159,12 @@ class Approvals(SessionRules):
         if params.decision == "allow" and params.command not in (None, pending.approval.command):
             return self._take_edit(params, params.command or "", pending, client)
         decision = read_answer(params, pending, client, self)
-        proposal_id = pending.approval.proposal_id
-        if (
-            decision.outcome == "allowed"
-            and proposal_id is not None
-            and (proposal := self._policy.proposal(proposal_id)) is not None
-        ):
+        proposal = self._proposal_of(pending)
+        if decision.outcome == "allowed" and proposal is not None:
             self._allowed_bases[call_id] = open_bases(proposal)
+            if self._blocks(pending, proposal):
+                why = f"nothing could be applied, because of {', '.join(self._conflicts(pending, proposal))}"
+                decision = Decision(outcome="reviewed", by="user", client=client, reason=why)
         self._answer(call_id, decision)
         if decision.scope not in (None, "once"):
             self.reconsider()
@@ -242,7 +241,7 @@ class Approvals(SessionRules):
                 continue
             digest = self._proposal_digest(proposal_id)
             if pending.approval.digest != digest:
-                pending.approval = pending.approval.model_copy(update={"digest": digest})
+                pending.approval = self._explained(pending, {"digest": digest})
                 self._emit(ApprovalRequested(approval=pending.approval))
 
     def _proposal_digest(self, proposal_id: str) -> str:
@@ -282,14 +281,16 @@ class Approvals(SessionRules):
             agent_id=None if agent is None else agent.agent_id,
             agent="" if agent is None else agent.name,
         )
-        approval = wording.explain_approval(approval, preview.notes)
         self._past_questions.append(PastQuestion(call_id, title, asked_subjects))
         self._settled.pop(call_id, None)  # asked again: the call has changed
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
-        pending = PendingApproval(approval, subjects, asked_subjects, preview.notes, answer, preview_again)
+        pending = PendingApproval(
+            approval, subjects, asked_subjects, preview.notes, answer, preview_again, review=preview.review
+        )
+        pending.approval = self._explained(pending, {})
         self.wait.begin()
         self._pending[call_id] = pending
-        self._emit(ApprovalRequested(approval=approval))
+        self._emit(ApprovalRequested(approval=pending.approval))
         try:
             return await pending.answer
         except asyncio.CancelledError:
@@ -316,10 +317,35 @@ class Approvals(SessionRules):
         """Show an open question with the current verdict."""
         pending.open_subjects, scopes = self._open_subjects(pending.subjects, verdict)
         changes = {"rule": verdict.rule, "scopes": scopes, "parts": self.parts(pending.subjects)}
-        approval = wording.explain_approval(pending.approval.model_copy(update=changes), pending.notes)
+        approval = self._explained(pending, changes)
         if approval != pending.approval:
             pending.approval = approval
             self._emit(ApprovalRequested(approval=approval))
+
+    def _explained(self, pending: PendingApproval, changes: Mapping[str, object]) -> Approval:
+        """The question with these fields changed, in words."""
+        lines: list[Line] = []
+        if (proposal := self._proposal_of(pending)) is not None:
+            blocks = self._blocks(pending, proposal)
+            lines = wording.conflict_lines(self._conflicts(pending, proposal), blocks=blocks)
+        approval = pending.approval.model_copy(update=changes)
+        return wording.explain_approval(approval, (*pending.notes, *lines))
+
+    def _proposal_of(self, pending: PendingApproval) -> Proposal | None:
+        proposal_id = pending.approval.proposal_id
+        return None if proposal_id is None else self._policy.proposal(proposal_id)
+
+    def _blocks(self, pending: PendingApproval, proposal: Proposal) -> bool:
+        """Whether a yes applies nothing because something is in conflict; of several calls only the own changes are."""
+        return (pending.review or len(proposal.tool_call_ids) == 1) and blocks_all(proposal)
+
+    def _conflicts(self, pending: PendingApproval, proposal: Proposal) -> dict[str, str]:
+        """File as the question names it → why it is in conflict."""
+        names = [subject.text for subject in pending.subjects]
+        return {
+            next((name for name in names if path.endswith(f"/{name}")), path): reason
+            for path, reason in conflicts(proposal).items()
+        }
 
     def _answer(self, call_id: str, decision: Decision) -> None:
         pending = self._pending.pop(call_id, None)

@@ -21,6 +21,8 @@ class PendingApproval:
     answer: "asyncio.Future[Decision]"
     preview_again: Callable[[], Awaitable[Preview]] | None = None
     """Makes the preview anew, where what is asked about can change while the question is open; None: it cannot."""
+    review: bool = False
+    """It is about all that is open of its proposal, whichever calls that is from."""
     revised: Preview | None = None
     """What is asked about now, if that has changed since the question was first asked."""
     asked_at: float = field(default_factory=time.monotonic)

@@ -1,4 +1,4 @@
-"""What an approval of a proposal is about."""
+"""What an approval of a proposal is about, and what is in its way."""
 
 import hashlib
 import json
@@ -24,3 +24,15 @@ def open_bases(proposal: Proposal) -> dict[str, str]:
     return {
         file.path: file.base_sha256 for file in proposal.files if any(hunk.state == "pending" for hunk in file.hunks)
     }
+
+
+def conflicts(proposal: Proposal) -> dict[str, str]:
+    """Path → why, of the files in conflict."""
+    found = [(file.path, hunk.reason) for file in proposal.files for hunk in file.hunks if hunk.state == "conflicted"]
+    return {path: reason or "" for path, reason in reversed(found)}
+
+
+def blocks_all(proposal: Proposal) -> bool:
+    """Whether a yes to all that is open of it applies nothing: one of several files is in conflict."""
+    states = [{hunk.state for hunk in file.hunks} & {"pending", "conflicted"} for file in proposal.files]
+    return sum(map(bool, states)) > 1 and any("conflicted" in each for each in states)

@@ -1,8 +1,8 @@
 """What was decided → the files: through the editor that has one open, else on disk; all of them or none.
 
 A change is made only to the exact text it was computed from. When one file does not fit any more, or cannot be
-written, none of them changes: its hunks say why, the others that they waited for it. Nothing is overwritten and nothing
-is tried twice.
+written, none of them changes: its hunks are in conflict and say why, the others are open again and name it. Nothing is
+overwritten and nothing is tried twice.
 """
 
 import asyncio
@@ -83,14 +83,10 @@ async def apply(
     except _Refused as refused:
         for plan in reversed(in_editor):
             await _undo_in_editor(workspace, plan)
+        settle(refused.file, succeeded=False, reason=str(refused))
         failed_path = workspace.display_path(refused.file.path_with(STATES_BEFORE))
         for file in files:
-            is_refused = file is refused.file
-            settle(
-                file,
-                succeeded=False,
-                reason=str(refused) if is_refused else f"Not done alone: {failed_path} failed. {refused}",
-            )
+            leave_open(file, f"Not done alone: {failed_path} failed. {refused}")
         return []
     else:
         for plan in plans:
@@ -118,6 +114,15 @@ def settle(file: LiveFile, *, succeeded: bool, reason: str | None = None) -> Non
     for hunk in list(file.hunks):
         if hunk.state in states:
             file.update_hunk(hunk.hunk_id, state=states[hunk.state], reason=reason)
+
+
+def leave_open(file: LiveFile, reason: str) -> None:
+    """Another file of the decision was in the way: what was to be done to this one is undecided again."""
+    for hunk in list(file.hunks):
+        if hunk.state == "accepted":
+            file.update_hunk(hunk.hunk_id, state="pending", reason=reason, reviewed=False)
+        elif hunk.state == "undoing":
+            file.update_hunk(hunk.hunk_id, state="applied", reason=reason)
 
 
 def lossy_message(workspace: Workspace, current: FileText) -> str:

@@ -1,6 +1,7 @@
 """Which decisions a hunk allows, and what they do to it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 
 from amanu.proposals.model import LiveFile, LiveProposal
 from amanu.workspace.text_file import line_end
@@ -51,9 +52,7 @@ def accept(
     live: LiveProposal, file: LiveFile, hunk: Hunk, own_text: str | None = None, *, reviewed: bool = True
 ) -> None:
     """Accept it, with the user's `own_text` if there is one; whether it can be applied is another question."""
-    if (
-        hunk.hunk_id in file.conflicting or hunk.hunk_id in file.displaced
-    ):  # it was in conflict already when the user saw it, and stays so
+    if file.is_blocked(hunk):  # it was in conflict already when the user saw it, and stays so
         live.attempted.add(hunk.hunk_id)
         return
     own_text = None if own_text is None else with_file_line_ends(file, own_text)
@@ -63,6 +62,20 @@ def accept(
         file.update_hunk(
             hunk.hunk_id, state="accepted", reason=None, reviewed=reviewed, new_text=own_text, edited_by_user=True
         )
+
+
+def holds_back(live: LiveProposal, chosen: Sequence[tuple[LiveFile, Hunk]], name: Callable[[Path], str]) -> bool:
+    """Whether nothing of a yes to these hunks is applied, because one of several files is in conflict: all of them are
+    applied or none. The others stay open, and say why. `name`: words a path."""
+    blocked = [(file, hunk) for file, hunk in chosen if file.is_blocked(hunk)]
+    if not blocked or len({id(file) for file, _ in chosen}) == 1:
+        return False
+    live.attempted |= {hunk.hunk_id for _, hunk in blocked}
+    names = ", ".join(dict.fromkeys(name(file.base.path) for file, _ in blocked))
+    for file, hunk in chosen:
+        if not file.is_blocked(hunk) and hunk.state in ("pending", "conflicted"):
+            file.update_hunk(hunk.hunk_id, state="pending", reason=f"Not done alone: {names} is in conflict.")
+    return True
 
 
 def revise(file: LiveFile, hunk: Hunk, own_text: str) -> None:

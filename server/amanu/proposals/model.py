@@ -176,6 +176,10 @@ class LiveFile:
         self.hunks = [hunk for hunk in self.hunks if hunk.state != "pending"]
         self.text = self.text_with(*ALL_STATES)
 
+    def is_blocked(self, hunk: Hunk) -> bool:
+        """Whether that hunk is in conflict, and cannot be accepted before that is over."""
+        return hunk.hunk_id in self.conflicting or hunk.hunk_id in self.displaced
+
     def displace(self, why: str) -> bool:
         """Its open hunks are in conflict for that reason, which concerns the file as a whole; with "" they are open
         again. Returns whether that changed any."""

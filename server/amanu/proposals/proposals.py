@@ -17,7 +17,7 @@ from typing import Literal
 from amanu.core.tool import CallContext, NothingToDo, ToolError
 from amanu.proposals.apply import SavePreimage, lossy_message
 from amanu.proposals.crash_recovery import interrupted_files, recover
-from amanu.proposals.decisions import accept, carry_out, check_decision, not_open, revise
+from amanu.proposals.decisions import accept, carry_out, check_decision, holds_back, not_open, revise
 from amanu.proposals.drafts import Drafts, changed_meanwhile, takes_draft
 from amanu.proposals.live_proposals import LiveProposals
 from amanu.proposals.model import ALL_STATES, FileEdit, LiveFile, LiveProposal, missing_file
@@ -28,7 +28,7 @@ from amanu.system.tasks import run_to_completion
 from amanu.workspace.diff import unified, unified_hunks
 from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
-from amanu_protocol.items import Check, HunkState, Proposal
+from amanu_protocol.items import Check, Hunk, HunkState, Proposal
 from amanu_protocol.requests import HunkDecision
 
 _SHARED_HUNK_SECONDS = 5.0
@@ -139,11 +139,17 @@ class Proposals:
         async with self._live.lock:
             live = self._live.find(proposal_id)
             live.allowed_calls |= set(live.tool_call_ids if call_id is None else [call_id])
-            texts = await self._tracking.catch_up(live, [file for file, hunk in live.hunks() if live.is_waiting(hunk)])
-            for file, hunk in live.hunks():
-                owners = live.owners(file, hunk)
-                is_free = live.draft or owners <= live.allowed_calls | live.ended_calls
-                if live.is_waiting(hunk) and is_free and (call_id is None or call_id in owners):
+            texts = await self._tracking.catch_up(live, [file for file, hunk in live.hunks() if _is_open(hunk)])
+            free = live.allowed_calls | live.ended_calls
+            chosen = [
+                (file, hunk)
+                for file, hunk in live.hunks()
+                if _is_open(hunk)
+                and ((owners := live.owners(file, hunk)) <= free or live.draft)
+                and (call_id is None or call_id in owners)
+            ]
+            if not holds_back(live, chosen, self._workspace.display_path):
+                for file, hunk in chosen:
                     # A plan is reviewed as a whole, when it is to be approved.
                     reviewed = by_user or self._workspace.guard.is_plan(file.base.path)
                     accept(live, file, hunk, reviewed=reviewed)
@@ -437,9 +443,20 @@ class Proposals:
         redo_ids = {decision.hunk_id for decision in decisions if decision.decision == "redo"} - undo_ids
         await self._writer.mark(live, undo_ids, redo_ids)
         files = {hunk.hunk_id: file for file, hunk in live.hunks()}
+        accepted = [decision.hunk_id for decision in decisions if decision.decision == "accept"]
+        chosen = [(files[hunk_id], files[hunk_id].hunk(hunk_id)) for hunk_id in accepted]
+        held_back = holds_back(live, chosen, self._workspace.display_path)
         for decision in decisions:
-            carry_out(live, files[decision.hunk_id], decision)
+            if not (held_back and decision.decision == "accept"):
+                carry_out(live, files[decision.hunk_id], decision)
+            elif decision.new_text is not None:
+                revise(files[decision.hunk_id], files[decision.hunk_id].hunk(decision.hunk_id), decision.new_text)
         return await self._writer.apply(live)
+
+
+def _is_open(hunk: Hunk) -> bool:
+    """Whether a yes is to it, too: it is undecided or in conflict."""
+    return hunk.state in ("pending", "accepted", "conflicted")
 
 
 def _is_seen(live: LiveProposal, call: CallContext) -> bool:

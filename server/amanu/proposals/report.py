@@ -85,6 +85,8 @@ def _hunk(live: LiveProposal, file: LiveFile, hunk: Hunk, call_id: str | None, l
             others = live.owners(file, hunk) - {call_id}
             if others and call_id in live.allowed_calls:
                 return [f"- {location}: not applied yet; another edit of this step changes the same lines and waits."]
+            if hunk.reason:
+                return [f"- {location}: open, not applied{because} It may still be accepted later."]
             return [f"- {location}: open, not applied. The user has not decided; it may still be accepted later."]
 
 

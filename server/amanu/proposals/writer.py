@@ -95,6 +95,7 @@ class ProposalWriter:
                 if file.anchor is not None:
                     await asyncio.to_thread(file.update_anchor, undone)
                 file.remember_applied()
+            live.attempted -= {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "pending"}
             self._live.publish(live)
         await self._tracking.move_others(live, files, before)
         return live.wire()

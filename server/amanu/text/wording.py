@@ -7,7 +7,7 @@ hidden characters visible.
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -66,6 +66,15 @@ def explain_approval(approval: Approval, notes: Sequence[Line] = ()) -> Approval
     asked = [*_agent_line(approval), *_part_lines(approval), *_edit_line(approval)]
     lines = [*asked, *notes, *_sandbox_lines(approval), *_rule_line(approval)]
     return approval.model_copy(update={"options": _options(approval), "lines": lines})
+
+
+def conflict_lines(conflicts: Mapping[str, str], *, blocks: bool) -> list[Line]:
+    """What is in the way of the changes that a question is about: file → why. `blocks`: then none is applied."""
+    if not conflicts:
+        return []
+    named = " ".join(f"{one_line(path)}: {reason}" for path, reason in conflicts.items())
+    advice = " Remove what is in the way, or reject that change; then accept the others." if blocks else ""
+    return [_line("bad", f"In conflict, so {'nothing is' if blocks else 'not'} applied: {named}{advice}")]
 
 
 def _agent_line(approval: Approval) -> list[Line]:
@@ -256,7 +265,8 @@ def _summary(decision: Decision) -> str:
     plan += f" {_FRESH}" if decision.fresh_context else ""
     grants = f" {' and '.join(GRANTS[grant].name for grant in decision.grants)}" if decision.grants else ""
     rule = f": {decision.rule}" if kept_scope and decision.rule else ""
-    reason = f": “{decision.reason}”" if decision.reason else ""
+    said = decision.reason if outcome == "reviewed" else f"“{decision.reason}”"
+    reason = f": {said}" if decision.reason else ""
     edited = ", with the command as you changed it" if decision.command and outcome == "allowed" else ""
     return f"{outcome}{scope}{grants} by you{edited}{plan}{rule}{reason}"
 

@@ -12,7 +12,7 @@ from amanu.tools.shell.report import file_list
 from amanu_protocol.items import Line, Proposal
 
 _OPEN = ("pending", "conflicted")
-_CONFLICT_ADVICE = "restore the lines the change expects and accept again, reject the change, or ask for it again"
+_CONFLICT_ADVICE = "Remove what is in the way and accept again, reject the change, or ask for it again."
 
 
 _WILL_NOT_APPLY = "Will not be applied, because you rejected or undid part of the draft"
@@ -68,16 +68,22 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
         hunks = [hunk for file in files for hunk in file.hunks]
         applied = sum(hunk.state == "applied" for hunk in hunks)
         still_open = sum(hunk.state == "pending" for hunk in hunks)
-        conflicts = sum(hunk.state == "conflicted" for hunk in hunks)
+        conflicts = [(file, hunk) for file in files for hunk in file.hunks if hunk.state == "conflicted"]
         left = f"; {still_open} still to review" if still_open else ""
-        left += f"; {conflicts} in conflict: {_CONFLICT_ADVICE}" if conflicts else ""
         said = f"{applied} of {plural(len(hunks), 'change')} applied{left}"
+        if conflicts:
+            reasons = {self._name(Path(file.path)): hunk.reason or "" for file, hunk in conflicts}
+            named = " ".join(f"{name}: {reason}" for name, reason in reasons.items())
+            said += f"; {len(conflicts)} in conflict. {named} {_CONFLICT_ADVICE}"
+        # The answer was a yes, which applied not all, or was found to apply nothing.
+        is_refused_yes = bool(conflicts) and (call.accept_all or bool(call.decision and call.decision.reason))
         title = ""
-        if still_open and not applied:
-            title = f"Left the draft for later: {plural(len(files), 'file')}"
-        elif any(hunk.state in _OPEN for hunk in hunks):
+        if is_refused_yes or (applied and (still_open or conflicts)):
             title = f"Applied {applied} of {plural(len(hunks), 'change')} of the draft"
-        return Outcome(report or said, said, title=title, refused=all(hunk.state == "rejected" for hunk in hunks))
+        elif still_open or conflicts:
+            title = f"Left the draft for later: {plural(len(files), 'file')}"
+        refused = all(hunk.state == "rejected" for hunk in hunks)
+        return Outcome(report or said, said, title=title, refused=refused, is_error=is_refused_yes)
 
     async def reject(self, params: ReviewDraftParams, call: CallContext, reason: str) -> str | None:
         if not call.by_user:  # a rule or a mode that forbids it now: what is drafted is not lost for that

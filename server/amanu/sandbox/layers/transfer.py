@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,12 +24,22 @@ _HARMLESS = 0o775
 _ATTRIBUTES = ("user.overlay.", "trusted.overlay.")
 
 
-def transfer(root: LayerRoot, path: str, begun: int | None, kept: Collection[str] = ()) -> list[str]:
+@dataclass(frozen=True)
+class Left:
+    """What was not brought home, by path below the root; without protected files and secrets."""
+
+    kept: list[str] = field(default_factory=list[str])
+    """In the layer."""
+    overtaken: list[str] = field(default_factory=list[str])
+    """Changed in the workspace meanwhile: the layer shows that now, and nothing of its own there."""
+
+
+def transfer(root: LayerRoot, path: str, begun: int | None, kept: Collection[str] = ()) -> Left:
     """Bring an ignored file or folder of the layer into the workspace, but for protected files, files with secrets,
     those that are to be `kept` in the layer (paths below the root), links that lead out of the workspace to anything
     but a program, and what is nested too deep. Nothing is deleted. What is there already is replaced only if it has not
-    been changed since `begun`, in nanoseconds; None: nothing is replaced. Returns what was left, without protected
-    files and secrets. Raises `LayerError` as well. To be called while no command runs in the layer."""
+    been changed since `begun`, in nanoseconds; None: nothing is replaced. Raises `LayerError` as well. To be called
+    while no command runs in the layer."""
     with root.opened() as folders, ExitStack() as stack:
         above, below = folders.above, folders.below
         assert above is not None and below is not None
@@ -112,7 +123,7 @@ class _Transfer:
         self._root = root
         self._begun = begun
         self._kept = kept
-        self.left: list[str] = []
+        self.left = Left()
         self._temporary = temporary
         """A name that what is copied has for a while; a killed daemon may have left it."""
 
@@ -122,7 +133,7 @@ class _Transfer:
         if over is None or is_whiteout(over) or protected.is_protected(name, parent) or protected.is_secret(path):
             return
         if path in self._kept or path.count("/") > _DEPTH or self._leads_out(path, name, above, over):
-            self.left.append(path)
+            self.left.kept.append(path)
         elif stat.S_ISDIR(over.st_mode):
             if under is None or stat.S_ISDIR(under.st_mode):
                 self._move_folder(path, name, above, below, over, is_new=under is None)
@@ -131,9 +142,12 @@ class _Transfer:
                 try:
                     place(name, above, name, below, self._temporary, under)
                 except FileExistsError:  # it was saved meanwhile
-                    self.left.append(path)
-            elif status(self._temporary, below) is not None:
-                _remove(self._temporary, below)
+                    self._give_way(path, name, above)
+            else:
+                if status(self._temporary, below) is not None:
+                    _remove(self._temporary, below)
+                if self._begun is not None and under.st_ctime_ns >= self._begun:
+                    self._give_way(path, name, above)
         else:  # nobody needs the command's sockets and pipes
             os.unlink(name, dir_fd=above)
 
@@ -146,6 +160,11 @@ class _Transfer:
             return False
         program = os.path.join(link.parent, target)  # noqa: PTH118
         return not (os.path.isfile(program) and os.access(program, os.X_OK))  # noqa: PTH113
+
+    def _give_way(self, path: str, name: str, above: int) -> None:
+        """What is in the workspace was written after the command began: it is what later commands see, too."""
+        os.unlink(name, dir_fd=above)
+        self.left.overtaken.append(path)
 
     def _may_replace(self, under: os.stat_result) -> bool:
         is_file = stat.S_ISREG(under.st_mode) or stat.S_ISLNK(under.st_mode)

@@ -174,7 +174,10 @@ class EditTool(SessionTool[P]):
         report = await self._proposals.settled_report(call.call_id)
         proposal = self._proposals.get(proposal.proposal_id)
         states = {hunk.state for file in proposal.files for hunk in file.hunks}
-        failed = states.isdisjoint({"applied", "pending", "accepted"})
+        own_states = self._proposals.states_of_call(call.call_id)
+        failed = states.isdisjoint({"applied", "pending", "accepted"}) or (
+            "conflicted" in own_states and "applied" not in own_states
+        )
         if not report and proposal.draft:
             report, failed = "This call undoes earlier changes of the draft, so nothing of them is left in it.", False
         elif not report:

@@ -126,8 +126,10 @@ class LayeredRun:
                 continue
             laid = self._laid_in.get(path)
             if path in self._laid_in and base.text != ("" if laid is None else laid.text):
-                moved.append(path)
-                continue
+                if new.text != (None if laid is None else laid.text):
+                    moved.append(path)
+                    continue
+                new = replace(new, text=base.text if base.exists or base.from_buffer else None)  # it left it alone
             text = new.text
             if text is not None and base.exists and not same_bytes(new.encoding, base.encoding):
                 text = decode_as(encode(text, new.encoding), base.encoding) if new.encoding == UNKNOWN else None

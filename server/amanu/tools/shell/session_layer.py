@@ -214,12 +214,17 @@ class SessionLayer:
                 if names
                 else []
             )
-            notes, left = _bring_home(layer, paths, begun, kept)
+            notes, left, overtaken = _bring_home(layer, paths, begun, kept)
             if left:
                 notes.append(
                     f"Not moved into the workspace, but kept in this session's private copy: {self._names(left)}. "
-                    "A rule denies or asks about writing there, a link leads out of the workspace, it is "
-                    "nested too deep, or it changed meanwhile."
+                    "A rule denies or asks about writing there, a link leads out of the workspace, or it is "
+                    "nested too deep."
+                )
+            if overtaken:
+                notes.append(
+                    "Changed in the workspace while the command ran, so the command's version was not applied: "
+                    f"{self._names(overtaken)}. Later commands see what is there now."
                 )
             return notes
 
@@ -550,22 +555,25 @@ def _ignored_files(layer: Layer, paths: Sequence[Path]) -> Iterator[Path]:
 
 def _bring_home(
     layer: Layer, paths: Sequence[Path], begun: int | None, kept: Sequence[Path]
-) -> tuple[list[str], list[Path]]:
-    """Returns faults, and what was left."""
+) -> tuple[list[str], list[Path], list[Path]]:
+    """Returns faults, what stays in the layer, and what others have changed."""
     faults: list[str] = []
     left: list[Path] = []
+    overtaken: list[Path] = []
     moved = [path for path in paths if begun is not None or not os.path.lexists(path)]
     if not moved:
-        return [], []
+        return [], [], []
     names = [layer.place(path)[1] for path in kept]
     try:
         places = [layer.place(path) for path in moved]
         with noted(layer.folder, ignored=places, begun=begun, kept=names):
             for path, (root, name) in zip(moved, places, strict=True):
                 try:
-                    left += [root.path / each for each in transfer(root, name, begun, frozenset(names))]
+                    found = transfer(root, name, begun, frozenset(names))
+                    left += [root.path / each for each in found.kept]
+                    overtaken += [root.path / each for each in found.overtaken]
                 except (OSError, LayerError) as error:
                     faults.append(f"Not all of {path.name} was moved into the workspace: {explained(error)}")
     except (OSError, LayerError) as error:
         faults.append(f"Files ignored by git were not moved into the workspace: {explained(error)}")
-    return faults, left
+    return faults, left, overtaken
