@@ -360,6 +360,9 @@ class JobInputParams(Message):
 
 
 class ApprovalResolveParams(Message):
+    """An answer about a proposal is about all of it: it also settles the questions of other calls that show the same
+    proposal. An approval does not where such a call needs approval for more; that question stays."""
+
     session_id: Id
     tool_call_id: str
     decision: str

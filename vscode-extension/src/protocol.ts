@@ -1435,6 +1435,10 @@ export interface JobInputParams {
   text: string;
 }
 
+/**
+ * An answer about a proposal is about all of it: it also settles the questions of other calls that show the same
+ * proposal. An approval does not where such a call needs approval for more; that question stays.
+ */
 export interface ApprovalResolveParams {
   sessionId: Id;
   toolCallId: string;

@@ -2,7 +2,7 @@ import type { Approval, SessionState } from "./protocol";
 
 /** The edits that wait together for an answer: those of one step, of one agent. */
 export interface Step {
-  /** As they are asked now. Each is answered for itself. */
+  /** As they are asked now, one for each proposal: an answer is about all of it. */
   approvals: Approval[];
   files: number;
 }
@@ -15,8 +15,11 @@ export function standingStep({ approvals, proposals }: SessionState): Step | und
   );
   const asked = proposals.filter(({ proposalId }) => edits.some((each) => each.proposalId === proposalId));
   if (asked.length < 2) return undefined;
+  const oldest = edits.filter(
+    ({ proposalId }, at) => edits.findIndex((each) => each.proposalId === proposalId) === at,
+  );
   const paths = asked.flatMap(({ files }) => files.map(({ path }) => path));
-  return { approvals: edits, files: new Set(paths).size };
+  return { approvals: oldest, files: new Set(paths).size };
 }
 
 /** What says yes to all of it. */

@@ -98,13 +98,13 @@ local function reject(approval)
   end)
 end
 
----The edits that wait, where they are several proposals: those of one step. No command is among them.
+---Of each proposal that waits the oldest question, where they are several: those of one step. No command is among them.
 ---@return amanu.Approval[]?
 ---@return integer? files
 local function step()
   local edits, asked_about, paths = {}, {}, {}
   for _, each in ipairs(session.state and session.state.approvals or {}) do
-    if each.proposalId then
+    if each.proposalId and not asked_about[each.proposalId] then
       table.insert(edits, each)
       asked_about[each.proposalId] = true
     end

@@ -922,6 +922,8 @@
 ---@field jobId amanu.Id
 ---@field text string As it is typed: a line ends with a carriage return in a terminal, with a line feed otherwise.
 
+---An answer about a proposal is about all of it: it also settles the questions of other calls that show the same
+---proposal. An approval does not where such a call needs approval for more; that question stays.
 ---@class amanu.ApprovalResolveParams
 ---@field sessionId amanu.Id
 ---@field toolCallId string

@@ -68,12 +68,18 @@ class ReviewPrompt:
         self._renderer = renderer
         self._console = renderer.console
         self._user_input = user_input
+        self._asked_about: set[str] = set()
+        """The proposals that were asked about before."""
         self._reviewed = False
         """Hunks were decided or the plan was edited here: that what is asked about has changed is no news."""
 
     async def decide(self, approval: Approval) -> None:
         """Show it, ask, send the answer; again until it is settled, here or elsewhere. What is asked about may change
         meanwhile: then it is shown anew."""
+        if approval.proposal_id in self._asked_about:  # what this one is about may be far above
+            self._renderer.forget_diff(approval.proposal_id)
+        if approval.proposal_id is not None:
+            self._asked_about.add(approval.proposal_id)
         self._show(approval)
         while (current := self._current(approval)) is not None:
             if current.digest != approval.digest:
@@ -237,15 +243,16 @@ class ReviewPrompt:
         return isinstance(call, ToolCall) and call.tool == "review_draft"
 
     def _step(self) -> list[Approval]:
-        """The edits that wait, where those are several proposals: of one step, and never a command."""
+        """Of each proposal that waits the oldest question, where they are several: of one step, never a command."""
         edits = [pending for pending in self._view.state.approvals if pending.proposal_id is not None]
-        return edits if len({edit.proposal_id for edit in edits}) > 1 else []
+        oldest = {edit.proposal_id: edit for edit in reversed(edits)}
+        return [edit for edit in edits if oldest[edit.proposal_id] is edit] if len(oldest) > 1 else []
 
     async def _accept_all(self, approval: Approval, step: Sequence[Approval]) -> bool:
         """Show what was not shown yet, and accept each as it was."""
         step = [
             approval,
-            *(step_approval for step_approval in step if step_approval.tool_call_id != approval.tool_call_id),
+            *(step_approval for step_approval in step if step_approval.proposal_id != approval.proposal_id),
         ]
         for each in step[1:]:
             self._show(each)

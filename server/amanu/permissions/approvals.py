@@ -139,7 +139,8 @@ class Approvals(SessionRules):
 
     def resolve(self, params: ApprovalResolveParams, client: str) -> ApprovalResolveResult:
         """Take a client's answer. The first one wins; an unknown word is a refusal. An approval counts only with the
-        digest of what is asked about. Raises `AmanuError` (approvalNotFound, invalidRule, storageError)."""
+        digest of what is asked about. An answer about a proposal is about all of it: it settles every question that
+        shows the same. Raises `AmanuError` (approvalNotFound, invalidRule, storageError)."""
         call_id = params.tool_call_id
         settled = self._settled.get(call_id)
         if settled is not None:
@@ -152,7 +153,8 @@ class Approvals(SessionRules):
         pending = self._pending.get(call_id)
         if pending is None:
             raise AmanuError("approvalNotFound", "No such question is pending in this session.")
-        if self.too_soon(call_id):
+        together = self._asked_with(pending)
+        if any(self.too_soon(asked_id) for asked_id in (call_id, *together)):
             return ApprovalResolveResult(status="tooSoon")
         if params.decision == "allow" and not _same_digest(params.digest, pending.approval.digest):
             return ApprovalResolveResult(status="stale")
@@ -161,13 +163,17 @@ class Approvals(SessionRules):
         decision = read_answer(params, pending, client, self)
         proposal = self._proposal_of(pending)
         if decision.outcome == "allowed" and proposal is not None:
-            self._allowed_bases[call_id] = open_bases(proposal)
+            self._allowed_bases |= dict.fromkeys((call_id, *together), open_bases(proposal))
             if self._blocks(pending, proposal):
                 why = f"nothing could be applied, because of {', '.join(self._conflicts(pending, proposal))}"
                 decision = Decision(outcome="reviewed", by="user", client=client, reason=why)
         self._answer(call_id, decision)
         if decision.scope not in (None, "once"):
             self.reconsider()
+            decision = decision.model_copy(update={"scope": "once", "rule": None})  # the rule is saved once
+        for asked_id in together:
+            if self._may_join(asked_id, pending, decision):
+                self._answer(asked_id, decision)
         return ApprovalResolveResult(status="resolved", outcome=decision.outcome, client=client)
 
     def pending(self, call_id: str) -> PendingApproval | None:
@@ -234,6 +240,25 @@ class Approvals(SessionRules):
         if edit.answer.scope != "once" or self.verdict(subjects).decision == "deny" or not edit.covers(preview):
             return False
         return all(why == NOTHING_MATCHED or (what, why) in edit.reasons for what, why in self.reasons(subjects))
+
+    def _asked_with(self, answered: PendingApproval) -> list[str]:
+        """The other calls whose question shows the same proposal, as it is in the answered one."""
+        shown = answered.approval
+        return [
+            call_id
+            for call_id, pending in self._pending.items()
+            if pending is not answered
+            and shown.proposal_id is not None
+            and (pending.approval.proposal_id, pending.approval.digest) == (shown.proposal_id, shown.digest)
+        ]
+
+    def _may_join(self, call_id: str, answered: PendingApproval, decision: Decision) -> bool:
+        """Whether the answer holds for that call, too. A yes only where it needs approval for nothing that the answered
+        question did not say."""
+        pending = self._pending.get(call_id)
+        if pending is None:
+            return False
+        return decision.outcome != "allowed" or self.reasons(pending.subjects) <= self.reasons(answered.subjects)
 
     def _ask_again(self, proposal_id: str) -> None:
         for pending in self._pending.values():

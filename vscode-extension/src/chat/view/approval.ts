@@ -6,7 +6,7 @@ import { CommandField } from "./command";
 import { BUTTONS, SCOPES } from "../../labels";
 import { granting, reasons, wanted } from "../../words";
 import type { ToView } from "../messages";
-import { approvalOf, type Desk, proposalOf } from "./desk";
+import { type Desk, proposalOf } from "./desk";
 import { Detail } from "./detail";
 import { button, h, setText } from "./dom";
 import { Grants } from "./grants";
@@ -119,21 +119,18 @@ export class ApprovalBox {
         this.rejectRest(proposal, why); // what is applied already was not rejected
         return;
       }
-      const others = (yes ? (proposal?.toolCallIds ?? []) : [])
-        .map((id) => approvalOf(this.desk, id))
-        .filter((each) => each !== undefined);
-      for (const { toolCallId, digest } of others.length > 0 ? others : [this.asked ?? approval])
-        this.desk.post({
-          type: "resolve",
-          toolCallId,
-          decision,
-          scope: yes ? (chosen()?.scope ?? "once") : "once",
-          rule: yes && own === undefined ? rule.edited : null,
-          reason: why,
-          digest,
-          grants: yes ? grants.chosen : [],
-          ...(own === undefined ? {} : { command: own }),
-        });
+      const { toolCallId, digest } = this.asked ?? approval;
+      this.desk.post({
+        type: "resolve",
+        toolCallId,
+        decision,
+        scope: yes ? (chosen()?.scope ?? "once") : "once",
+        rule: yes && own === undefined ? rule.edited : null,
+        reason: why,
+        digest,
+        grants: yes ? grants.chosen : [],
+        ...(own === undefined ? {} : { command: own }),
+      });
     };
     const edit = button("Edit", () => command?.open(), { class: "edit", title: BUTTONS.editCommand });
     const command =
