@@ -733,7 +733,9 @@ ADDED = "printf 'x\\0y' > logo.bin"
     ("lines", "left"),
     [
         ([EDIT], []),
-        ([f"{EDIT}; {ADDED}; mkdir new"], ["logo.bin"]),
+        ([f"{EDIT}; {ADDED}; mkdir new"], ["logo.bin", "the new folder new"]),
+        ([f"{EDIT}; chmod +x texts/a.txt"], ["the executable bit of texts/a.txt"]),
+        ([f"{EDIT}; echo x > run.sh; chmod +x run.sh"], []),  # goes with its file
         ([f"{EDIT}; rmdir -p deep/er; rm old/pic.bin; rmdir old"], ["the folder old", "the folder deep"]),
         ([f"{EDIT}; rm texts/a.txt; rmdir texts"], []),  # comes back with its file
         ([EDIT, "git commit -qam later"], ["commit: later ("]),

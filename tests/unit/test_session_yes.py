@@ -8,6 +8,7 @@ import pytest
 from amanu.permissions import approvals as approval
 from amanu.proposals import tracking
 from amanu.sandbox.layers.apply import Batch, NotWritten
+from amanu_protocol.requests import EditScope, ProposalUndoParams
 from support.draft_session import DONE, decide_all, deny, edit, end_daemon, finish, open_drafts, results, settled, turn
 from support.required_programs import needs
 from support.scripted_session import TWELVE, ScriptedSession, scripted_session, step
@@ -112,6 +113,20 @@ async def test_only_a_file_that_a_command_changed_is_said_to_be_in_its_way(
 
 def drafted_files(d: ScriptedSession) -> list[Path]:
     return [Path(file.path) for draft in open_drafts(d) for file in draft.files]
+
+
+async def test_undo_names_what_it_leaves_of_a_draft(tmp_path: Path) -> None:
+    line = f"{BESIDES}; echo x > run.sh; chmod +x run.sh"
+    async with scripted_session(tmp_path, step("", edit("line 2\n", "2\n"), shell(line)), DONE, mode="draft") as d:
+        files(d)
+        await turn(d)
+        await decide_all(d, "accept")
+        await settled(d)
+        scopes = EditScope(turn_id="turn-p1"), EditScope(), EditScope(turn_id="turn-other")
+        undos = [ProposalUndoParams(session_id="s", scope=scope, dry_run=True) for scope in scopes]
+        left = "the executable bit of tool.sh, old/old.bin, pic.bin, the new folder new."
+        notes = [(await d.session.edits.undo(undo)).note for undo in undos]
+        assert notes == [f"Amanu cannot undo these: {left}"] * 2 + [""]
 
 
 async def put_away(d: ScriptedSession) -> None:

@@ -19,6 +19,7 @@ from amanu.session.core import SessionCore
 from amanu.session.record_format import read_event
 from amanu.storage.journal import Record
 from amanu.text.display import one_line
+from amanu.tools.shell.layer_draft import not_undone_name
 from amanu.tools.shell.report import file_list
 from amanu.workspace.diff import unified
 from amanu.workspace.text_file import FileText
@@ -127,9 +128,12 @@ class SessionEdits:
         if (scope.proposal_id, scope.path, scope.hunk_ids) != (None, None, None):
             return ""  # the user names what is to be undone
         names = await self._journal.read_through(lambda records: _not_undone(records, scope.turn_id))
-        with_draft = [path for path, turn_id in self._layer.applied.items() if scope.turn_id in (None, turn_id)]
-        names += [one_line(self._name(path)) for path in sorted(with_draft)]
-        names = list(dict.fromkeys(names))
+        with_draft = [each for each, turn_id in self._layer.applied.items() if scope.turn_id in (None, turn_id)]
+        names += [not_undone_name(kind, one_line(self._name(path))) for kind, path in sorted(with_draft)]
+        # With a new file its bit goes, too.
+        made = {file.path for each in self._state.proposals for file in each.files if file.change == "create"}
+        gone = {not_undone_name("bit", one_line(self._name(Path(path)))) for path in made}
+        names = [name for name in dict.fromkeys(names) if name not in gone]
         return f"Amanu cannot undo these: {file_list(names)}." if names else ""
 
     async def take_back(self, selection: SelectedHunks, *, dry_run: bool) -> list[r.UndoneFile]:

@@ -6,12 +6,20 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
+from typing import Literal
 
 from amanu.sandbox.layers.layer import Layer, LayerError, explained
 from amanu.sandbox.layers.redo import noted
 from amanu.sandbox.layers.transfer import set_executable
 from amanu.tools.shell.held_files import Applied, HeldFile, HeldFolder, apply_held
 from amanu.tools.shell.layer_changes import LayerChanges
+
+NotUndone = Literal["file", "bit", "folder"]
+"""What undoing text does not undo: a file that is no text, an executable bit, a new folder."""
+
+
+def not_undone_name(kind: NotUndone, name: str) -> str:
+    return {"file": name, "bit": f"the executable bit of {name}", "folder": f"the new folder {name}"}[kind]
 
 
 @dataclass(eq=False)

@@ -20,7 +20,7 @@ from amanu.tools.shell.file_identity import fingerprint
 from amanu.tools.shell.git_changes import MOVED, apply_git, git_batches, git_fault
 from amanu.tools.shell.held_files import Applied, HeldFile, apply_held
 from amanu.tools.shell.layer_changes import OUTSIDE, LayerChanges
-from amanu.tools.shell.layer_draft import make_folders, remove_folders
+from amanu.tools.shell.layer_draft import make_folders, not_undone_name, remove_folders
 from amanu.tools.shell.report import all_files, file_list
 from amanu_protocol.items import Line
 
@@ -255,6 +255,10 @@ class LayerReview:
         topmost = [folder for folder in gone if not any(parent in gone for parent in folder.parents)]
         held = [file.path for file in applied.files if not any(folder in file.path.parents for folder in topmost)]
         names = [self._name(path) for path in held] + [f"the folder {self._name(path)}" for path in topmost]
+        made = {edit.base.path for edit in changes.edits if not edit.base.exists}
+        names += [not_undone_name("bit", self._name(path)) for path in applied.bits if path not in made]
+        new = [folder for folder in changes.folders if folder not in applied.folders]
+        names += [not_undone_name("folder", self._name(folder)) for folder in new]
         return names + (
             [one_line(_LEADING_COMMIT_ID.sub(r"\2 (\1)", act)) for act in changes.git.acts] if applied.git else []
         )

@@ -28,6 +28,7 @@ from amanu.tools.shell.held_files import HeldFile
 from amanu.tools.shell.layer_draft import (
     DraftChanges,
     LayerDraft,
+    NotUndone,
     apply_drafted,
     drop,
     drop_folders,
@@ -81,8 +82,8 @@ class SessionLayer:
         """Decided drafts that wait until the running command ends."""
         self._recorded_paths: set[Path] = set()
         """The draft's paths that are on record."""
-        self.applied: dict[Path, str] = {}
-        """Path → the turn that made it, of draft files that no proposal showed and that were applied."""
+        self.applied: dict[tuple[NotUndone, Path], str] = {}
+        """What of drafts no proposal showed and was applied → the turn that made it."""
         self._lost: set[Path] = set()
         """Drafted paths that could not be kept."""
         self._rewound: set[Path] = set()
@@ -332,7 +333,9 @@ class SessionLayer:
                 )
         kept: set[Path] = set()
         if accepted:
-            notes += await self._change_folders(draft.folders, rules, kept, make_folders, "Folder not made")
+            notes += await self._change_folders(
+                draft.folders, draft.turns, rules, kept, make_folders, "Folder not made"
+            )
         if self._layer is not None:
             gone = [folder for folder in draft.folders if folder not in {*kept, *self._draft.folders}]
             await asyncio.to_thread(drop_folders, self._layer, gone)
@@ -342,13 +345,16 @@ class SessionLayer:
             await asyncio.to_thread(drop, await self._ready(), list(draft.files))
             notes.append(f"Not applied, because not all of the draft was accepted: {self._names(draft.files)}.")
         if accepted:
-            notes += await self._change_folders(draft.emptied, rules, kept, remove_folders, "Folder not removed")
+            notes += await self._change_folders(
+                draft.emptied, draft.turns, rules, kept, remove_folders, "Folder not removed"
+            )
         self._draft.keep(draft, kept)
         return [*notes, *self._kept_notes(kept)]
 
     async def _change_folders(
         self,
         folders: Sequence[Path],
+        turns: Mapping[Path, Sequence[str]],
         rules: WriteRules,
         kept: set[Path],
         change: Callable[[Sequence[Path]], Mapping[Path, str]],
@@ -360,6 +366,8 @@ class SessionLayer:
         denied = [folder for folder in folders if folder not in allowed]
         faults |= dict.fromkeys(denied, "A rule denies writing there.")
         kept |= {*denied, *_missing(faults)}  # one that is not empty stays
+        if change is make_folders:
+            self._note_applied("folder", [each for each in allowed if each not in faults], turns)
         return [f"{lead}: {self._names([folder])}. {why}" for folder, why in faults.items()]
 
     async def _take_over(self, layer: Layer, draft: LayerDraft, rules: WriteRules, kept: set[Path]) -> list[str]:
@@ -373,13 +381,17 @@ class SessionLayer:
         ]:
             notes.append(f"Not applied, because a rule denies writing there: {self._names(denied)}.")
         applied = await asyncio.to_thread(apply_drafted, layer, allowed, bits)
-        self.applied |= {file.path: draft.turns.get(file.path, ("",))[-1] for file in applied.files}
+        self._note_applied("file", [file.path for file in applied.files], draft.turns)
+        self._note_applied("bit", applied.bits, draft.turns)
         for file in applied.changed:  # the next yes is to replacing what is there now
             draft.files[file.path] = await asyncio.to_thread(_over_current, file)
         kept |= {*denied, *applied.unset, *(file.path for file in applied.left)}
         built = await asyncio.to_thread(_missing, draft.ignored)
         faults = await self._bring(layer, built, None, rules.guarded)
         return [*applied.notes(self._names, " with the draft", advice=""), *notes, *faults]
+
+    def _note_applied(self, kind: NotUndone, paths: Iterable[Path], turns: Mapping[Path, Sequence[str]]) -> None:
+        self.applied |= {(kind, path): turns.get(path, ("",))[-1] for path in paths}
 
     def _kept_notes(self, paths: Collection[Path]) -> list[str]:
         if not paths:
