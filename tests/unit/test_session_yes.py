@@ -8,6 +8,7 @@ import pytest
 from amanu.permissions import approvals as approval
 from amanu.proposals import tracking
 from amanu.sandbox.layers.apply import Batch, NotWritten
+from amanu_protocol.items import Mode
 from amanu_protocol.requests import EditScope, ProposalUndoParams
 from support.draft_session import DONE, decide_all, deny, edit, end_daemon, finish, open_drafts, results, settled, turn
 from support.required_programs import needs
@@ -178,3 +179,22 @@ async def test_what_the_end_of_the_daemon_took_from_a_draft_is_told_and_not_list
         await decide_all(d, "accept")
         await settled(d)
         assert "line two" in d.file.read_text() and "Not applied" not in notices(d)
+
+
+@pytest.mark.parametrize("mode", ["ask", "draft"])
+async def test_bits_and_folders_that_could_not_be_changed_are_named(tmp_path: Path, mode: Mode) -> None:
+    line = "chmod +x tool.sh; mkdir new; echo x > other.txt"
+    async with scripted_session(tmp_path, step("", shell(line)), DONE, mode=mode) as d:
+        files(d)
+        await d.prompt("go")
+        await d.until(lambda state: state.approvals)
+        (d.root / "tool.sh").unlink()
+        (d.root / "new").write_text("a file")
+        await d.answer("allow")
+        await d.over("p1")
+        await settled(d)
+        told = notices(d) if mode == "draft" else d.told()
+        assert "Executable bit not changed: tool.sh. " in told and "Folder not made: new. " in told
+        if mode == "ask":
+            command = next(item for item in d.session.state.items if item.kind == "toolCall")
+            assert command.state == "failed" and command.title.endswith(": not applied: tool.sh, new")

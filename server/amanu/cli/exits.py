@@ -7,7 +7,7 @@ OK = 0
 FAILED = 1
 USAGE = 2
 DENIED = 3
-"""The turn ended, but nobody could be asked: a call was denied, or a draft was not applied."""
+"""The turn ended, but nobody could be asked: a call was denied, or a draft or a conflict is left."""
 UNAVAILABLE = 4
 """No key, a key that is refused, an unknown model, or one that cannot be reached."""
 LIMIT = 5
@@ -16,8 +16,8 @@ CANCELLED = 130
 
 HELP = (
     "exit codes: 0 completed · 1 failed · 2 wrong usage · 3 completed, but nobody could be asked: a call was "
-    "denied, or a draft was not applied · 4 no key, or model not available · 5 stopped at a limit or in a loop · "
-    "130 cancelled"
+    "denied, or a draft or conflict is left · 4 no key, or model not available · 5 stopped at a limit or in a "
+    "loop · 130 cancelled"
 )
 
 _OF_REASON: dict[EndReason, int] = {

@@ -111,7 +111,7 @@ class Report:
         unasked = any(call.decision is not None and call.decision.permitted_by is not None for call in self.calls)
         notices = frozenset(item.code for item in self._items.values() if isinstance(item, Notice))
         left = self._state is not None and bool(open_files(self._state))
-        return exits.of_turn(self.ended.reason, denied=unasked or left, notices=notices)
+        return exits.of_turn(self.ended.reason, denied=unasked or left or bool(self._unapplied()), notices=notices)
 
     def as_json(self, exit_code: int) -> dict[str, Any]:
         """The whole outcome. `result` is the last answer, or what the daemon answered itself; `answers` are all of
@@ -175,6 +175,18 @@ class Report:
             for proposal in self._proposals.values()
             for file in proposal.files
         ]
+
+    def _unapplied(self) -> list[str]:
+        """The files in which a change is in conflict or still open, and none of a later proposal is applied."""
+        unapplied: dict[str, None] = {}
+        for proposal in self._proposals.values():
+            for file in proposal.files:
+                states = {hunk.state for hunk in file.hunks}
+                if states & {"conflicted", "pending"}:
+                    unapplied[file.path] = None
+                elif "applied" in states:
+                    unapplied.pop(file.path, None)
+        return list(unapplied)
 
     def _draft(self) -> dict[str, Any] | None:
         """What is drafted and not applied; None for nothing."""

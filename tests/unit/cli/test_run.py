@@ -59,6 +59,23 @@ def test_what_was_denied_for_lack_of_a_person_is_an_exit_code(
     assert inside.run(main, "do it", "--model", model, cwd=shop).returncode == code
 
 
+@pytest.mark.parametrize(("mends", "code"), [(False, 3), (True, 0)])
+def test_a_change_that_could_not_be_applied_is_no_success(
+    shop: Path, inside: InProcessCli, mends: bool, code: int
+) -> None:
+    """Unless the model found another way."""
+    (shop / "a.txt").write_text("old\n")
+    (shop / "a.txt").chmod(0o444)
+    mend = [call("run_shell_command", command="chmod u+w a.txt"), WRITE]
+    steps = [{"calls": [WRITE]}, *({"calls": [each]} for each in (mend if mends else []))]
+    model = script(shop.parent, *steps, {"text": "Done."})
+    options = ["--model", model, "--mode", "auto", "--output-format", "json", "--allow", "run_shell_command(chmod *)"]
+    done = inside.run(main, "do it", *options, cwd=shop)
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["exitCode"], found["reason"]) == (code, code, "completed")
+    assert (shop / "a.txt").read_text() == ("one\n" if mends else "old\n")
+
+
 def test_a_draft_that_is_left_is_no_success(shop: Path, inside: InProcessCli) -> None:
     model = script(shop.parent, {"calls": [WRITE]}, {"text": "Written."}, {"text": "Still there."})
     done = inside.run(main, "do it", "--model", model, "--mode", "draft", "--output-format", "json", cwd=shop)
