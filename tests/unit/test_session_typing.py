@@ -102,6 +102,24 @@ async def test_typing_moves_the_hunks_and_accepting_applies_them(tmp_path: Path)
         assert d.file.read_text() == TWELVE, "not saved: the user had not saved either"
 
 
+@pytest.mark.parametrize("several", [False, True])
+async def test_editors_that_disagree_about_a_file_are_named_as_the_cause(tmp_path: Path, several: bool) -> None:
+    class Refusing(Editor):
+        async def ask(self, method: str, params: Any) -> Any:
+            return {"status": "conflict"}
+
+    steps = step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("Fine.")
+    async with scripted_session(tmp_path, *steps) as d:
+        editors = [Refusing(d) for _ in range(2 if several else 1)]
+        for number, editor in enumerate(editors):
+            editor.type(0, f"mine {number}\n")
+        await d.prompt("change it")
+        await d.answer("allow")
+        await d.ended()
+        assert ("is open in several editors with different text. Save it in one of them" in d.told()) == several
+        assert ("The file changed after this was proposed" in d.told()) != several
+
+
 async def test_a_touched_hunk_waits_for_the_user(tmp_path: Path) -> None:
     steps = step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("Fine.")
     async with scripted_session(tmp_path, *steps) as d:

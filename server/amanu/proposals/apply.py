@@ -28,6 +28,7 @@ from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import HunkState
 from amanu_protocol.requests import TextEdit
 
+_SAVE_ONE = "Save it in one of them and close it in the others, then accept the change again."
 CLOSED = "The file was closed in the editor at that moment. Try again."
 
 SavePreimage = Callable[[str, Path, bytes | None, int | None], Awaitable[None]]
@@ -116,6 +117,13 @@ def settle(file: LiveFile, *, succeeded: bool, reason: str | None = None) -> Non
             file.update_hunk(hunk.hunk_id, state=states[hunk.state], reason=reason)
 
 
+def _changed_message(workspace: Workspace, path: Path) -> str:
+    """Why a change does not fit the file any more. Where editors disagree about it, to read it again is no cure."""
+    if len({buffer.text for _, buffer in workspace.overlay.documents(path)}) > 1:
+        return f"{workspace.display_path(path)} is open in several editors with different text. {_SAVE_ONE}"
+    return FILE_CHANGED
+
+
 def leave_open(file: LiveFile, reason: str) -> None:
     """Another file of the decision was in the way: what was to be done to this one is undecided again."""
     for hunk in list(file.hunks):
@@ -168,7 +176,7 @@ async def _plan(workspace: Workspace, file: LiveFile) -> _Plan | None:
         raise ToolError(target_made(workspace, new_version.path))
     if current is not None:
         if current.text != old_version.text or _has_other_encoding(current, file):
-            raise ToolError(FILE_CHANGED)
+            raise ToolError(_changed_message(workspace, old_version.path))
         if current.lossy:
             raise ToolError(lossy_message(workspace, current))
         if current.unsaved and (moves or new_version.text is None):
@@ -257,7 +265,7 @@ async def _write_in_editor(workspace: Workspace, plan: _Plan) -> None:
     if result.status == "success":
         plan.file.unsaved = not result.saved
         return
-    reasons = {"conflict": FILE_CHANGED, "notOpen": CLOSED}
+    reasons = {"conflict": _changed_message(workspace, plan.old_version.path), "notOpen": CLOSED}
     message = result.message or "the editor did not make the change."
     raise _Refused(plan.file, reasons.get(result.status, f"{editor.name or 'The editor'}: {message}"))
 
