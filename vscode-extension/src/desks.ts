@@ -9,12 +9,17 @@ export class Desks implements vscode.Disposable {
   private readonly events = new vscode.EventEmitter<{ event: Event; seq: number }>();
   private readonly resets = new vscode.EventEmitter<void>();
   private readonly changes = new vscode.EventEmitter<void>();
+  private readonly uses = new vscode.EventEmitter<void>();
   /** An event was folded into the active chat's state. */
   readonly onEvent = this.events.event;
   /** The active chat's state is another one, or another chat is active. */
   readonly onReset = this.resets.event;
   /** Some chat shows another session, or a chat has come or gone. */
   readonly onShown = this.changes.event;
+  /** The user does something in a chat: the active one from now on. */
+  readonly onUsed = this.uses.event;
+  /** The chat that has the keyboard's focus. */
+  focused: Desk | undefined;
 
   get active(): Desk {
     if (this.current === undefined) throw new Error("There is no chat yet.");
@@ -52,9 +57,11 @@ export class Desks implements vscode.Disposable {
   }
 
   activate(desk: Desk): void {
-    if (desk === this.current || !this.all.has(desk)) return;
+    if (!this.all.has(desk)) return;
+    const before = this.current;
     this.current = desk;
-    this.resets.fire();
+    this.uses.fire();
+    if (desk !== before) this.resets.fire();
   }
 
   /** The chat that shows the session; the active one where several do. */
@@ -75,6 +82,6 @@ export class Desks implements vscode.Disposable {
 
   dispose(): void {
     for (const [desk, subscriptions] of this.all) for (const each of [...subscriptions, desk]) each.dispose();
-    for (const each of [this.events, this.resets, this.changes]) each.dispose();
+    for (const each of [this.events, this.resets, this.changes, this.uses]) each.dispose();
   }
 }

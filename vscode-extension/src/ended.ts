@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
-import { type Overview, titled } from "./overview";
+import type { Overview } from "./overview";
 import type { SessionSummary, TurnEnded } from "./protocol";
-import { message, oneLine } from "./visible";
+import { message, oneLine, titled } from "./visible";
 
 /** Characters of why a turn failed. */
 const WHY = 200;

@@ -5,13 +5,11 @@ import { type Told, tooSoon, whyIgnored } from "./desk";
 import type { Desks } from "./desks";
 import type { Approval, OpenQuestion, SessionSummary } from "./protocol";
 import type { Sessions } from "./sessions";
-import { message, oneLine } from "./visible";
+import { message, oneLine, TITLE, titled } from "./visible";
 
 /** Milliseconds in which changes of the list become one question to the daemon. */
 const GATHER = 300;
 const SESSIONS = 200;
-/** Characters of a title, and of what is asked. */
-const TITLE = 60;
 /** Milliseconds a question must have been on the screen before a yes to it counts, as in the daemon. */
 const READ = 500;
 const ALLOW = "Allow";
@@ -136,11 +134,6 @@ export class Overview implements vscode.Disposable {
   private knows(session: SessionSummary, question: OpenQuestion): boolean {
     return this.known.has(key(session, question));
   }
-}
-
-/** A session by its title, quoted. */
-export function titled({ title }: Pick<SessionSummary, "title">): string {
-  return `“${oneLine(title, TITLE) || "Untitled"}”`;
 }
 
 function asked([first, ...more]: OpenQuestion[]): string {

@@ -8,6 +8,7 @@ import { inline } from "./inlineDiff";
 import type { Hunk, HunkDecision, ProposedFile, SessionState } from "./protocol";
 import type { SessionEvent, Sessions } from "./sessions";
 import { CHANGED, closeGone, reopen } from "./tabs";
+import { titled } from "./visible";
 
 /** The proposed side of a diff, writable: edit, then accept. */
 export const PROPOSED = "amanu-proposal";
@@ -22,6 +23,9 @@ const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** Milliseconds after the start in which sessions may yet come whose documents are asked for. */
 const LOADING = 20_000;
+
+/** Milliseconds in which VS Code reads a document again. */
+const READING = 2000;
 
 /** A composed text, where its hunks are, and the file it was composed from. */
 interface Made {
@@ -65,8 +69,25 @@ export class Proposals implements vscode.FileSystemProvider {
     return waiting(this.sessions.states);
   }
 
+  /** Of them those of one session. */
+  waitingIn(sessionId: string): Target[] {
+    return waiting(this.sessions.states.filter((state) => state.sessionId === sessionId));
+  }
+
+  /** The sessions with something that waits. */
+  get owners(): SessionState[] {
+    return this.sessions.states.filter((state) => waiting([state]).length > 0);
+  }
+
   get all(): Target[] {
     return targets(this.sessions.states);
+  }
+
+  /** The session's name, where more than one has something that waits. */
+  whose(sessionId: string): string | undefined {
+    const { owners } = this;
+    const owner = owners.find((state) => state.sessionId === sessionId);
+    return owner === undefined || owners.length < 2 ? undefined : titled(owner);
   }
 
   /** The file a document of ours shows. */
@@ -149,23 +170,18 @@ export class Proposals implements vscode.FileSystemProvider {
 
   /** The native diff, at the user's action: against what is proposed, or against the file when nothing is open. */
   async show(target: Target, preserveFocus = false): Promise<void> {
-    const [, base, after] = sides(target);
+    const [base, after] = sides(target);
     if (after.scheme === PROPOSED) await inline(await vscode.workspace.openTextDocument(after));
-    const what = after.scheme === PROPOSED ? "proposed" : "by Amanu";
+    const what = after.scheme === PROPOSED ? "(proposed)" : "(by Amanu)";
+    const whose = this.whose(target.sessionId);
     const options = { preview: true, preserveFocus };
     await vscode.commands.executeCommand(
       "vscode.diff",
       base,
       after,
-      `${title(target.file)} (${what})`,
+      [title(target.file), what, ...(whose === undefined ? [] : [`· ${whose}`])].join(" "),
       options,
     );
-  }
-
-  /** Several files in one editor. */
-  async showAll(heading: string, shown: Target[]): Promise<void> {
-    const all = shown.map(sides);
-    if (all.length > 0) await vscode.commands.executeCommand("vscode.changes", heading, all);
   }
 
   /** All that is applied in the session, each file once, without what the user typed between. */
@@ -199,6 +215,22 @@ export class Proposals implements vscode.FileSystemProvider {
       if (file.change === "rename") this.follow(key, file.path, now);
       else this.leave(key, file);
     }
+  }
+
+  /** Until the document has the text that was composed last: VS Code reads it a moment after it was told to. */
+  async upToDate(document: vscode.TextDocument): Promise<void> {
+    const target = document.uri.scheme === PROPOSED ? this.target(document.uri) : undefined;
+    const reads = () => target === undefined || document.getText() === this.composed(target).text;
+    if (document.isDirty || reads()) return;
+    await new Promise<void>((resolve) => {
+      const end = () => {
+        clearTimeout(timer);
+        subscription.dispose();
+        resolve();
+      };
+      const timer = setTimeout(end, READING);
+      const subscription = vscode.workspace.onDidChangeTextDocument(() => reads() && end());
+    });
   }
 
   /** VS Code drops the news of a base it has asked for and not opened yet: told again. */
@@ -403,13 +435,12 @@ export function baselineUri(path: string, baseline: Baseline, sessionId = ""): v
   return vscode.Uri.file(path).with({ scheme: BASE, query: sessionId, authority: baseline });
 }
 
-/** A target as `vscode.changes` wants it: what it is called, before, after. */
-function sides(target: Target): [label: vscode.Uri, before: vscode.Uri, after: vscode.Uri] {
+export function sides(target: Target): [before: vscode.Uri, after: vscode.Uri] {
   const proposed = proposedUri(target);
   const file = vscode.Uri.file(whereabouts(target.file));
   const gone = target.file.change === "delete";
   const open = target.file.hunks.some((hunk) => OPEN.has(hunk.state));
-  return [file, proposed.with({ scheme: BASE }), open || gone ? proposed : file];
+  return [proposed.with({ scheme: BASE }), open || gone ? proposed : file];
 }
 
 /** A deletion that was applied, a new file that was taken back. */

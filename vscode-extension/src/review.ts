@@ -8,12 +8,15 @@ import type { Hunk } from "./protocol";
 import { PROPOSED, type Proposals } from "./proposals";
 import { Decisions, type Only } from "./review/decisions";
 import { Decorations } from "./review/decorations";
+import { FilesEditor } from "./review/files";
+import { grouped } from "./review/grouped";
 import { Lenses } from "./review/lenses";
 import { Navigation } from "./review/navigation";
+import { Owner } from "./review/owner";
 import { Places } from "./review/places";
 import { Seen } from "./review/seen";
 import { WayBack } from "./review/wayBack";
-import { isRow } from "./scm";
+import { isRow, sessionOf } from "./scm";
 import type { Sessions } from "./sessions";
 
 /** What VS Code is told of the changes, for menus and keys. */
@@ -30,6 +33,8 @@ const FILES: Record<string, Only> = { "amanu.openFiles": "decision", "amanu.revi
 /** Review in editors: what is shown there, the way from change to change, and what is said to them. */
 export class Review implements vscode.Disposable {
   private readonly places: Places;
+  private readonly owner: Owner;
+  private readonly files: FilesEditor;
   private readonly lenses: Lenses;
   private readonly decorations: Decorations;
   private readonly navigation: Navigation;
@@ -51,15 +56,18 @@ export class Review implements vscode.Disposable {
   ) {
     this.places = new Places(proposals);
     const seen = new Seen(this.places);
+    this.owner = new Owner(desks, this.places);
+    this.files = new FilesEditor(proposals);
     this.lenses = new Lenses(this.places, proposals, sessions);
     this.decorations = new Decorations(this.places);
-    this.navigation = new Navigation(this.places, proposals);
+    this.navigation = new Navigation(this.places, proposals, this.owner, this.files);
     this.onCame = this.navigation.onCame;
-    this.decisions = new Decisions(desks, proposals, edits, this.places, this.navigation, seen);
+    this.decisions = new Decisions(desks, proposals, edits, this.places, this.navigation, seen, this.owner);
     this.wayBack = new WayBack(sessions, desks, proposals, edits);
     const everywhere = [{ scheme: PROPOSED }, { scheme: "file" }];
     this.subscriptions = [
       seen,
+      this.owner,
       this.decorations,
       this.navigation,
       vscode.languages.registerCodeLensProvider(everywhere, this.lenses),
@@ -67,6 +75,7 @@ export class Review implements vscode.Disposable {
       sessions.onReset(() => this.refresh()),
       sessions.onLeft(() => this.refresh()),
       sessions.onEvent(({ sessionId, event }) => {
+        if (event.kind === "sessionChanged") this.lenses.refresh(); // its name
         if (event.kind !== "proposalChanged") return;
         proposals.changed({ sessionId, event });
         void this.navigation.decided(sessionId, event.proposal);
@@ -100,7 +109,7 @@ export class Review implements vscode.Disposable {
       vscode.commands.registerCommand(command, (...given: unknown[]) =>
         this.desks.attempt(() => work(...given)),
       );
-    const { decisions, navigation, proposals, wayBack } = this;
+    const { decisions, navigation, owner, proposals, wayBack } = this;
     const decide =
       (yes: boolean) =>
       (...given: unknown[]) =>
@@ -109,8 +118,10 @@ export class Review implements vscode.Disposable {
       (yes: boolean) =>
       (...given: unknown[]) => {
         const rows = given.filter(isRow).flatMap(({ row }) => row.targets);
-        return rows.length > 0 ? decisions.settle(rows, yes) : decisions.settleFile(yes);
+        return rows.length > 0 ? decisions.settle(rows, yes) : decisions.settleFile(yes, id(given[0]));
       };
+    const meant = (given: unknown) => sessionOf(given, proposals.owners) ?? owner.sessionId;
+    const ofSession = (given: unknown) => proposals.waitingIn(meant(given));
     const go =
       (step: 1 | -1) =>
       (...given: unknown[]) => {
@@ -137,15 +148,16 @@ export class Review implements vscode.Disposable {
       on("amanu.settle", (files, yes, only) =>
         decisions.settleSeen(files as SeenFile[], yes === true, (only ?? undefined) as Only | undefined),
       ),
-      on("amanu.acceptAll", () => decisions.settle(proposals.waiting, true)),
+      on("amanu.acceptAll", (group) => decisions.settle(ofSession(group), true)),
       // what is applied is taken back by undo, which shows first what that means
-      on("amanu.rejectAll", () => decisions.settle(proposals.waiting, false, "decision")),
+      on("amanu.rejectAll", (group) => decisions.settle(ofSession(group), false, "decision")),
       on("amanu.undoFile", (...given) => wayBack.undoFiles(given)),
       on("amanu.undoTurn", (turnId, session) => wayBack.undoTurn(id(turnId), id(session))),
       on("amanu.undoSession", () => wayBack.undoSession()),
       on("amanu.redo", (turnId, session) => wayBack.redo(id(turnId), id(session))),
       on("amanu.restore", (turnId, session) => wayBack.restore(id(turnId), id(session))),
-      on("amanu.reviewAll", (turnId) => this.reviewAll(id(turnId))),
+      on("amanu.reviewAll", (given, sessionId) => this.reviewAll(id(sessionId) ?? meant(given), id(given))),
+      on("amanu.reviewAllSessions", () => this.reviewAllSessions()),
       on("amanu.reviewSession", () => proposals.showSession(this.desks.state)),
       on("amanu.openDiff", async (given, path, hunkId) => {
         if (isRow(given)) return this.openRow(given.row);
@@ -158,18 +170,35 @@ export class Review implements vscode.Disposable {
     ];
   }
 
-  /** All that waits in one editor; of one turn also what does not wait any more. */
-  private async reviewAll(turnId?: string): Promise<void> {
-    const { all, waiting } = this.proposals;
-    const shown = turnId === undefined ? waiting : all.filter(({ proposal }) => proposal.turnId === turnId);
+  /** All of a session that waits in one editor; of one turn also what does not wait any more. */
+  private async reviewAll(sessionId: string, turnId?: string): Promise<void> {
+    const { all } = this.proposals;
+    const shown =
+      turnId === undefined
+        ? this.proposals.waitingIn(sessionId)
+        : all.filter((each) => each.sessionId === sessionId && each.proposal.turnId === turnId);
     const [only] = shown;
+    const whose = this.proposals.whose(sessionId);
+    const what = turnId === undefined ? "Changes to review" : "Changes in this turn";
     if (only === undefined) this.decisions.nothing();
     else if (shown.length === 1) await this.navigation.showDiff(only);
-    else
-      await this.proposals.showAll(
-        turnId === undefined ? "Changes to review" : "Changes in this turn",
-        shown,
-      );
+    else {
+      await this.files.open(whose === undefined ? what : `${what} in ${whose}`, shown);
+      await this.navigation.show(only);
+    }
+  }
+
+  /** Which session, or which file of one: each decision is about one session. */
+  private async reviewAllSessions(): Promise<void> {
+    const { owners } = this.proposals;
+    if (owners.length === 0) return this.decisions.nothing();
+    const chosen = await vscode.window.showQuickPick(grouped(owners), {
+      title: "Review All Sessions",
+      placeHolder: "A session's changes together, or one file",
+      matchOnDescription: true,
+    });
+    if (chosen?.row !== undefined) await this.openRow(chosen.row);
+    else if (chosen?.sessionId !== undefined) await this.reviewAll(chosen.sessionId);
   }
 
   private async openRow({ targets }: Row): Promise<void> {
@@ -192,6 +221,7 @@ export class Review implements vscode.Disposable {
     const hunks = this.proposals.all.flatMap(({ file }) => file.hunks);
     for (const [key, test] of Object.entries(CONTEXTS)) this.tell(key, hunks.some(test));
     for (const [key, what] of Object.entries(FILES)) this.tell(key, this.filesThatWait(what));
+    this.tell("amanu.severalSessions", this.proposals.owners.length > 1);
   }
 
   private draw(): void {

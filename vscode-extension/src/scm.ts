@@ -2,7 +2,13 @@ import * as vscode from "vscode";
 import { name, plural, type Row, rows, title, whereabouts } from "./changes";
 import { waits } from "./hunks";
 import { baselineUri, type Proposals } from "./proposals";
+import type { SessionState } from "./protocol";
 import type { Sessions } from "./sessions";
+import { titled } from "./visible";
+
+const SOURCE = "amanu";
+/** How the ids of groups begin that hold what waits in a session. */
+const REVIEW = "review:";
 
 /** A row of the list, as the commands of its menu get it. */
 interface RowState extends vscode.SourceControlResourceState {
@@ -13,6 +19,13 @@ export function isRow(given: unknown): given is RowState {
   return typeof given === "object" && given !== null && "row" in given;
 }
 
+/** The session that a menu of the list is about: that of its group, else the only one in the list. */
+export function sessionOf(given: unknown, owners: SessionState[]): string | undefined {
+  if (typeof given !== "object" || given === null || !("id" in given)) return undefined;
+  if (given.id === SOURCE) return owners.length === 1 ? owners[0]?.sessionId : undefined;
+  return owners.find(({ sessionId }) => given.id === REVIEW + sessionId)?.sessionId;
+}
+
 /**
  * What waits for the user, in whichever session, in the Source Control view, and in the gutter what a rule applied and nobody looked at.
  * Only there while something is: nobody wants one more empty list.
@@ -20,8 +33,9 @@ export function isRow(given: unknown): given is RowState {
 export class Changes implements vscode.QuickDiffProvider, vscode.FileDecorationProvider, vscode.Disposable {
   private readonly decorated = new vscode.EventEmitter<vscode.Uri[]>();
   readonly onDidChangeFileDecorations = this.decorated.event;
-  private control:
-    { source: vscode.SourceControl; groups: Record<Group, vscode.SourceControlResourceGroup> } | undefined;
+  private source: vscode.SourceControl | undefined;
+  /** A group for each session, and before them one for what does not fit any more. */
+  private readonly groups = new Map<string, vscode.SourceControlResourceGroup>();
   private rows = new Map<string, Row>();
   private readonly subscriptions: vscode.Disposable[];
 
@@ -35,7 +49,7 @@ export class Changes implements vscode.QuickDiffProvider, vscode.FileDecorationP
       sessions.onReset(() => this.draw()),
       sessions.onLeft(() => this.draw()),
       sessions.onEvent(({ event }) => {
-        if (event.kind === "proposalChanged") this.draw();
+        if (event.kind === "proposalChanged" || event.kind === "sessionChanged") this.draw();
       }),
     ];
   }
@@ -57,7 +71,7 @@ export class Changes implements vscode.QuickDiffProvider, vscode.FileDecorationP
   }
 
   dispose(): void {
-    this.control?.source.dispose();
+    this.source?.dispose();
     for (const each of this.subscriptions) each.dispose();
   }
 
@@ -69,32 +83,53 @@ export class Changes implements vscode.QuickDiffProvider, vscode.FileDecorationP
       (path) => said(before.get(path)) !== said(this.rows.get(path)),
     );
     if (changed.length > 0) this.decorated.fire(changed.map((path) => vscode.Uri.file(path)));
-    if (found.length === 0) {
-      this.control?.source.dispose();
-      this.control = undefined;
-      return;
-    }
-    this.control ??= this.create();
-    const { source, groups } = this.control;
-    groups.conflicts.resourceStates = found.filter((row) => row.conflicts > 0).map(state);
-    groups.review.resourceStates = found.filter((row) => row.conflicts === 0).map(state);
-    source.count = found.length;
+    const { owners } = this.proposals;
+    const wanted = owners.map((owner) => ({
+      id: `${REVIEW}${owner.sessionId}`,
+      label: owners.length > 1 ? titled(owner) : "Changes to review",
+      rows: rows([owner]),
+    }));
+    const conflicts = wanted.flatMap((group) => group.rows).filter((row) => row.conflicts > 0);
+    this.leave(new Set(wanted.map(({ id }) => id)), found.length === 0);
+    if (found.length === 0) return;
+    this.source ??= this.create();
+    this.source.count = found.length;
+    this.fill("conflicts", "Conflicts", conflicts);
+    for (const group of wanted)
+      this.fill(
+        group.id,
+        group.label,
+        group.rows.filter((row) => row.conflicts === 0),
+      );
   }
 
-  private create() {
-    const source = vscode.scm.createSourceControl("amanu", "Amanu");
+  private leave(wanted: ReadonlySet<string>, all: boolean): void {
+    for (const [id, group] of this.groups) {
+      if (!all && (wanted.has(id) || !id.startsWith(REVIEW))) continue;
+      group.dispose();
+      this.groups.delete(id);
+    }
+    if (!all) return;
+    this.source?.dispose();
+    this.source = undefined;
+  }
+
+  private fill(id: string, label: string, found: Row[]): void {
+    const group = this.groups.get(id) ?? this.source?.createResourceGroup(id, label);
+    if (group === undefined) return;
+    this.groups.set(id, group);
+    group.hideWhenEmpty = true;
+    group.label = label;
+    group.resourceStates = found.map(state);
+  }
+
+  private create(): vscode.SourceControl {
+    const source = vscode.scm.createSourceControl(SOURCE, "Amanu");
     source.inputBox.visible = false;
     source.quickDiffProvider = this;
-    const groups = {
-      conflicts: source.createResourceGroup("conflicts", "Conflicts"),
-      review: source.createResourceGroup("review", "Changes to review"),
-    };
-    for (const group of Object.values(groups)) group.hideWhenEmpty = true;
-    return { source, groups };
+    return source;
   }
 }
-
-type Group = "conflicts" | "review";
 
 function said(row: Row | undefined): string {
   return row === undefined ? "" : summary(row);

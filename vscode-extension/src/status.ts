@@ -1,10 +1,11 @@
 import * as vscode from "vscode";
-import { plural, rows } from "./changes";
+import { plural, rows, waiting as toReview } from "./changes";
 import type { Daemon } from "./client";
 import type { Desks } from "./desks";
-import { type Overview, titled } from "./overview";
+import type { Overview } from "./overview";
 import type { SessionSummary } from "./protocol";
 import type { Sessions } from "./sessions";
+import { titled } from "./visible";
 
 /** The status item: connected, working, waiting for the user, in whichever session. It is how a hidden chat and a
  * session that is not shown make themselves heard. */
@@ -52,6 +53,8 @@ export class Status implements vscode.Disposable {
     const waiting = here + sum(asking, ({ questions }) => questions.length);
     const running = others.filter(({ status }) => status === "running");
     const review = sum(rows(this.sessions.states), (row) => row.open + row.review);
+    const owners = this.sessions.states.filter((state) => toReview([state]).length > 0);
+    const owner = owners[0]?.sessionId;
     const [text, tooltip, command] =
       connection.status === "missing" || connection.status === "lost"
         ? ["$(warning) Amanu", connection.message, "amanu.focus"]
@@ -73,7 +76,7 @@ export class Status implements vscode.Disposable {
                   ? [
                       `$(check) Amanu: ${review} to review`,
                       `Amanu is ready. ${plural(review, "change")} to review`,
-                      "amanu.reviewAll",
+                      owners.length > 1 ? "amanu.reviewAllSessions" : "amanu.reviewAll",
                     ]
                   : running.length > 0
                     ? ["$(sync~spin) Amanu", `Working on ${named(running)}`, "amanu.sessions"]
@@ -81,12 +84,13 @@ export class Status implements vscode.Disposable {
     this.context("amanu.session", this.desks.state.sessionId !== "");
     this.context("amanu.running", this.desks.state.turn !== null);
     this.context("amanu.waiting", waiting > 0);
-    const key = `${text} ${tooltip}`;
+    const key = `${text} ${tooltip} ${command} ${owner}`;
     if (key === this.shown) return;
     this.shown = key;
     this.item.text = text;
     this.item.tooltip = tooltip;
-    this.item.command = command;
+    this.item.command =
+      command === "amanu.reviewAll" ? { command, title: "Review", arguments: ["", owner] } : command;
     this.item.backgroundColor =
       waiting > 0 ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;
     this.waits(waiting);

@@ -3,6 +3,9 @@ import { HIDDEN } from "./hidden";
 /** Characters of a line of a list. */
 const LINE = 120;
 
+/** Characters of a title, and of what is asked. */
+export const TITLE = 60;
+
 /** What makes text stand in another order than it has. */
 const BENDING = /[\u202a-\u202e\u2066-\u2069]/g;
 
@@ -21,6 +24,11 @@ export function straight(text: string): string {
 export function oneLine(text: string, most = LINE): string {
   const line = visible(text).replaceAll(/\s+/g, " ").trim();
   return line.length > most ? `${line.slice(0, most)}…` : line;
+}
+
+/** A session by its title, quoted. */
+export function titled({ title }: { title: string }): string {
+  return `“${oneLine(title, TITLE) || "Untitled"}”`;
 }
 
 /** For the lists and labels of VS Code: like `oneLine`, and no icon where the text only looks like one. */

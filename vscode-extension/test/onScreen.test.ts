@@ -7,6 +7,7 @@ import { PROPOSED, type Proposals } from "../src/proposals";
 import { Decisions } from "../src/review/decisions";
 import type { Navigation } from "../src/review/navigation";
 import { type LocatedChange, Places } from "../src/review/places";
+import type { Owner } from "../src/review/owner";
 import { Seen } from "../src/review/seen";
 import { file, hunk, proposal } from "./edits";
 import { notifications, window } from "./vscode";
@@ -44,7 +45,9 @@ function editor(scheme: string, state: HunkState, cursor: number, shown: [from: 
     inEditor: (decide: () => Promise<void>) => decide(),
   } as unknown as Navigation;
   const places = new Places(proposals);
-  const decisions = new Decisions({} as Desks, proposals, {} as Edits, places, navigation, new Seen(places));
+  const decisions = new Decisions({} as Desks, proposals, {} as Edits, places, navigation, new Seen(places), {
+    of: () => "s1",
+  } as unknown as Owner);
   const scroll = (lines: [number, number]) => (shownEditor.visibleRanges = look(lines));
   return { decisions, said, scroll };
 }

@@ -133,8 +133,17 @@ export const boxes: Box[] = [];
 /** What was shown beside the window, and the way to press its button. */
 export const notifications: { text: string; buttons: string[]; press(button?: string): void }[] = [];
 
+/** The user does something in an editor. */
+export const edited = new EventEmitter<{ kind: number }>();
+const shown = new EventEmitter<unknown>();
+export const TextEditorSelectionChangeKind = { Keyboard: 1, Mouse: 2, Command: 3 };
+
 export const window = {
   state: { focused: true },
+  /** An editor comes to the front. */
+  shown,
+  onDidChangeActiveTextEditor: shown.event,
+  onDidChangeTextEditorSelection: edited.event,
   get activeTextEditor(): unknown {
     return undefined;
   },

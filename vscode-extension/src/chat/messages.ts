@@ -214,6 +214,7 @@ export type ToHost =
   | { type: "say"; text: string }
   /** The user has gone to this chat. */
   | { type: "focused" }
+  | { type: "blurred" }
   /** The text in the prompt box, for a window that is loaded anew. */
   | { type: "draft"; text: string }
   | { type: "earlier" }

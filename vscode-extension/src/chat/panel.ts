@@ -76,7 +76,14 @@ const TURN: Record<TurnWish, string> = {
 };
 
 /** What the view says by itself: all else comes from the user, who works in this chat then. */
-const UNASKED: ReadonlySet<ToHost["type"]> = new Set(["ready", "drawn", "draft", "picture", "earlier"]);
+const UNASKED: ReadonlySet<ToHost["type"]> = new Set([
+  "ready",
+  "drawn",
+  "draft",
+  "picture",
+  "earlier",
+  "blurred",
+]);
 
 /** What all chats of a window share. */
 export interface Shared {
@@ -152,7 +159,9 @@ export class Panel implements vscode.Disposable {
   /** Whether it is on the screen. What is not, VS Code throws away, and makes anew when it is shown again. */
   set visible(visible: boolean) {
     this.desk.visible = visible;
-    if (!visible) this.ready = false;
+    if (visible) return;
+    this.ready = false;
+    this.blur(); // a view that is thrown away does not say so
   }
 
   /** Whether the user has typed something that was not sent. */
@@ -169,6 +178,11 @@ export class Panel implements vscode.Disposable {
   dispose(): void {
     clearTimeout(this.timer);
     for (const each of this.subscriptions) each.dispose();
+  }
+
+  private blur(): void {
+    const { desks } = this.shared;
+    if (desks.focused === this.desk) desks.focused = undefined;
   }
 
   private async receive(message: ToHost): Promise<unknown> {
@@ -306,6 +320,10 @@ export class Panel implements vscode.Disposable {
           text: "Only a command of one line goes to the terminal. Copy it instead.",
         });
       case "focused":
+        this.shared.desks.focused = desk;
+        return undefined;
+      case "blurred":
+        this.blur();
         return undefined;
       case "draft":
         this.unsent = message.text;

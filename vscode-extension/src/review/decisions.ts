@@ -1,11 +1,12 @@
 import * as vscode from "vscode";
-import { name, type Target } from "../changes";
+import { name, plural, type Target } from "../changes";
 import type { SeenFile } from "../chat/messages";
 import type { Desks } from "../desks";
 import type { Edits } from "../edits";
 import { OPEN, waits } from "../hunks";
 import type { Proposals } from "../proposals";
 import type { Navigation } from "./navigation";
+import type { Owner } from "./owner";
 import { changeKey, type LocatedChange, type Places, type Wanted } from "./places";
 import { isOnScreen, type Seen } from "./seen";
 
@@ -24,6 +25,7 @@ export class Decisions {
     private readonly places: Places,
     private readonly navigation: Navigation,
     private readonly seen: Seen,
+    private readonly owner: Owner,
   ) {}
 
   /** The change a lens stands above, or that at the cursor. */
@@ -58,10 +60,15 @@ export class Decisions {
     await this.settleOne({ ...change, target: now }, false, reason.trim() || null);
   }
 
-  /** All of the file before the user. A yes counts for what was on screen: the rest is shown, one press after the other. */
-  async settleFile(yes: boolean): Promise<void> {
+  /**
+   * All that a session changes in the file before the user: that one, else the one at the cursor. A yes counts for what
+   * was on screen: the rest is shown, one press after the other.
+   */
+  async settleFile(yes: boolean, sessionId?: string): Promise<void> {
     const editor = vscode.window.activeTextEditor;
-    const changes = editor === undefined ? [] : this.places.in(editor.document);
+    const own = sessionId ?? (editor && this.owner.of(editor));
+    const all = editor === undefined ? [] : this.places.in(editor.document);
+    const changes = all.filter(({ target }) => target.sessionId === own);
     if (editor === undefined || changes.length === 0) return this.goOn(1);
     this.seen.look(editor);
     const unseen = changes.filter((change) => !this.seen.has(change));
@@ -107,7 +114,7 @@ export class Decisions {
     const fits = ({ file }: Target) => file.hunks.some((hunk) => waits(hunk) === what);
     const { document } = vscode.window.activeTextEditor ?? {};
     const here = document === undefined ? [] : this.places.targets(document);
-    const target = here.find(fits) ?? this.proposals.waiting.find(fits);
+    const target = here.find(fits) ?? this.proposals.waitingIn(this.owner.sessionId).find(fits);
     if (target === undefined) this.nothing();
     else await this.edits.setReview(target.sessionId, target.proposal, review);
   }
@@ -127,7 +134,12 @@ export class Decisions {
   }
 
   nothing(): void {
-    this.desks.tell({ level: "info", text: "There is nothing to review." });
+    const others = this.proposals.owners.length;
+    const text =
+      others === 0
+        ? "There is nothing to review."
+        : `There is nothing to review in this session. “Amanu: Review All Sessions” shows what waits in ${plural(others, "other")}.`;
+    this.desks.tell({ level: "info", text });
   }
 
   private async decideNamed(

@@ -4,6 +4,7 @@ import { DONE } from "../hunks";
 import { PROPOSED, type Proposals } from "../proposals";
 import type { Hunk } from "../protocol";
 import type { Sessions } from "../sessions";
+import { plain } from "../visible";
 import { why } from "../why";
 import { changeKey, type LocatedChange, type Places } from "./places";
 
@@ -27,7 +28,7 @@ export class Lenses implements vscode.CodeLensProvider, vscode.HoverProvider {
 
   constructor(
     private readonly places: Places,
-    private readonly proposals: Pick<Proposals, "places">,
+    private readonly proposals: Pick<Proposals, "places" | "whose">,
     private readonly sessions: Pick<Sessions, "get">,
   ) {}
 
@@ -65,9 +66,13 @@ export class Lenses implements vscode.CodeLensProvider, vscode.HoverProvider {
               own("$(arrow-up)", "amanu.previousHunk"),
               own("$(arrow-down)", "amanu.nextHunk"),
             ]),
+        ...named(this.proposals.whose(target.sessionId)).map((title) => lens(start, title, "")),
       ];
     });
-    const all = ofAll(changes, proposed).map(([title, command]) => lens(0, title, command));
+    const all = [...numbers.keys()].flatMap((sessionId) => {
+      const own = changes.filter(({ target }) => target.sessionId === sessionId);
+      return ofAll(own, proposed).map(([title, command, ...args]) => lens(0, title, command, ...args));
+    });
     return [...all, ...bars, ...decided];
   }
 
@@ -84,7 +89,11 @@ export class Lenses implements vscode.CodeLensProvider, vscode.HoverProvider {
   }
 }
 
-type Answer = [title: string, command: string];
+type Answer = [title: string, command: string, ...args: string[]];
+
+function named(session: string | undefined): string[] {
+  return session === undefined ? [] : [`$(comment-discussion) ${plain(session)}`];
+}
 
 function answers({ target, hunk }: LocatedChange, proposed: boolean): Answer[] {
   const [yes, no] =
@@ -98,13 +107,18 @@ function answers({ target, hunk }: LocatedChange, proposed: boolean): Answer[] {
   return [[`Amanu proposes ${lines}: Review`, "amanu.openDiff"], refuse];
 }
 
-/** What is offered for all changes of a document that has several. */
+/** What is offered for all changes of a session in a document that has several. */
 function ofAll(changes: LocatedChange[], proposed: boolean): Answer[] {
-  if (changes.length < 2) return [];
+  const [first] = changes;
+  if (first === undefined || changes.length < 2) return [];
+  const { sessionId, proposal, file } = first.target;
   const open = changes.some(({ hunk }) => waits(hunk) === "decision");
   const [yes, no] = WORDS[open ? "open" : "review"];
-  const refuse: Answer = [`$(${open ? "close-all" : "discard"}) ${no} all`, "amanu.rejectFile"];
+  const refuse: Answer = [`$(${open ? "close-all" : "discard"}) ${no} all`, "amanu.rejectFile", sessionId];
   if (open && !proposed)
-    return [[`Amanu proposes ${changes.length} changes: Review`, "amanu.openDiff"], refuse];
-  return [[`$(check-all) ${yes} all ${changes.length}`, "amanu.acceptFile"], refuse];
+    return [
+      [`Amanu proposes ${changes.length} changes: Review`, "amanu.openDiff", proposal.proposalId, file.path],
+      refuse,
+    ];
+  return [[`$(check-all) ${yes} all ${changes.length}`, "amanu.acceptFile", sessionId], refuse];
 }

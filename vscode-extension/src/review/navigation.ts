@@ -4,6 +4,8 @@ import { OPEN, waits } from "../hunks";
 import type { Proposal } from "../protocol";
 import { PROPOSED, proposedUri, type Proposals } from "../proposals";
 import { closeDiff } from "../tabs";
+import type { FilesEditor } from "./files";
+import type { Owner } from "./owner";
 import { changeKey, type LocatedChange, type Places } from "./places";
 import { oneLine } from "../visible";
 
@@ -36,6 +38,8 @@ export class Navigation implements vscode.Disposable {
   constructor(
     private readonly places: Places,
     private readonly proposals: Proposals,
+    private readonly owner: Owner,
+    private readonly files: FilesEditor,
   ) {}
 
   dispose(): void {
@@ -43,24 +47,28 @@ export class Navigation implements vscode.Disposable {
     this.came.dispose();
   }
 
-  /** The next change after that one, or after the cursor; round and round. False when nothing waits. */
+  /** The next change of the session after that one, or after the cursor; round and round. False when nothing waits. */
   async go(step: 1 | -1, from?: string): Promise<boolean> {
     const editor = vscode.window.activeTextEditor;
-    const changes = editor === undefined ? [] : this.places.in(editor.document);
-    if (editor === undefined || changes.length === 0) return this.open();
+    const all = editor === undefined ? [] : this.places.in(editor.document);
+    const named = all.find((each) => changeKey(each) === from)?.target.sessionId;
+    const sessionId = named ?? this.owner.sessionId;
+    const changes = all.filter(({ target }) => target.sessionId === sessionId);
+    if (editor === undefined || (changes.length === 0 && this.files.files.length === 0)) return this.open();
     const at = changes.findIndex((each) => changeKey(each) === from);
     const onward = at < 0 ? this.beyond(editor, changes, step) : changes[at + step];
-    const elsewhere = onward === undefined ? this.nextFile(editor.document, step) : undefined;
+    const elsewhere = onward === undefined ? this.nextFile(editor.document, sessionId, step) : undefined;
     const change = onward ?? (step > 0 ? changes[0] : changes.at(-1));
     if (elsewhere !== undefined) await this.show(elsewhere, { step });
     else if (change !== undefined) await this.reveal(editor, change);
-    return true;
+    return elsewhere !== undefined || change !== undefined;
   }
 
-  /** Go to a change that waits: to that one, else to the first. False when nothing waits. */
+  /** Go to a change that waits: to that one, else to the session's first. False when nothing waits. */
   async open(proposalId?: string, path?: string, aim: Aim = {}): Promise<boolean> {
     const editor = vscode.window.activeTextEditor;
-    const here = proposalId === undefined ? this.undecided(editor) : undefined;
+    const { sessionId } = this.owner;
+    const here = proposalId === undefined ? this.undecided(editor, sessionId) : undefined;
     if (editor !== undefined && here !== undefined) {
       await this.showDiff(here, { line: this.movedLine(editor, here) });
       return true;
@@ -68,13 +76,16 @@ export class Navigation implements vscode.Disposable {
     const target =
       this.proposals.all
         .filter(({ proposal }) => proposal.proposalId === proposalId)
-        .find(({ file }) => path === undefined || file.path === path) ?? this.proposals.waiting[0];
+        .find(({ file }) => path === undefined || file.path === path) ??
+      this.proposals.waitingIn(sessionId)[0];
     if (target !== undefined) await this.showDiff(target, aim);
     return target !== undefined;
   }
 
   /** What is proposed in its diff, what is applied where it stands. */
   async show(target: Target, aim: Aim = {}): Promise<void> {
+    const there = await this.files.goTo(target);
+    if (there !== undefined) return this.aim(aim, there);
     const open = target.file.hunks.some((hunk) => OPEN.has(hunk.state));
     if (open || target.file.change === "delete") return this.showDiff(target, aim);
     const document = await vscode.workspace.openTextDocument(vscode.Uri.file(whereabouts(target.file)));
@@ -108,9 +119,15 @@ export class Navigation implements vscode.Disposable {
     }
   }
 
-  /** Nothing is left to decide in these files: their diffs close, and a file that gave way comes back. */
+  /**
+   * Nothing is left to decide in these files: their diffs close, and a file that gave way comes back. In the editor of
+   * several files the next change is shown.
+   */
   async decided(sessionId: string, { files, ...proposal }: Proposal): Promise<void> {
     const preserveFocus = this.deciding === 0; // else who decided in the chat would be torn out of it
+    const together = this.files.files.length > 0;
+    await this.files.closeDone();
+    if (together && !preserveFocus) return this.goOnTogether();
     for (const { proposal: own, file } of targets([{ sessionId, proposals: [{ files, ...proposal }] }])) {
       if (file.hunks.some((hunk) => OPEN.has(hunk.state))) continue;
       const uri = proposedUri({ proposal: own, file });
@@ -126,9 +143,18 @@ export class Navigation implements vscode.Disposable {
     }
   }
 
+  private async goOnTogether(): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    if (editor === undefined) return;
+    await this.proposals.upToDate(editor.document);
+    const line = editor.selection.active.line;
+    if (editor !== vscode.window.activeTextEditor || this.files.files.length === 0) return;
+    if (this.places.at(editor.document, line) === undefined) await this.go(1);
+  }
+
   /** Who comes to a file that something is proposed for sees it with that; once, for they may want the file itself. */
   private async offer(editor: vscode.TextEditor | undefined): Promise<void> {
-    const target = this.undecided(editor);
+    const target = editor && this.undecided(editor, this.owner.of(editor) ?? "");
     const wanted = vscode.workspace.getConfiguration("amanu").get<boolean>("diffInPlace", true);
     if (
       !wanted ||
@@ -140,10 +166,11 @@ export class Navigation implements vscode.Disposable {
     await this.showDiff(target, { line: this.movedLine(editor, target) });
   }
 
-  /** What is proposed for the file the editor shows. */
-  private undecided(editor: vscode.TextEditor | undefined): Target | undefined {
+  /** What is proposed for the file the editor shows, in that session. */
+  private undecided(editor: vscode.TextEditor | undefined, sessionId: string): Target | undefined {
     if (editor?.document.uri.scheme !== "file") return undefined;
-    return this.places.targets(editor.document, (hunk) => waits(hunk) === "decision")[0];
+    const found = this.places.targets(editor.document, (hunk) => waits(hunk) === "decision");
+    return found.find((target) => target.sessionId === sessionId);
   }
 
   /** Where a line of the file is in what is proposed. */
@@ -186,13 +213,21 @@ export class Navigation implements vscode.Disposable {
     return changes.find((each) => each.start > line || unseen(each));
   }
 
-  /** The next file of the session with something that waits, round and round; undefined when there is no other. */
-  private nextFile(document: vscode.TextDocument, step: 1 | -1): Target | undefined {
-    const [here] = this.places.targets(document);
-    const waiting = this.proposals.waiting.filter(({ sessionId }) => sessionId === here?.sessionId);
-    const at = waiting.findIndex(({ file }) => file === here?.file);
-    const next = waiting[(at + step + waiting.length) % waiting.length];
-    return next?.file === here?.file ? undefined : next;
+  /**
+   * The next file of the session with something that waits, round and round; undefined when there is no other. In the
+   * editor of several files one of those, as long as something waits there.
+   */
+  private nextFile(document: vscode.TextDocument, sessionId: string, step: 1 | -1): Target | undefined {
+    const here = this.places.targets(document).find((target) => target.sessionId === sessionId)?.file;
+    const waits = new Set(this.proposals.waiting.map(({ file }) => file));
+    const together = this.files.files;
+    const inOrder = together.some(({ file }) => waits.has(file))
+      ? together
+      : this.proposals.waitingIn(sessionId);
+    const files = step > 0 ? inOrder : inOrder.toReversed();
+    const at = files.findIndex(({ file }) => file === here);
+    const onward = [...files.slice(at + 1), ...files.slice(0, Math.max(at, 0))];
+    return onward.find(({ file }) => file !== here && waits.has(file));
   }
 }
 

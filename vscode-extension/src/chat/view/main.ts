@@ -95,6 +95,7 @@ class View implements Desk {
       if (origin === window.origin) this.receive(data as ToView); // VS Code hands on what the extension says
     });
     window.addEventListener("focus", () => this.post({ type: "focused" }));
+    window.addEventListener("blur", () => this.post({ type: "blurred" }));
     const kept = this.api.getState();
     if (kept !== undefined) {
       this.state = kept;

@@ -1,0 +1,130 @@
+import * as vscode from "vscode";
+import { type Target, waiting } from "../changes";
+import { type Proposals, sides } from "../proposals";
+
+/** Milliseconds in which VS Code goes to a file of an editor. */
+const GOING = 3000;
+
+/** A file of the editor: of which proposal it is, and what stands there for as long as it is open. */
+interface Shown {
+  proposalId: string;
+  path: string;
+  originalUri: vscode.Uri;
+  modifiedUri: vscode.Uri;
+}
+
+interface Opened {
+  heading: string;
+  files: Shown[];
+}
+
+/** The editor of several files of one session. VS Code does not say what such an editor shows: that is remembered here. */
+export class FilesEditor {
+  private opened: Opened[] = [];
+
+  constructor(private readonly proposals: Pick<Proposals, "all">) {}
+
+  async open(heading: string, targets: Target[]): Promise<void> {
+    const labels = tabs().map(({ label }) => label);
+    this.opened = this.opened.filter((each) => labels.some((label) => isNamed(label, each)));
+    const files = targets.map((target) => {
+      const [originalUri, modifiedUri] = sides(target);
+      return { proposalId: target.proposal.proposalId, path: target.file.path, originalUri, modifiedUri };
+    });
+    this.opened.push({ heading, files });
+    const resources = files.map((file) => [vscode.Uri.file(file.path), file.originalUri, file.modifiedUri]);
+    await vscode.commands.executeCommand("vscode.changes", heading, resources);
+    if (files[0] !== undefined) await inFront(files[0].modifiedUri);
+  }
+
+  /** The files, as they are now, of the one in front, when the cursor is in one of them. */
+  get files(): Target[] {
+    return this.current?.files.flatMap((file) => this.target(file) ?? []) ?? [];
+  }
+
+  /** Go to a file of the one in front, if it is there: its editor has the focus then. */
+  async goTo({ proposal, file }: Target): Promise<vscode.Uri | undefined> {
+    const { current } = this;
+    if (current === undefined) return undefined;
+    const to = current.files.findIndex(
+      ({ proposalId, path }) => proposalId === proposal.proposalId && path === file.path,
+    );
+    if (to < 0) return undefined;
+    await walk(current, current.files.findIndex(isInFront), to);
+    const there = current.files[to];
+    return there !== undefined && isInFront(there) ? there.modifiedUri : undefined;
+  }
+
+  /** Close those in which nothing waits any more. */
+  async closeDone(): Promise<void> {
+    const done = tabs().filter(({ label }) => {
+      const named = this.opened.filter((each) => isNamed(label, each));
+      return named.length > 0 && named.every(({ files }) => files.every((file) => !this.waits(file)));
+    });
+    if (done.length > 0) await vscode.window.tabGroups.close(done, true);
+  }
+
+  private get current(): Opened | undefined {
+    const { activeTab } = vscode.window.tabGroups.activeTabGroup;
+    return this.opened.findLast(
+      (each) => activeTab !== undefined && isNamed(activeTab.label, each) && each.files.some(isInFront),
+    );
+  }
+
+  private target({ proposalId, path }: Shown): Target | undefined {
+    return this.proposals.all.find(
+      ({ proposal, file }) => proposal.proposalId === proposalId && file.path === path,
+    );
+  }
+
+  private waits(shown: Shown): boolean {
+    const target = this.target(shown);
+    if (target === undefined) return false;
+    const { sessionId, proposal, file } = target;
+    return waiting([{ sessionId, proposals: [{ ...proposal, files: [file] }] }]).length > 0;
+  }
+}
+
+function isInFront({ modifiedUri }: Shown): boolean {
+  return vscode.window.activeTextEditor?.document.uri.toString() === modifiedUri.toString();
+}
+
+function tabs(): vscode.Tab[] {
+  return vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+}
+
+/** VS Code adds how many files there are. */
+function isNamed(label: string, { heading }: Opened): boolean {
+  return label.startsWith(`${heading} (`);
+}
+
+/** From file to file with VS Code's own keys: only these take the cursor along. */
+async function walk({ files }: Opened, from: number, to: number): Promise<void> {
+  const step = from < to ? 1 : -1;
+  for (let at = from; at !== to; at += step) {
+    const next = files[at + step];
+    const editor = vscode.window.activeTextEditor;
+    if (next === undefined || editor === undefined) return;
+    const end = new vscode.Position(step > 0 ? editor.document.lineCount - 1 : 0, 0);
+    editor.selection = new vscode.Selection(end, end); // past the changes of this one
+    await vscode.commands.executeCommand(
+      step > 0 ? "multiDiffEditor.goToNextChange" : "multiDiffEditor.goToPreviousChange",
+    );
+    await inFront(next.modifiedUri);
+  }
+}
+
+/** Until the editor of the document has come to the front; VS Code says so a moment after it has done it. */
+function inFront(uri: vscode.Uri): Promise<void> {
+  const shows = (editor?: vscode.TextEditor) => editor?.document.uri.toString() === uri.toString();
+  if (shows(vscode.window.activeTextEditor)) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      subscription.dispose();
+      resolve();
+    };
+    const timer = setTimeout(end, GOING);
+    const subscription = vscode.window.onDidChangeActiveTextEditor((editor) => shows(editor) && end());
+  });
+}

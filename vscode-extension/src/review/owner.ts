@@ -1,0 +1,58 @@
+import * as vscode from "vscode";
+import type { Desks } from "../desks";
+import { PROPOSED } from "../proposals";
+import type { Places } from "./places";
+
+/**
+ * The session a command means that names none: in an editor that shows changes, theirs; anywhere else that of the chat in
+ * front. Never another one's.
+ */
+export class Owner implements vscode.Disposable {
+  /** The user worked in a chat last, and not in an editor. */
+  private inChat = true;
+  private readonly subscriptions: vscode.Disposable[];
+
+  constructor(
+    private readonly desks: Pick<Desks, "state" | "onUsed" | "focused">,
+    private readonly places: Pick<Places, "in" | "targets">,
+  ) {
+    this.subscriptions = [
+      desks.onUsed(() => (this.inChat = true)),
+      vscode.window.onDidChangeTextEditorSelection(({ kind }) => {
+        const { Keyboard, Mouse } = vscode.TextEditorSelectionChangeKind;
+        if (kind === Keyboard || kind === Mouse) this.inChat = false;
+      }),
+      vscode.window.onDidChangeActiveTextEditor((editor) => {
+        // beside a chat that has the focus an editor comes to the front when another one closes
+        if (editor !== undefined && desks.focused === undefined) this.inChat = false;
+      }),
+    ];
+  }
+
+  dispose(): void {
+    for (const each of this.subscriptions) each.dispose();
+  }
+
+  get sessionId(): string {
+    const editor = vscode.window.activeTextEditor;
+    const shown = this.inChat || editor === undefined ? undefined : this.of(editor);
+    return shown ?? this.inFront;
+  }
+
+  /** Of a file that several sessions change the one at the cursor, else the one whose chat is in front. */
+  of({ document, selection }: vscode.TextEditor): string | undefined {
+    if (document.uri.scheme === PROPOSED) return this.places.targets(document)[0]?.sessionId;
+    const changes = this.places.in(document);
+    const { line } = selection.active;
+    const at = changes.filter(({ start, lines }) => line >= start && line < start + Math.max(1, lines));
+    const found = at.length > 0 ? at : changes;
+    const own = found.find(({ target }) => target.sessionId === this.inFront);
+    return (own ?? found[0])?.target.sessionId;
+  }
+
+  /** What a sub-agent changes is its parent's. */
+  private get inFront(): string {
+    const { sessionId, parentSessionId } = this.desks.state;
+    return parentSessionId ?? sessionId;
+  }
+}
