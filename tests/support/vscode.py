@@ -45,10 +45,11 @@ async def workbench(
     variables: Mapping[str, str] | None = None,
     amanu: str = AMANU,
     extension: Path | None = None,
+    stock: bool = False,
 ) -> AsyncGenerator[Any]:
     """A page on VS Code, opened on `folder/work`. The daemon has `environment`, VS Code itself `variables` in addition
-    to ours; `amanu`: the setting `amanu.server.path`. `extension`: the folder of one that is installed beside ours. A
-    screenshot is left on failure. In the folder of the window that tests share it is that window, emptied afterwards;
+    to ours; `amanu`: the setting `amanu.server.path`. `extension`: the folder of one that is installed beside ours.
+    `stock`: the window is as VS Code is delivered. A screenshot is left on failure. In the folder of the window that tests share it is that window, emptied afterwards;
     else there is a server for this one alone."""
     given: dict[str, Any] = {
         "amanu.server.path": amanu,
@@ -62,7 +63,7 @@ async def workbench(
         return
     given["amanu.server.environment"] = {"AMANU_IDLE_SECONDS": "2", **given["amanu.server.environment"]}
     async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(serving(folder, variables=variables, extension=extension))
+        server = await stack.enter_async_context(serving(folder, variables=variables, extension=extension, stock=stock))
         stack.callback(signal_daemon_of, {**os.environ})  # it stays for a question that nobody answered
         server.configure(given)
         context = await stage.browser() if stage else await stack.enter_async_context(browsing(folder / "browser"))

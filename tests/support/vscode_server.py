@@ -11,7 +11,7 @@ import urllib.request
 import zipfile
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ _SETTINGS = {
     "files.autoSave": "off",
     "breadcrumbs.enabled": False,
 }
+_STOCK = {"extensions.autoCheckUpdates": False}
+"""All that a window as it is delivered has: it needs no network."""
 TOUR = "Control+Alt+Shift+F10"
 """The key that begins the tour."""
 _KEYS = [
@@ -56,11 +58,13 @@ class Server:
     url: str
     user: Path
     """The folder of what VS Code keeps for its user."""
+    defaults: Mapping[str, Any] = field(default_factory=lambda: _SETTINGS)
+    """The user's settings in all its windows."""
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         """Set these settings from now on, beside those of all tests. One file has them: else they would change one
         by one, and those of scope "machine" count in a remote window only if set there."""
-        for place, content in (("User", _SETTINGS), ("Machine", settings)):
+        for place, content in (("User", self.defaults), ("Machine", settings)):
             (self.user / place).mkdir(parents=True, exist_ok=True)
             path, text = self.user / place / "settings.json", json.dumps(content)
             if not path.exists() or path.read_text() != text:
@@ -69,11 +73,16 @@ class Server:
 
 @asynccontextmanager
 async def serving(
-    folder: Path, *, variables: Mapping[str, str] | None = None, extension: Path | None = None
+    folder: Path,
+    *,
+    variables: Mapping[str, str] | None = None,
+    extension: Path | None = None,
+    stock: bool = False,
 ) -> AsyncGenerator[Server]:
-    """It has `variables` in addition to ours. `extension`: the folder of one that is installed beside ours."""
+    """It has `variables` in addition to ours. `extension`: the folder of one that is installed beside ours. `stock`: its
+    windows are as delivered, with VS Code's own AI features and its question whether a folder is trusted."""
     port = free_port()
-    server = Server(f"http://127.0.0.1:{port}", folder / "user")
+    server = Server(f"http://127.0.0.1:{port}", folder / "user", _STOCK if stock else _SETTINGS)
     server.configure({})
     (server.user / "User" / "keybindings.json").write_text(json.dumps(_KEYS))
     command = [node(), f"{VSCODE}/lib/vscode/out/server-main.js", "--accept-server-license-terms", "--start-server"]
@@ -84,7 +93,8 @@ async def serving(
     command += ["--host", "127.0.0.1", "--port", str(port), "--without-connection-token", "--disable-telemetry"]
     ours = {name: value for name, value in os.environ.items() if name != "AMANU_SANDBOX_LAYERS"}  # each test says it
     # extensions of a window that closes may see no more than the line break: without that they wait for it for hours
-    command += ["--disable-experiments", "--disable-workspace-trust", "--reconnection-grace-time", "2"]
+    command += ["--disable-experiments", "--reconnection-grace-time", "2"]
+    command += [] if stock else ["--disable-workspace-trust"]
     with (folder / "server.log").open("w") as log:
         process = subprocess.Popen(
             command,

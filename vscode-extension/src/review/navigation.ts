@@ -31,6 +31,8 @@ export class Navigation implements vscode.Disposable {
   private readonly replaced = new Set<string>();
   /** How many decisions that were made in an editor are under way. */
   private deciding = 0;
+  /** The step that is under way. */
+  private last: Promise<unknown> = Promise.resolve();
   private readonly subscription = vscode.window.onDidChangeActiveTextEditor(
     (editor) => void this.offer(editor),
   );
@@ -48,7 +50,18 @@ export class Navigation implements vscode.Disposable {
   }
 
   /** The next change of the session after that one, or after the cursor; round and round. False when nothing waits. */
-  async go(step: 1 | -1, from?: string): Promise<boolean> {
+  go(step: 1 | -1, from?: string): Promise<boolean> {
+    return this.inTurn(() => this.step(step, from));
+  }
+
+  /** Where a step leads depends on where the one before has led. */
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.last.then(work);
+    this.last = done.catch(() => undefined);
+    return done;
+  }
+
+  private async step(step: 1 | -1, from?: string): Promise<boolean> {
     const editor = vscode.window.activeTextEditor;
     const all = editor === undefined ? [] : this.places.in(editor.document);
     const named = all.find((each) => changeKey(each) === from)?.target.sessionId;
@@ -127,7 +140,7 @@ export class Navigation implements vscode.Disposable {
     const preserveFocus = this.deciding === 0; // else who decided in the chat would be torn out of it
     const together = this.files.files.length > 0;
     await this.files.closeDone();
-    if (together && !preserveFocus) return this.goOnTogether();
+    if (together && !preserveFocus) return this.inTurn(() => this.goOnTogether());
     for (const { proposal: own, file } of targets([{ sessionId, proposals: [{ files, ...proposal }] }])) {
       if (file.hunks.some((hunk) => OPEN.has(hunk.state))) continue;
       const uri = proposedUri({ proposal: own, file });
@@ -149,7 +162,7 @@ export class Navigation implements vscode.Disposable {
     await this.proposals.upToDate(editor.document);
     const line = editor.selection.active.line;
     if (editor !== vscode.window.activeTextEditor || this.files.files.length === 0) return;
-    if (this.places.at(editor.document, line) === undefined) await this.go(1);
+    if (this.places.at(editor.document, line) === undefined) await this.step(1);
   }
 
   /** Who comes to a file that something is proposed for sees it with that; once, for they may want the file itself. */
