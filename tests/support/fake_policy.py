@@ -19,6 +19,9 @@ class FakePolicy:
     def rules_of_folders(self) -> Sequence[Rule]:
         return ()
 
+    def rules_of_programs(self) -> Sequence[Rule]:
+        return ()
+
     def remember(self, scope: Scope, rule: Rule) -> None: ...
 
     def proposal(self, proposal_id: str) -> Proposal | None:

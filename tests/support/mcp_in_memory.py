@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from amanu.core.tool import ToolError
@@ -113,6 +114,9 @@ class ServersInMemory:
         return sorted(
             (server for server in self.all if workspace.trusted or not server.trusted_only), key=lambda each: each.name
         )
+
+    def program_files(self, workspace: Workspace) -> Sequence[Path]:
+        return ()
 
     def problems(self, workspace: Workspace) -> Sequence[str]:
         return self.faults

@@ -10,30 +10,23 @@ What a script starts in turn is not looked into: the sandbox holds that.
     <state>/hooks.json      what was approved
 """
 
-import glob
 import hashlib
 import json
 import os
-import re
-import shlex
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from amanu.core.tool import ToolError
 from amanu.hooks.model import PLUGIN_VARIABLES, Hook, HookView
+from amanu.system import named_files as files_of_command
+from amanu.system.named_files import MAX_FILES
 from amanu.system.private_file import PrivateFile
 from amanu.workspace.workspace import Workspace
 
 MAX_FILE = 4 << 20
 """Bytes of a file that can be approved."""
-MAX_FILES = 50
-"""Of one command."""
-
-_BREAKS = re.compile(r"""[\s"'`;&|()<>=,]+""")
-_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
 
 class HookPins:
@@ -92,8 +85,7 @@ class HookPins:
 
 
 def named_files(hook: Hook, workspace: Workspace, home: str = "") -> list[Path]:
-    """The files of the workspace or of the hook's plug-in that its command names, as real paths, sorted. A word may be
-    relative to the folder the hook runs in, or to a folder that the command names (`cd tools && ./x.sh`)."""
+    """The files of the workspace or of the hook's plug-in that its command names, as real paths, sorted."""
     folder = hook.source.folder
     variables = {
         **{name: str(folder) for name in ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "GEMINI_CWD", "PWD")},
@@ -101,16 +93,8 @@ def named_files(hook: Hook, workspace: Workspace, home: str = "") -> list[Path]:
         "HOME": home,
         **hook.environment,
     }
-    texts = [hook.command, *(hook.arguments or ())]
-    words = dict.fromkeys(word for text in texts for word in _words(_expanded(text, variables), home))
-    bases = [folder, *(path for word in words if (path := _below(folder, word)) is not None and path.is_dir())]
-    found: set[Path] = set()
-    for word in words:
-        for base in bases:
-            for path in _files(base, word):
-                if _is_theirs(path, hook, workspace):
-                    found.add(Path(os.path.realpath(path)))
-    return sorted(found)
+    texts = [files_of_command.expanded(text, variables) for text in (hook.command, *(hook.arguments or ()))]
+    return files_of_command.named_files(texts, folder, home, lambda path: _is_theirs(path, hook, workspace))
 
 
 def own_files(hook: Hook, workspace: Workspace, home: str = "") -> list[Path]:
@@ -120,48 +104,10 @@ def own_files(hook: Hook, workspace: Workspace, home: str = "") -> list[Path]:
     words = [
         word
         for text in (hook.command, *(hook.arguments or ()))
-        for word in _words(_expanded(text, {"HOME": home}), home)
+        for word in files_of_command.words_of(files_of_command.expanded(text, {"HOME": home}), home)
     ]
     paths = [Path(word) for word in dict.fromkeys(words) if os.path.isabs(word)]  # noqa: PTH117
     return [path for path in paths if _is_file(path) and workspace.guard.inside(path) is None]
-
-
-def _words(text: str, home: str, depth: int = 0) -> Iterator[str]:
-    """Everything in a command line that may be the name of a file."""
-    pieces = [*_BREAKS.split(text)]
-    try:
-        shell_words = shlex.split(text)
-    except ValueError:  # an open quote
-        shell_words = []
-    pieces += shell_words
-    for piece in pieces:
-        if piece and "\0" not in piece and not piece.startswith("-"):
-            yield f"{home}/{piece[2:]}" if piece.startswith("~/") and home else piece
-    if depth < 2:
-        for word in shell_words:
-            if word != text and re.search(r"\s", word):  # `bash -c "…"`
-                yield from _words(word, home, depth + 1)
-
-
-def _expanded(text: str, variables: Mapping[str, str]) -> str:
-    return _VARIABLE.sub(lambda match: variables.get(match[1] or match[2], match[0]), text)
-
-
-def _below(base: Path, word: str) -> Path | None:
-    try:
-        path = base / word
-        return path if path.exists() else None
-    except (OSError, ValueError):  # a name too long, a ring of links
-        return None
-
-
-def _files(base: Path, word: str) -> list[Path]:
-    """The files of that name, or that match it as a shell's pattern; one more than a command may name at most."""
-    if not glob.has_magic(word):
-        path = _below(base, word)
-        return [path] if path is not None and path.is_file() else []
-    matching = glob.iglob(word, root_dir=base)  # noqa: PTH207 - `Path.glob` takes no absolute patterns
-    return [path for name in islice(matching, MAX_FILES + 1) if (path := base / name).is_file()]
 
 
 def _is_file(path: Path) -> bool:

@@ -30,8 +30,8 @@ def target_text(config: ServerConfig, variables: UserVariables, roots: Sequence[
     return visible(" ".join(words)) if table.command else ""
 
 
-def access_sentence(config: ServerConfig, sandbox: Sandbox) -> str:
-    """What it may do, and which variables and headers it gets."""
+def access_sentence(config: ServerConfig, sandbox: Sandbox, programs: Sequence[str]) -> str:
+    """What it may do, which variables and headers it gets, and which files of the workspace it runs."""
     sentences = [_reach(config, sandbox)]
     access, table = config.access, config.table
     if config.kind == "stdio" and access.caches and access.sandbox:
@@ -44,6 +44,8 @@ def access_sentence(config: ServerConfig, sandbox: Sandbox) -> str:
         sentences.append(f"The headers {_list(sorted(table.headers))} go with each request.")
     if table.cwd:
         sentences.append(f"It starts in {table.cwd}.")
+    if programs:
+        sentences.append(f"It runs {_list(programs)} of the workspace: you approve the content as it is now.")
     return visible(" ".join(sentences))
 
 

@@ -184,6 +184,11 @@ class McpServers(Protocol):
         changed."""
         ...
 
+    def program_files(self, workspace: Workspace) -> Sequence[Path]:
+        """The files of the workspace that servers run which the user approved, whatever they hold now; real paths.
+        Blocks for an instant."""
+        ...
+
     def problems(self, workspace: Workspace) -> Sequence[str]:
         """What is wrong with the files that configure them, and with what was offered, as sentences for the user."""
         ...

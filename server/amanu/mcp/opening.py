@@ -40,6 +40,8 @@ def make_connection(
 
     @asynccontextmanager
     async def open_process(link: Link) -> AsyncGenerator[Streams]:
+        if reason := await asyncio.to_thread(servers.check_files, config, roots):
+            raise StartFailed(reason)
         command = await asyncio.to_thread(servers.variables.command, config, roots)
         async with stdio_streams(command, servers.sandbox, log, link) as streams:
             yield streams

@@ -1,4 +1,5 @@
-"""What the user approved: which server with which command and access, and the text of each of its tools.
+"""What the user approved: which server with which command and access, the content of the files of a workspace that it
+runs, and the text of each of its tools.
 
 A server is approved as a whole, by its digest. What it lists first after that is approved with it; a tool that is new
 later, or whose text is another, is off until the user approves it. So is a changed text of the server's instructions.
@@ -60,6 +61,8 @@ class Pin:
     """The texts that were approved; None: the next listing is."""
     listing: Listing | None = None
     """The latest."""
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Path of each file of a workspace that it runs → digest of the content that was approved."""
 
     def with_listing(self, listing: Listing) -> "Pin":
         return replace(self, listing=listing, texts=listing.texts if self.texts is None else self.texts)
@@ -167,8 +170,9 @@ def _parse(tree: Mapping[str, Any]) -> dict[str, Pin]:
     for key, entry in (cast("dict[str, Any]", servers) if isinstance(servers, dict) else {}).items():
         try:
             listing = None if entry["listing"] is None else _listing(entry["listing"])
-            pins[key] = Pin(str(entry["digest"]), bool(entry["off"]), entry["texts"], listing)
-        except (KeyError, TypeError, AttributeError):
+            files = cast("dict[str, str]", entry.get("files", {}))  # older versions recorded none
+            pins[key] = Pin(str(entry["digest"]), bool(entry["off"]), entry["texts"], listing, dict(files))
+        except (KeyError, TypeError, ValueError, AttributeError):
             continue
     return pins
 

@@ -32,6 +32,7 @@ from amanu.mcp.model import (
 )
 from amanu.mcp.offered import OfferedServers
 from amanu.mcp.pins import Pin, Pins
+from amanu.mcp.program_files import ProgramFiles, changed_files, relative_name
 from amanu.mcp.variables import UserVariables
 from amanu.sandbox.sandbox import Sandbox
 from amanu.system.private_file import PrivateFile
@@ -70,6 +71,7 @@ class Servers:
         self.home = home
         self.sandbox = sandbox
         self.variables = UserVariables(variables, key_variables)
+        self.programs = ProgramFiles(self.variables)
         self.tokens = PrivateFile(home.config / "mcp-auth.json")
         self._of_plugins = of_plugins
         self._files = ConfigFiles(home.config / "mcp.toml")
@@ -84,7 +86,13 @@ class Servers:
         roots = real_roots(workspace)
         configs = self._configs(workspace, roots)
         self._stop_unapproved(workspace, roots, configs)
-        return [_Server(self, configs[name], roots) for name in configs]
+        return [_Server(self, configs[name], roots, workspace.trusted) for name in configs]
+
+    def program_files(self, workspace: Workspace) -> list[Path]:
+        """See `McpServers`."""
+        roots = real_roots(workspace)
+        configs = [config for config in self._configs(workspace, roots).values() if self._may_start(config)]
+        return [path for config in configs for path in self.programs.paths(config, roots)]
 
     def problems(self, workspace: Workspace) -> list[str]:
         """See `McpServers`. What is wrong with one server is in its view."""
@@ -125,15 +133,18 @@ class Servers:
         await self.sandbox.proved()
         if config.fault:
             raise AmanuError("invalidParams", config.fault)
-        if digest != self.digest(config):
+        if not workspace.trusted and (reason := self._untrusted(config, roots)):
+            raise AmanuError("permissionDenied", f"The MCP server {name} is not started. {reason}")
+        if digest != self.digest(config, roots):
             raise AmanuError(
                 "mcpServerChanged",
                 f"The MCP server {name} has changed since it was shown.",
                 hint="Look at it again, then decide.",
             )
         pin = self._find_pin(config)
-        same = pin.digest == digest
-        self._save_pin(config, replace(pin, off=False) if same else Pin(digest))
+        approved = self._configured_digest(config)
+        pin = replace(pin, off=False) if pin.digest == approved else Pin(approved)
+        self._save_pin(config, replace(pin, files={**pin.files, **self.programs.digests(config, roots)}))
         (await self.connection(config, roots)).start_anew()
         self.notify()
 
@@ -163,7 +174,7 @@ class Servers:
         """See `McpServers`. Returns once it has ended; it starts meanwhile. One that is not approved, or off, is not
         started."""
         config, roots = self._find(workspace, name)
-        if self.state(config, roots)[0] in ("unapproved", "off") or config.fault:
+        if self.state(config, roots, trusted=workspace.trusted)[0] in ("unapproved", "off") or config.fault:
             return
         connection = await self.connection(config, roots)
         await connection.stop()
@@ -172,7 +183,11 @@ class Servers:
     async def sign_in(self, workspace: Workspace, name: str, open_page: Callable[[str], None]) -> None:
         """See `McpServers`."""
         config, roots = self._find(workspace, name)
-        if config.kind == "stdio" or self.state(config, roots)[0] in ("unapproved", "off") or config.fault:
+        if (
+            config.kind == "stdio"
+            or self.state(config, roots, trusted=workspace.trusted)[0] in ("unapproved", "off")
+            or config.fault
+        ):
             raise AmanuError(
                 "authRequired", f"{name} is not a server you can sign in to: it must have an address, and be turned on."
             )
@@ -199,13 +214,20 @@ class Servers:
 
     # For its servers --------------------------------------------------------------------------------
 
-    def digest(self, config: ServerConfig) -> str:
-        """Of all an approval is about. Where no sandbox works that is more than the configuration says."""
-        proof = self.sandbox.proof
-        return self._digest(config, sandboxed=proof is None or proof.tier != "none")
+    def digest(self, config: ServerConfig, roots: Roots) -> str:
+        """Of all an approval is about: the configuration, and the content of the files that it runs."""
+        digest, files = self._configured_digest(config), self.programs.digests(config, roots)
+        return _sha256([digest, sorted(files.items())]) if files else digest
 
-    def state(self, config: ServerConfig, roots: Roots) -> tuple[ServerState, str]:
-        """Its state, and why."""
+    def check_files(self, config: ServerConfig, roots: Roots) -> str:
+        """Why it may not be started as its files are now, as a sentence; "" when it may."""
+        if config.session_id:  # the user approved it by configuring it in their editor
+            return ""
+        changed = changed_files(self._find_pin(config).files, self.programs.digests(config, roots), roots)
+        return changed and f"It runs {changed} of the workspace, whose content you have not approved."
+
+    def state(self, config: ServerConfig, roots: Roots, *, trusted: bool) -> tuple[ServerState, str]:
+        """Its state in these folders, and why. `trusted`: the user trusts them."""
         if config.session_id and not self._offered.has(config):
             return "off", f"{config.source} has taken it back."
         if config.fault:
@@ -218,8 +240,12 @@ class Servers:
             return "failed", str(error)
         if pin.off:
             return "off", ""
+        if not trusted and (reason := self._untrusted(config, roots)):
+            return "unapproved", reason
         if not self._is_approved(config, pin):
             return "unapproved", "Its configuration changed since you approved it." if pin.digest else ""
+        if reason := self.check_files(config, roots):
+            return "unapproved", reason
         connection = self._connections.get((self._launch_key(config), roots))
         return ("configured", "") if connection is None else (connection.state, connection.reason)
 
@@ -287,7 +313,7 @@ class Servers:
     def _find_pin(self, config: ServerConfig) -> Pin:
         """What is recorded of it. Raises `AmanuError`, see `Pins`."""
         if config.session_id:
-            return self._offered.pin(config) or Pin(self.digest(config))
+            return self._offered.pin(config) or Pin(self._configured_digest(config))
         return self._pins.find(config.name, config.root)
 
     def _save_pin(self, config: ServerConfig, pin: Pin) -> None:
@@ -302,10 +328,27 @@ class Servers:
         roots = real_roots(workspace)
         for config in self._configs(workspace, roots).values():
             new = config.session_id and self.pin(config, roots).listing is None
-            if new and self.state(config, roots)[0] == "configured":
+            if new and self.state(config, roots, trusted=workspace.trusted)[0] == "configured":
                 connection = await self.connection(config, roots)
                 if self._offered.has(config):
                     connection.start()
+
+    def _untrusted(self, config: ServerConfig, roots: Roots) -> str:
+        """Why it does not start in folders that are not trusted; "" when it does."""
+        return "It runs files of this folder, which is not trusted." if self.programs.paths(config, roots) else ""
+
+    def _may_start(self, config: ServerConfig) -> bool:
+        """Whether the user approved it as it is configured, whatever its files hold."""
+        try:
+            pin = self._find_pin(config)
+        except AmanuError:
+            return False
+        return config.table.enabled and not config.fault and not pin.off and self._is_approved(config, pin)
+
+    def _configured_digest(self, config: ServerConfig) -> str:
+        """Of the configuration. Where no sandbox works an approval is about more than it says."""
+        proof = self.sandbox.proof
+        return self._digest(config, sandboxed=proof is None or proof.tier != "none")
 
     def _is_approved(self, config: ServerConfig, pin: Pin) -> bool:
         """Before it is known whether a sandbox works here, either approval counts: nothing is started until then."""
@@ -324,7 +367,7 @@ class Servers:
         table = config.table
         about = [config.name, str(config.root), config.digest, sorted(table.env.items()), sorted(table.headers.items())]
         about += [table.start_seconds, table.call_seconds, table.idle_seconds, config.session_id]
-        return hashlib.sha256(json.dumps(about).encode()).hexdigest()
+        return _sha256(about)
 
     def _moved(self, config: ServerConfig, roots: Roots) -> None:
         """A connection changed: what it lists first after an approval is approved with it."""
@@ -345,7 +388,7 @@ class Servers:
         wanted = {
             self._launch_key(config)
             for config in configs.values()
-            if self.state(config, roots)[0] not in ("unapproved", "off")
+            if self.state(config, roots, trusted=workspace.trusted)[0] not in ("unapproved", "off")
         }
         self._stop_soon(
             key
@@ -371,6 +414,7 @@ class _Server:
     servers: Servers
     config: ServerConfig
     roots: Roots
+    trusted: bool
 
     @property
     def name(self) -> str:
@@ -379,7 +423,7 @@ class _Server:
     @property
     def view(self) -> ServerView:
         config, servers = self.config, self.servers
-        state, reason = servers.state(config, self.roots)
+        state, reason = servers.state(config, self.roots, trusted=self.trusted)
         pin = servers.pin(config, self.roots)
         approved = state not in ("unapproved", "off")
         return ServerView(
@@ -388,8 +432,8 @@ class _Server:
             reason=reason,
             source=config.source,
             target=target_text(config, servers.variables, self.roots),
-            access=access_sentence(config, servers.sandbox),
-            digest=servers.digest(config),
+            access=access_sentence(config, servers.sandbox, self._programs),
+            digest=servers.digest(config, self.roots),
             tools=[tool for tool in pin.tools if config.table.tools.allows(tool.name)] if approved else [],
             changed_tools=pin.changed if approved else [],
             tools_digest=pin.listing.digest if pin.listing else "",
@@ -399,6 +443,11 @@ class _Server:
             is_offered=bool(config.session_id),
             contained=config.kind == "stdio" and config.access.is_contained and servers.sandbox.tier != "none",
         )
+
+    @property
+    def _programs(self) -> list[str]:
+        """The files of the workspace that it runs, by name."""
+        return sorted(relative_name(path, self.roots) for path in self.servers.programs.paths(self.config, self.roots))
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any], client: CallClient) -> CallAnswer:
         connection = await self._ready()
@@ -429,7 +478,7 @@ class _Server:
         """Start it if the user approved that. Raises `ToolError`."""
         servers = self.servers
         await servers.sandbox.proved()
-        state, reason = servers.state(self.config, self.roots)
+        state, reason = servers.state(self.config, self.roots, trusted=self.trusted)
         if state in ("unapproved", "off"):
             why = "is turned off" if state == "off" else "needs the user's approval before it starts"
             raise ToolError(f"The MCP server {self.config.name} {why}. {reason}".rstrip())
@@ -438,6 +487,10 @@ class _Server:
         connection = await servers.connection(self.config, self.roots)
         await connection.ready()
         return connection
+
+
+def _sha256(about: object) -> str:
+    return hashlib.sha256(json.dumps(about).encode()).hexdigest()
 
 
 def real_roots(workspace: Workspace) -> Roots:

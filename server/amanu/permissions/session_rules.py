@@ -42,6 +42,10 @@ class PolicySource(Protocol):
         """Rules about writing that follow from how the folders are set up. Blocking, for an instant."""
         ...
 
+    def rules_of_programs(self) -> Sequence[Rule]:
+        """Rules about writing the files that hooks and servers run later. Blocking, for an instant."""
+        ...
+
     def remember(self, scope: Scope, rule: Rule) -> None:
         """Keep a rule of the scopes workspace and user. Raises `AmanuError` storageError."""
         ...
@@ -106,7 +110,10 @@ class SessionRules:
     def _rules_about(self, subjects: Sequence[Subject]) -> Sequence[Rule]:
         """A folder's own files are read only when a call writes."""
         writes = any(subject.effect == "write" for subject in subjects)
-        return (*self.rules(), *self._policy.rules_of_folders()) if writes else self.rules()
+        return (*self.rules(), *self._about_writing()) if writes else self.rules()
+
+    def _about_writing(self) -> Sequence[Rule]:
+        return (*self._policy.rules_of_folders(), *self._policy.rules_of_programs())
 
     def allowed(self, subjects: Iterable[Subject]) -> list[Subject]:
         """Those that are allowed without a question."""
@@ -127,7 +134,7 @@ class SessionRules:
     def guarded(self, subjects: Iterable[Subject]) -> list[Subject]:
         """The subjects that a rule beyond the built-in ones denies or asks about. Without such a rule they are not even
         looked at: there may be a hundred thousand."""
-        rules = [*self._guarding(), *self._policy.rules_of_folders()]
+        rules = [*self._guarding(), *self._about_writing()]
         if not rules:
             return []
         subjects = list(subjects)
@@ -219,7 +226,7 @@ class SessionRules:
         it to rules about files."""
         need = preview.requirements
         in_place = need is not None and need.writes == "workspace" and not preview.in_layer
-        return in_place and not verdict.named and bool(self._guarding())
+        return in_place and not verdict.named and bool(self._guarding() or self._policy.rules_of_programs())
 
     def _decide_draft(self, preview: Preview) -> Decision | None:
         """The decision on a call whose edits are only drafted: they wait for the user, the call does not. None where

@@ -26,6 +26,7 @@ from amanu.session.jobs import SessionJobs
 from amanu.session.notices import Notices
 from amanu.session.plan import NAME as PLAN_NAME
 from amanu.session.plan import SessionPlan
+from amanu.session.program_rules import ProgramRules
 from amanu.session.questions import Questions
 from amanu.session.restore import Restored
 from amanu.session.services import Services
@@ -65,10 +66,11 @@ class ClientEnvironment(Mapping[str, str]):
 class SessionPolicy:
     """A session's mode, trust and rules, for its decisions; see `permissions.session_rules.PolicySource`."""
 
-    def __init__(self, services: Services, state: SessionState) -> None:
+    def __init__(self, services: Services, state: SessionState, workspace: Workspace) -> None:
         self._services = services
         self._state = state
         self._hooks = HookRules()
+        self._programs = ProgramRules(services, state, workspace)
 
     def context(self) -> PolicyContext:
         settings = self._services.settings.sandbox
@@ -80,6 +82,9 @@ class SessionPolicy:
 
     def rules_of_folders(self) -> Sequence[Rule]:
         return self._hooks.rules(self._state.roots)
+
+    def rules_of_programs(self) -> Sequence[Rule]:
+        return self._programs.rules()
 
     def remember(self, scope: Scope, rule: Rule) -> None:
         self._services.rules.remember(scope, rule, self._state.roots)
@@ -152,7 +157,7 @@ class SessionCore:
                 drafting=lambda: drafts(self.mode),
             )
             self.layer = SessionLayer(self.workspace, self.proposals, services.sandbox)
-            self.policy = SessionPolicy(services, self.state)
+            self.policy = SessionPolicy(services, self.state, self.workspace)
             self.approvals = Approvals(
                 self.emit,
                 self.policy,

@@ -44,11 +44,12 @@ def _globs(root: Path, folder: Path) -> Sequence[str]:
         return HOOKS if folder == root else ()
     if root not in folder.parents:
         return ()
-    path = _literal(folder.relative_to(root).as_posix())
+    path = literal(folder.relative_to(root).as_posix())
     return path, f"{path}/**"
 
 
-def _literal(path: str) -> str:
+def literal(path: str) -> str:
+    """The glob that matches that path alone."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
 
 

@@ -3,9 +3,7 @@
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from amanu.context.server_instructions import ServerInstructions
 from amanu.context.slash_commands import ExpandedPrompt
@@ -13,6 +11,7 @@ from amanu.core.tool import ToolError
 from amanu.mcp.model import McpServer, McpServers, ServerView
 from amanu.session.core import SessionCore
 from amanu.session.mcp_prompts import expand, prompts_of
+from amanu.session.roots import SessionFolders
 from amanu.text import mcp_servers as wording
 from amanu.text.display import one_line, visible
 from amanu.tools.environment import ToolEnvironment
@@ -32,32 +31,12 @@ _USUAL_WINDOW = 200_000
 """Tokens of the window, as long as no model has been chosen."""
 
 
-@dataclass(frozen=True)
-class SessionFolders:
-    """Implements `mcp.model.Workspace`."""
-
-    core: SessionCore
-
-    @property
-    def roots(self) -> Sequence[Path]:
-        return [Path(root) for root in self.core.state.roots]
-
-    @property
-    def trusted(self) -> bool:
-        return self.core.trusted()
-
-    @property
-    def session_id(self) -> str:
-        """A sub-agent uses what was offered to the session it works for."""
-        return self.core.state.parent_session_id or self.core.state.session_id
-
-
 class SessionMcp:
     """One session's view of the servers that all share."""
 
     def __init__(self, core: SessionCore, environment: ToolEnvironment) -> None:
         self._servers = core.services.mcp
-        self.folders = SessionFolders(core)
+        self.folders = SessionFolders(core.state, core.trusted)
         self._state = core.state
         self._secrets = core.services.secrets
         self._notices = core.notices

@@ -1,0 +1,89 @@
+"""The files of a workspace that servers run, and their content: an approval of a server covers it, as one of a hook
+does. What such a file loads in turn is not looked into."""
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from amanu.mcp.config import ServerConfig
+from amanu.mcp.process import StartFailed
+from amanu.mcp.variables import UserVariables
+from amanu.system.named_files import named_files
+
+_READ = 4 << 20
+"""Bytes of a file that is read; for a longer one its status stands, which changes with every write."""
+_DATA = frozenset(
+    (".db", ".sqlite", ".sqlite3", ".duckdb", ".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".log", ".pdf", ".png")
+)
+"""Endings of files that no program takes orders from: they change while a server works on them."""
+_SETTINGS = frozenset((".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".xml", ".env"))
+"""Endings of files that may say what is to be run, or be what a server writes."""
+
+
+class ProgramFiles:
+    """Of all servers. Methods block, a few `stat` for each."""
+
+    def __init__(self, variables: UserVariables) -> None:
+        self._variables = variables
+        self._known: dict[Path, tuple[tuple[int, ...], str]] = {}
+        """Path → its status when it was read, and its digest."""
+
+    def paths(self, config: ServerConfig, roots: Sequence[Path]) -> list[Path]:
+        """Those of the roots that the command, its arguments and its variables name."""
+        if config.kind != "stdio" or not roots:
+            return []
+        table = config.table
+        words = (table.command, *table.args, *table.env.values())
+        home = self._expanded(config, "${HOME}", roots)
+        cwd = self._expanded(config, table.cwd, roots).replace("~", home, 1)
+        found = named_files(
+            [self._expanded(config, word, roots) for word in words],
+            Path(os.path.realpath(roots[0] / cwd)),
+            home,
+            lambda path: any(_spelled(path).is_relative_to(root) or _real(path).is_relative_to(root) for root in roots),
+        )
+        inert = _DATA | _SETTINGS if config.access.writes and config.access.sandbox else _DATA
+        return [path for path in found if path.suffix not in inert or os.access(path, os.X_OK)]
+
+    def digests(self, config: ServerConfig, roots: Sequence[Path]) -> dict[str, str]:
+        """Path → digest of the content, of each of them."""
+        return {str(path): self._digest(path) for path in self.paths(config, roots)}
+
+    def _expanded(self, config: ServerConfig, text: str, roots: Sequence[Path]) -> str:
+        try:
+            return self._variables.expanded(config, text, roots)
+        except StartFailed:  # it will not start
+            return text
+
+    def _digest(self, path: Path) -> str:
+        try:
+            status = path.stat()
+            seen = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+            known = self._known.get(path)
+            if known is None or known[0] != seen:
+                content = path.read_bytes() if status.st_size <= _READ else repr(seen).encode()
+                known = self._known[path] = seen, hashlib.sha256(content).hexdigest()
+            return known[1]
+        except OSError:
+            return ""
+
+
+def changed_files(approved: Mapping[str, str], current: Mapping[str, str], roots: Sequence[Path]) -> str:
+    """The files whose content is not what was approved, by name; "" for none."""
+    changed = [Path(path) for path, digest in current.items() if not digest or approved.get(path) != digest]
+    return ", ".join(relative_name(path, roots) for path in changed)
+
+
+def relative_name(path: Path, roots: Sequence[Path]) -> str:
+    """The path as it is in its root."""
+    root = next((root for root in roots if path.is_relative_to(root)), None)
+    return str(path if root is None else path.relative_to(root))
+
+
+def _spelled(path: Path) -> Path:
+    return Path(os.path.normpath(path))
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
