@@ -143,6 +143,30 @@ async def test_a_draft_is_put_to_the_user_once_when_the_model_is_done(tmp_path: 
         assert not served.refused and not served.lint
 
 
+@pytest.mark.parametrize(
+    ("option", "expected", "status"), [("allow-0", TWO_HUNKS, "completed"), ("reject", TWELVE, "failed")]
+)
+async def test_several_edits_of_one_file_are_one_permission(
+    tmp_path: Path, option: str, expected: str, status: str
+) -> None:
+    edits = [
+        ToolUse("edit_file", {"path": "notes.txt", "old_text": f"{old}\n", "new_text": f"{new}\n"})
+        for old, new in (("line 2", "line two"), ("line 11", "line eleven"))
+    ]
+    script = [Say(text="Two edits.", calls=edits), Say(text="Done.")]
+    async with session(script, tmp_path) as (client, session_id, served, _):
+        answer = client.begin("session/prompt", text_prompt(session_id, "change it"))
+        asked = await client.permission()
+        diff = next(content for content in asked["params"]["toolCall"]["content"] if content["type"] == "diff")
+        assert (diff["oldText"], diff["newText"]) == (TWELVE, TWO_HUNKS)
+        client.choose(asked, option)
+        assert await answer == {"stopReason": "end_turn"}
+        assert (tmp_path / "notes.txt").read_text() == expected
+        ended = {each["toolCallId"]: each.get("status") for each in client.of_kind("tool_call_update")}
+        assert [*ended.values()][-2:] == [status, status]
+        assert not served.refused and not served.lint
+
+
 # Rejections and cancellation -----------------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 """Edits in a real Neovim: review before and after they are applied, undo, comments, checkpoints. See test_neovim.py for
 the rest of the plugin."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +217,20 @@ def changed(lines: list[str], **by_number: str) -> list[str]:
 
 def said(vim: Neovim, text: str) -> None:
     vim.until("table.concat(Said, '\\n'):find(..., 1, true)", text)
+
+
+@pytest.mark.parametrize(("answer", "expected"), [("Accept all", "applied! applied!"), ("Reject", "rejected rejected")])
+def test_several_edits_of_one_file_are_one_question(start: Start, folder: Path, answer: str, expected: str) -> None:
+    (folder / "notes.txt").write_text("\n".join(LINES) + "\n")
+    edits = [edit("notes.txt", f"line {n}\n", f"agent {n}\n") for n in (8, 16)]
+    vim = start("notes.txt", steps=[{"calls": edits}, {"text": "Done."}])
+    vim.keys(":Amanu go<CR>")
+    vim.until("#(require('amanu.session').state or { approvals = {} }).approvals == 2")
+    time.sleep(0.6)  # an answer before that is not taken
+    vim.answer(answer, "not so")
+    vim.keys(":Amanu /approve<CR>")
+    vim.until(DONE)
+    states(vim, expected)
 
 
 def test_undo_takes_back_ours_and_only_ours(start: Start, folder: Path) -> None:

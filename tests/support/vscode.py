@@ -49,8 +49,8 @@ async def workbench(
 ) -> AsyncGenerator[Any]:
     """A page on VS Code, opened on `folder/work`. The daemon has `environment`, VS Code itself `variables` in addition
     to ours; `amanu`: the setting `amanu.server.path`. `extension`: the folder of one that is installed beside ours.
-    `stock`: the window is as VS Code is delivered. A screenshot is left on failure. In the folder of the window that tests share it is that window, emptied afterwards;
-    else there is a server for this one alone."""
+    `stock`: the window is as VS Code is delivered. A screenshot is left on failure. In the folder of the window that
+    tests share it is that window, emptied afterwards; else there is a server for this one alone."""
     given: dict[str, Any] = {
         "amanu.server.path": amanu,
         "amanu.server.environment": dict(environment),

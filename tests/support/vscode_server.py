@@ -79,8 +79,8 @@ async def serving(
     extension: Path | None = None,
     stock: bool = False,
 ) -> AsyncGenerator[Server]:
-    """It has `variables` in addition to ours. `extension`: the folder of one that is installed beside ours. `stock`: its
-    windows are as delivered, with VS Code's own AI features and its question whether a folder is trusted."""
+    """It has `variables` in addition to ours. `extension`: the folder of one that is installed beside ours.
+    `stock`: its windows are as delivered, with VS Code's own AI features, in folders that are not trusted yet."""
     port = free_port()
     server = Server(f"http://127.0.0.1:{port}", folder / "user", _STOCK if stock else _SETTINGS)
     server.configure({})
