@@ -67,6 +67,30 @@ def greet(answer: Annotated[Answer, Resolve(ask_who)]) -> str:
     return f"{answer.action} {getattr(answer, 'data', None)!r}"
 
 
+async def there(path: str) -> None:
+    """Return when there is a file."""
+    while not Path(path).exists():
+        await asyncio.sleep(0.01)
+
+
+async def ask_when(path: str) -> Elicit[Who]:
+    await there(path)
+    return Elicit(f"Who is it at {path}?", Who)
+
+
+@server.tool()
+def greet_when(path: str, answer: Annotated[Answer, Resolve(ask_when)]) -> str:
+    """Ask the user for a name once a file is there."""
+    return f"{answer.action} {getattr(answer, 'data', None)!r}"
+
+
+@server.tool()
+async def end_when(path: str) -> str:
+    """Return once a file is there."""
+    await there(path)
+    return f"there: {path}"
+
+
 @server.tool()
 async def visit(ctx: Context[Any, Any]) -> str:
     """Send the user to a page."""

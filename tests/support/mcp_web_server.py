@@ -24,6 +24,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl
 
 from support.free_port import free_port
+from support.mcp_server import end_when, greet_when
 
 
 @dataclass
@@ -135,6 +136,8 @@ def web_server(*, signs_in: bool = False, json_response: bool = False) -> Genera
         token = get_access_token()
         return "nobody" if token is None else token.client_id
 
+    server.tool()(greet_when)
+    server.tool()(end_when)
     app = server.streamable_http_app(json_response=json_response)
     config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="critical", lifespan="on", ws="none")
     running = uvicorn.Server(config)

@@ -10,9 +10,10 @@ import pytest
 
 from amanu.core.conversation import Results
 from amanu.permissions import approvals
-from amanu_protocol.items import Notice
+from amanu_protocol.items import Notice, Question, ToolCall
 from amanu_protocol.requests import OfferedServer, PromptSendParams, QuestionAnswerParams, SessionCreateParams
 from amanu_protocol.state import SessionState
+from support.agent_session import ask_agent, complete, user_agent
 from support.scripted_session import ScriptedSession, call, conversation, scripted_session, step
 from support.session_client import Client, until
 
@@ -136,3 +137,74 @@ async def test_an_offered_one_is_used_without_a_question_about_starting_it(tmp_p
         assert token not in repr(records)
     written = [path for path in Path(os.environ["AMANU_HOME"]).rglob("*") if path.is_file()]
     assert not [path for path in written if token.encode() in path.read_bytes()]
+
+
+def answer_of(question: Question, name: str, session_id: str = "s") -> QuestionAnswerParams:
+    return QuestionAnswerParams(
+        session_id=session_id,
+        question_id=question.item_id,
+        outcome="answered",
+        answers={question.fields[0].field_id: name, "times": "2"},
+    )
+
+
+@pytest.mark.parametrize("latest", ["asks", "other"])
+async def test_a_question_appears_in_the_session_whose_call_it_is(tmp_path: Path, latest: str) -> None:
+    """Two sessions share one process."""
+    go, end = tmp_path / "work" / "go", tmp_path / "work" / "end"
+    greets = step("", call("mcp__sample__greet_when", path=str(go)))
+    script = tmp_path / "second.json"
+    script.write_text(json.dumps([step("", call("mcp__sample__end_when", path=str(end))), step("done")]))
+    async with scripted_session(tmp_path, greets, step("done")) as d:
+        await agreed(d)
+        client = Client(os.environ, "two")
+        params = SessionCreateParams(session_id="t", roots=[str(d.root)], model_id=f"scripted:{script}")
+        await d.sessions.create(params, client)
+        second = await d.sessions.get("t")
+        for session in (d.session, second):
+            session.allow("mcp__sample__*")
+
+        async def start(name: str) -> None:
+            session = d.session if name == "asks" else second
+            if name == "asks":
+                await d.prompt("go")
+            else:
+                await second.prompts.send(PromptSendParams(session_id="t", prompt_id="p", text="go"), client)
+            await until(session, lambda state: any(each.kind == "toolCall" for each in state.items))
+            await until(session, lambda state: state.items[-1].state == "executing")  # type: ignore[union-attr]
+
+        for name in ("other", "asks") if latest == "asks" else ("asks", "other"):
+            await start(name)
+        go.touch()
+        end.touch()
+        (question,) = (await d.until(lambda state: state.questions)).questions
+        assert second.state.questions == []
+        await d.session.answer_question(answer_of(question, "Ada"), d.client)
+        await d.ended()
+        assert "accept Who(name='Ada'" in results(d)[0]
+        await until(second, lambda state: state.last_turn)
+
+
+async def test_a_question_is_the_agents_or_its_parents(tmp_path: Path) -> None:
+    go, end = tmp_path / "work" / "go", tmp_path / "work" / "end"
+    user_agent(tmp_path, "asker", [step("", call("mcp__sample__greet_when", path=str(go))), step("", complete("x"))])
+    work = step("", ask_agent("asker", background=True), call("mcp__sample__end_when", path=str(end)))
+    async with scripted_session(tmp_path, work, step("done")) as d:
+        await agreed(d)
+        d.session.allow("mcp__sample__*")
+        await d.prompt("go")
+        for tool in ("mcp__sample__greet_when", "mcp__sample__end_when"):
+            await d.until(
+                lambda state, tool=tool: any(
+                    isinstance(each, ToolCall) and each.tool == tool and each.state == "executing"
+                    for each in state.items
+                )
+            )
+        go.touch()
+        end.touch()
+        (question,) = (await d.until(lambda state: state.questions)).questions
+        assert (question.agent_id, question.asker) == ("agent-1", "sample")
+        await d.session.answer_question(answer_of(question, "Ada"), d.client)
+        await d.ended()
+        assert f"there: {end}" in results(d)[1]
+        await d.until(lambda state: state.agents[0].state == "completed")

@@ -47,6 +47,8 @@ SETTLE = 0.3
 GIVE_UP = 600.0
 """Seconds after which a start is given up for good."""
 _CLOSE = 10.0
+_WITHDRAWS = 2.0
+"""Seconds for a server to withdraw a question of a call that was cancelled."""
 _SIGN_IN = "The MCP server {} cannot be used until the user has signed in to it."
 
 T = TypeVar("T")
@@ -73,6 +75,10 @@ class _Call:
     silence: float
     asking: int = 0
     """Questions to the user that are open: the server waits for them, not we for it."""
+    of_tool: bool = False
+    """It calls a tool."""
+    given_up: bool = False
+    """It ended before the server answered it."""
 
     def sign_of_life(self) -> None:
         if not self.deadline.expired():
@@ -106,6 +112,12 @@ class Connection:
     _moved: asyncio.Event = field(default_factory=asyncio.Event)
     """Set, and replaced, when the state changes."""
     _calls: list[_Call] = field(default_factory=list[_Call])
+    _ended: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set, and replaced, when a call ends or a question is held back."""
+    _held: int = 0
+    """Questions of which it is not known yet which call they are about."""
+    _is_ambiguous: bool = False
+    """It has asked without telling about which call: from then on its tools are called one at a time."""
     _waiting: int = 0
     _used: float = 0
     _legacy: bool = False
@@ -185,18 +197,22 @@ class Connection:
 
     async def _request(self, send: Callable[[Client, _Call], Awaitable[T]], caller: CallClient | None = None) -> T:
         """Send a request of the SDK's. Raises `ToolError`."""
-        to = await self.ready()
+        to = await self._ready_for(caller)
         link = self._link
         self._used = time.monotonic()
         silence = self.timing.call
         deadline = asyncio.timeout(silence)
-        call = _Call(caller or CallClient(), deadline, silence)
+        call = _Call(caller or CallClient(), deadline, silence, of_tool=caller is not None)
         self._calls.append(call)
         _current.set(call)
         try:
             async with deadline:
                 return await send(to, call)
+        except asyncio.CancelledError:
+            call.given_up = True
+            raise
         except TimeoutError:
+            call.given_up = True
             raise ToolError(
                 f"The MCP server {self.name} has shown no progress for {silence:g} seconds, so the call was given up."
             ) from None
@@ -213,6 +229,23 @@ class Connection:
         finally:
             self._calls.remove(call)
             self._used = time.monotonic()
+            self._tell_of_calls()
+
+    async def _ready_for(self, caller: CallClient | None) -> Client:
+        """Wait until it can be used, by a call of that caller. Raises `ToolError`."""
+        told = False
+        while True:
+            client = await self.ready()
+            if caller is None or not self._is_ambiguous or not any(call.of_tool for call in self._calls):
+                return client
+            if not told:
+                caller.progress(f"Waits for another call of {self.name} to end.")
+                told = True
+            await self._ended.wait()
+
+    def _tell_of_calls(self) -> None:
+        self._ended.set()
+        self._ended = asyncio.Event()
 
     async def _loss(self, link: Link) -> str:
         """Why the connection was lost under a request, as a sentence."""
@@ -372,13 +405,9 @@ class Connection:
     async def _elicit(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult | types.ErrorData:
-        """The newest revision asks in the answer to a call, so in the task of that; the older ones do not tell which
-        call a question is about: it goes to the latest."""
-        call = _current.get()
-        if call is None or call not in self._calls:
-            if not self._calls:
-                return types.ElicitResult(action="cancel")
-            call = self._calls[-1]
+        call = await self._call_asked_about()
+        if call is None:
+            return types.ElicitResult(action="cancel")
         call.asking += 1
         call.sign_of_life()
         try:
@@ -386,6 +415,30 @@ class Connection:
         finally:
             call.asking -= 1
             call.sign_of_life()
+
+    async def _call_asked_about(self) -> _Call | None:
+        """The call that a question which has just come is about; None when that cannot be known. The newest revision
+        asks in the answer to a call, and one that is reached by its address in the stream of a call: so in a task of
+        that. Otherwise nothing tells, so the question is held back until only one call is left that it can be about."""
+        call = _current.get()
+        if call is not None and call in self._calls:
+            return call
+        self._is_ambiguous = True
+        asked_in = [*self._calls]
+        self._held += 1
+        try:
+            while len(left := [call for call in asked_in if call in self._calls]) > 1:
+                if self._held >= len(left):  # each of them may wait for an answer
+                    self._tell_of_calls()
+                    return None
+                await self._ended.wait()
+        finally:
+            self._held -= 1
+        if left and self._client is not None and any(call.given_up for call in asked_in):
+            with contextlib.suppress(MCPError, TimeoutError):
+                async with asyncio.timeout(_WITHDRAWS):  # by its answer it has withdrawn what it asked for that call
+                    await self._client.send_ping()  # pyright: ignore[reportDeprecated] - only older revisions come here
+        return next((call for call in left if call in self._calls), None)
 
     async def _logged(self, params: types.LoggingMessageNotificationParams) -> None:
         self.log.write(f"({params.level}) {convert.as_text(params.data)}\n")

@@ -63,6 +63,9 @@ NOT_UNDERSTOOD = "Amanu cannot fully analyze this command"
 NO_SANDBOX = "no sandbox works on this machine, so rules cannot allow commands (setting sandbox.without)"
 MAY_MATCH = "this rule may apply, depending on what the command expands to when it runs"
 NOT_READ_ONLY = "in plan mode a tool of an MCP server needs one of your rules to allow it"
+NOT_FOR_PLANNING = (
+    "in plan mode your rule allows only what the server says only reads; this tool needs a rule with mode = 'plan'"
+)
 DRAFTED = "it is drafted, and reviewed later"
 TRIAL = "it is tried first, on a private copy of the workspace or with nothing writable"
 NO_NETWORK = "the commands of this line share one sandbox, and this rule does not allow network access"
@@ -126,9 +129,11 @@ def _forbids_commands(rule: Rule, subject: Subject) -> bool:
 def _in_read_only_mode(matching: Iterable[Rule], subject: Subject, mode: Mode) -> Verdict:
     """The verdict on a call of an MCP server where nothing may change. Nothing holds a server to that, so only a rule
     of the user's allows it: one for this mode, or, if the server says that the tool only reads, any."""
+    matching = list(matching)
     rule = next((rule for rule in matching if subject.read_only or mode in rule.modes), None)
     if rule is None:
-        return Verdict("deny", f"mode {mode}: deny {subject.tool} ({NOT_READ_ONLY})")
+        reason = NOT_FOR_PLANNING if matching else NOT_READ_ONLY
+        return Verdict("deny", f"mode {mode}: deny {subject.tool} ({reason})")
     return Verdict("allow", str(rule))
 
 

@@ -8,6 +8,7 @@ from amanu.core.rules import Rule, RuleTable, parse_rule
 from amanu.core.tool import Subject
 from amanu.permissions.offers import explain, offers, suggested_rule
 from amanu.permissions.policy import PolicyContext, built_in, decide, of_mode
+from amanu.text.wording import rule_in_words
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Mode
 
@@ -80,6 +81,18 @@ def test_what_names_a_server_or_tool_decides(rules: list[Rule], subject: Subject
 def test_modes(mode: Mode, rules: list[Rule], subject: Subject, expected: str, sandboxed: bool) -> None:
     context = PolicyContext(mode=mode, trusted=True, sandboxed=sandboxed)
     assert decide([*built_in(), *of_mode(mode), *rules], subject, context).decision == expected
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        ([], "needs one of your rules to allow it"),
+        (text_rules("allow mcp__git__*"), "this tool needs a rule with mode = 'plan'"),
+    ],
+)
+def test_what_plan_mode_asks_for_does_not_exist_yet(rules: list[Rule], expected: str) -> None:
+    verdict = decide([*built_in(), *of_mode("plan"), *rules], COMMIT, PolicyContext(mode="plan"))
+    assert expected in rule_in_words(verdict.rule)
 
 
 def test_what_an_answer_would_save() -> None:
