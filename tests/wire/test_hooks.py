@@ -124,3 +124,16 @@ async def test_calls_that_hooks_changed_are_handed_over_between_vendors_and_effo
         sent = d.services[one].requests[-1].body.decode()
         assert sent.count("REDACTED") == 2 and "xyzzy" not in sent
         assert await d.events() == ["PreToolUse", "PostToolUse"] * 2
+
+
+@pytest.mark.parametrize("vendor", MODELS)
+async def test_a_hook_hears_of_a_search_of_the_web_before_a_service_does(tmp_path: Path, vendor: str) -> None:
+    async with vendor_session(tmp_path, vendor) as d:
+        search = Say(calls=[ToolUse("web_search", {"query": "mango"})])
+        d.services[vendor].script([search, Say(text="A pity.")])
+        denies = "grep -q mango && { echo 'no fruit' >&2; exit 2; }; exit 0"
+        configure_user(PreToolUse=[handler(denies, matcher="WebSearch")], PostToolUse=[handler("cat > /dev/null")])
+        await d.turn("p1")
+        assert len(d.services[vendor].requests) == 2
+        assert "no fruit" in d.services[vendor].requests[-1].body.decode()
+        assert await d.events() == ["PreToolUse"]

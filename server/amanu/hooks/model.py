@@ -11,6 +11,8 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from amanu.text.display import one_line
+
 Event = Literal[
     "SessionStart",
     "SessionEnd",
@@ -101,8 +103,8 @@ class Hook:
 
     @property
     def label(self) -> str:
-        """For the user: which hook that is, on one line and short."""
-        label = " ".join((self.name or self.line).split())
+        """For the user: which hook that is, on one line and short. Its words are as foreign as what it answers."""
+        label = one_line(" ".join((self.name or self.line).split()))
         return label if len(label) <= _LABEL else f"{label[: _LABEL - 1]}…"
 
 
