@@ -102,6 +102,8 @@ async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
     from amanu.home import find_home
     from amanu.permissions.offers import rules_of
     from amanu.session.core import SessionCore
+    from amanu.session.hook_listener import HookListener
+    from amanu.session.hooks import SessionHooks
     from amanu.session.restore import Restored
     from amanu.session.services import make_services
     from amanu.storage.journal import Journal
@@ -132,15 +134,18 @@ async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
     core.workspace.ripgrep = shutil.which("rg", path=environ.get("PATH"))
     core.proposal_listeners.append(core.approvals.on_proposal)
     events = ToolEvents(core, yes=use.yes)
+    hooks = SessionHooks(core)
     try:
         await services.sandbox.proved()
         for text in use.allow:
             for rule in rules_of(text, "--allow"):
                 core.approvals.allow_in_session(rule)
+        tools = make_tools(core.tool_environment(), headless=True)
+        listeners = [HookListener(hooks, TURN, "")]
         calls = Calls(
             [Call(call_id=mint(), tool=use.name, arguments=use.arguments)],
             1,
-            CallEnvironment(TURN, make_tools(core.tool_environment(), headless=True), core.approvals, events, _whole),
+            CallEnvironment(TURN, tools, core.approvals, events, _whole, listeners),
         )
         task = asyncio.create_task(calls.run())
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
@@ -149,6 +154,7 @@ async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
         diff = "" if events.proposal is None else core.proposals.diff(events.proposal.proposal_id)
         return _answer(events.item, calls.results[0].text, diff)
     finally:
+        await hooks.end()
         await core.jobs.close()
         await core.layer.close()
         await core.proposals.close()

@@ -73,6 +73,7 @@ class SessionHooks:
         self.ending: Ending | None = None
         """What a hook that heard of a prompt's calls wants of the turn; whoever ends it takes it."""
         self._begun = False
+        self._start_context = ""
         self._reported: frozenset[str] = frozenset()
         self._count = 0
         core.emit.listeners.append(self._on_event)
@@ -131,24 +132,29 @@ class SessionHooks:
     async def submit_prompt(self, text: str, *, typed: str | None = None) -> str:
         """The user sends this: what hooks add to it for the model, "" for nothing. `typed`: the prompt before its
         command was replaced by that command's text. Raises `PromptBlocked`."""
-        context = await self.begin()
         about: dict[str, JsonValue] = {"prompt": text}
         if typed is not None and typed != text:
             about["typed_prompt"] = typed
         outcome = await self.run(HookMoment("UserPromptSubmit", about))
         if outcome.action == "deny" or outcome.ends:
             raise PromptBlocked(outcome.reason or outcome.end_reason or "it gave no reason.")
-        return "\n\n".join(filter(None, (context, self.context(outcome))))
+        return self.context(outcome)
 
     async def begin(self) -> str:
-        """Run the `SessionStart` hooks, once since the session was opened: what they tell the model, "" for nothing."""
-        if self._begun:
-            return ""
-        self._begun = True
-        resumed = bool(len(self._core.conversation))
-        source = "resume" if resumed else "startup"
-        moment = HookMoment("SessionStart", {"source": source, "model": self._state.model_id}, source)
-        return self.context(await self.run(moment))
+        """Run the `SessionStart` hooks, once since the session was opened. Returns what they tell the model, until it
+        has been told; "" for nothing."""
+        if not self._begun:
+            self._begun = True
+            source = "resume" if len(self._core.conversation) else "startup"
+            moment = HookMoment("SessionStart", {"source": source, "model": self._state.model_id}, source)
+            self._start_context = self.context(await self.run(moment))
+        return self._start_context
+
+    def on_prompt_told(self, ending: Ending | None = None) -> None:
+        """A prompt has reached the model, with what `begin` returned. `ending`: what a hook that heard of its calls
+        wants of the turn."""
+        self._start_context = ""
+        self.ending = ending or self.ending
 
     async def end(self) -> None:
         """The session is put away: run its `SessionEnd` hooks, if it has begun."""

@@ -10,8 +10,10 @@ from amanu.context.slash_commands import ExpandedPrompt
 from amanu.core.tool import ToolError
 from amanu.mcp.model import McpServer, McpServers, ServerView
 from amanu.session.core import SessionCore
+from amanu.session.hooks import PromptBlocked
 from amanu.session.mcp_prompts import expand, prompts_of
 from amanu.session.roots import SessionFolders
+from amanu.session.unasked_calls import CallRefused, UnaskedCalls
 from amanu.text import mcp_servers as wording
 from amanu.text.display import one_line, visible
 from amanu.tools.environment import ToolEnvironment
@@ -99,12 +101,15 @@ class SessionMcp:
         listed = await asyncio.gather(*map(prompts_of, running))
         return [command for prompts in listed for command in prompts]
 
-    async def expand_prompt(self, text: str) -> ExpandedPrompt:
+    async def expand_prompt(self, text: str, calls: UnaskedCalls) -> ExpandedPrompt:
         """A user's prompt that names one of a server, with its text, which the user is shown; any other as it is.
-        Raises `AmanuError` (invalidParams) when an argument is missing or the server has no such prompt any more."""
+        Raises `AmanuError` (invalidParams) when an argument is missing or the server has no such prompt any more, and
+        `PromptBlocked`."""
         with_prompts = [server for server in self.servers() if server.view.state in USABLE and server.view.has_prompts]
         try:
-            expanded = await expand(text, with_prompts)
+            expanded = await expand(text, with_prompts, calls)
+        except CallRefused as error:
+            raise PromptBlocked(str(error)) from None
         except ToolError as error:
             raise AmanuError("invalidParams", str(error)) from None
         if expanded is None:

@@ -8,8 +8,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from amanu.core.tool import ToolError
+from amanu.context.attachments import Content
+from amanu.core.tool import Preview, Subject, ToolError
 from amanu.mcp.model import McpServer, ServerPrompt
+from amanu.session.unasked_calls import UnaskedCalls
 from amanu.text.display import one_line
 from amanu.text.fences import block
 from amanu.tools.mcp.names import model_name, prefix
@@ -56,9 +58,9 @@ async def prompts_of(server: McpServer) -> Sequence[Command]:
     ]
 
 
-async def expand(prompt: str, servers: Sequence[McpServer]) -> ServerText | None:
-    """What the server says, if the prompt begins with the name of one of its prompts. Raises `ToolError` when it has no
-    such prompt, or an argument is missing."""
+async def expand(prompt: str, servers: Sequence[McpServer], calls: UnaskedCalls) -> ServerText | None:
+    """What the server says, if the prompt begins with the name of one of its prompts; hooks hear of that as of a call.
+    Raises `ToolError` when it has no such prompt, an argument is missing, or a hook refuses it."""
     typed_name, _, arguments = prompt[1:].partition(" ")
     server = next((server for server in servers if typed_name.startswith(prefix(server.name))), None)
     if server is None:
@@ -67,8 +69,15 @@ async def expand(prompt: str, servers: Sequence[McpServer]) -> ServerText | None
     found = next((each for each in await server.list_prompts() if model_name(name, each.name) == typed_name), None)
     if found is None:
         raise ToolError(f"The MCP server {name} has no prompt /{typed_name}.")
-    text = await server.get_prompt(found.name, _values(found, typed_name, arguments.strip()))
-    return ServerText(name, found.name, text, arguments.strip())
+    values = _values(found, typed_name, arguments.strip())
+
+    async def reading() -> Content:
+        return Content(await server.get_prompt(found.name, values))
+
+    subject = Subject(typed_name, "read", f"{name}:{found.name}", server=name, read_only=True)
+    preview = Preview(one_line(f"Get the prompt {found.name} of {name}"), subject, found.name)
+    content = await calls.read(typed_name, dict(values), preview, reading)
+    return ServerText(name, found.name, content.text, arguments.strip())
 
 
 def _values(prompt: ServerPrompt, typed_name: str, arguments: str) -> Mapping[str, str]:

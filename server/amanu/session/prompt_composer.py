@@ -111,10 +111,11 @@ class PromptComposer:
         is read or run. Raises like `compose`."""
         mask = self._services.secrets.mask_content
         hooks = self.turn_factory.hooks
-        expanded, command, skill = await self._expand_command(text)
-        words = "\n\n".join([expanded.text, *([] if skill is None else [skill.text])])
-        context = await hooks.submit_prompt(words, typed=text) if by_user else await hooks.begin()
+        started = await hooks.begin()
         calls = UnaskedCalls(self._core, self.turn_factory.tools, hooks)
+        expanded, command, skill = await self._expand_command(text, calls)
+        words = "\n\n".join([expanded.text, *([] if skill is None else [skill.text])])
+        context = await hooks.submit_prompt(words, typed=text) if by_user else ""
         lines = LineOutputs()
         if command is not None:
             lines = await CommandLines(calls).run(command.filled.lines)
@@ -125,12 +126,12 @@ class PromptComposer:
         )
         if skill is not None:
             heard = heard.with_context(skill.text)
-        heard = heard.with_context(context)
+        heard = heard.with_context(started).with_context(context)
         activated = skill.name if skill is not None and skill.is_new else ""
         return ComposedPrompt(heard.message, (*heard.left_out, *lines.not_run), lines, activated, calls.ending)
 
     async def _expand_command(
-        self, text: str
+        self, text: str, calls: UnaskedCalls
     ) -> tuple[commands.ExpandedPrompt, commands.CommandPrompt | None, CalledSkill | None]:
         """The prompt with its slash command's text, in which the command's lines stand as they are written; that
         command; or the skill it calls."""
@@ -140,7 +141,7 @@ class PromptComposer:
         if called is None:
             return plain, None, None
         if called[0].startswith(MCP):
-            return await self.turn_factory.mcp.expand_prompt(typed), None, None
+            return await self.turn_factory.mcp.expand_prompt(typed, calls), None, None
         command = await asyncio.to_thread(lambda: commands.look_up(typed, command_folders(self._core)))
         if command is None:
             return plain, None, await self.skills.call(*called)
@@ -155,6 +156,7 @@ class PromptComposer:
     def add_request(self, user_message: UserMessage, text: str, context: str) -> None:
         """Add what the user asked of the daemon, as the model hears it, and what hooks add."""
         message = User(text="\n\n".join(filter(None, (text, context))))
+        self.turn_factory.hooks.on_prompt_told()
         self._emit(ItemCompleted(item=user_message), entry=message)
         self._conversation.append(message)
 
@@ -210,8 +212,7 @@ class PromptComposer:
         if heard.skill:
             self.skills.report_activated(heard.skill, user_message.turn_id)
         report_lines(heard.lines, user_message.turn_id, self._emit)
-        if heard.ending is not None:
-            self.turn_factory.hooks.ending = heard.ending
+        self.turn_factory.hooks.on_prompt_told(heard.ending)
         if heard.left_out:
             text = "\n".join(heard.left_out)
             self._notices.report_on_prompt(

@@ -306,7 +306,10 @@ class Prompts:
         self._core.services.auth.learn(prompt.environment)
         focus = commands.compaction(prompt.text)
         request = user_request(prompt.text, self._core)
-        context = "" if request is None else await self._hooks.submit_prompt(prompt.text)
+        context = ""
+        if request is not None:
+            added = [await self._hooks.begin(), await self._hooks.submit_prompt(prompt.text)]
+            context = "\n\n".join(filter(None, added))
         await self._pictures.load()
         opening = None
         if focus is None and request is None:

@@ -9,6 +9,7 @@ import pytest
 
 from amanu.cli.tool import main
 from support.cli_in_process import InProcessCli, fails
+from support.hook_files import answer, configure_user, handler
 
 
 @pytest.fixture
@@ -118,3 +119,16 @@ def test_no_allow_is_promised_that_would_not_help(
     answer = json.loads(done.stdout)
     assert answer["decision"]["outcome"] == "denied" and said in answer["error"]
     assert (answer["decision"]["allow"] is None) == (said == "No rule can allow it")
+
+
+@pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse"])
+def test_hooks_hear_of_the_call(shop: Path, inside: InProcessCli, event: str) -> None:
+    replaced = answer({"hookEventName": "PostToolUse", "updatedToolOutput": "REDACTED"})
+    denied = answer({"permissionDecision": "deny", "permissionDecisionReason": "not that one"})
+    configure_user(**{event: [handler(denied if event == "PreToolUse" else replaced, matcher="LS")]})
+    done = inside.run(main, "list_directory", '{"path": "."}', cwd=shop)
+    found = json.loads(done.stdout)
+    if event == "PreToolUse":
+        assert (done.returncode, found["state"]) == (3, "rejected") and "not that one" in found["error"]
+    else:
+        assert (done.returncode, found["output"]) == (0, "REDACTED")

@@ -2,12 +2,14 @@
 before any of them."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from amanu.core.conversation import User
+from amanu.mcp.model import PromptArgument, ServerPrompt
 from amanu.permissions import approvals as approval
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Attachment, FileAttachment
@@ -201,3 +203,54 @@ async def test_a_hook_that_hears_a_line_can_end_the_turn(tmp_path: Path) -> None
         assert [item.state for item in tool_calls(d)] == ["succeeded"]
         await send(d, "again", prompt_id="p2")
         assert "Done." in d.told()
+
+
+@pytest.mark.parametrize("first", ["mango", "! touch held", "/hi"])
+async def test_what_is_said_at_the_start_reaches_the_model_with_the_first_prompt_that_does(
+    tmp_path: Path, first: str
+) -> None:
+    async with scripted_session(tmp_path, DONE, DONE) as d:
+        await prepare(d)
+        filters = "grep -q mango && { echo 'no fruit' >&2; exit 2; }; exit 0"
+        configure_user(SessionStart=[handler("echo begun")], UserPromptSubmit=[handler(filters)])
+        if first == "mango":
+            with pytest.raises(AmanuError, match="no fruit"):
+                await d.prompt(first)
+        else:
+            await d.prompt(first)
+            state = await d.until(lambda state: state.approvals or state.last_turn)
+            if state.approvals:
+                await d.answer("reject")
+            await d.over("p1")
+            assert "begun" in d.told()
+        await send(d, "an apple", prompt_id="p2")
+        assert d.told().count("begun") == 1
+
+
+class TellingServer(Server):
+    """Remembers what it was asked for."""
+
+    told: tuple[Mapping[str, str], ...] = ()
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
+        self.told = (*self.told, arguments)
+        return "Review the kiwi."
+
+
+@pytest.mark.parametrize("event", ["PreToolUse", "UserPromptSubmit", "PostToolUse"])
+async def test_a_prompt_of_a_server_is_a_call_of_it_too(tmp_path: Path, event: str) -> None:
+    server = TellingServer("demo", prompts={"review": ServerPrompt("review", "", [PromptArgument("file", "", True)])})
+    async with scripted_session(tmp_path, DONE, mcp=ServersInMemory(server)) as d:
+        filters = "grep -qE 'mango|kiwi' && { echo 'no fruit' >&2; exit 2; }; exit 0"
+        says = {"hookEventName": "PostToolUse", "updatedToolOutput": "REDACTED"}
+        matcher = "" if event == "UserPromptSubmit" else "mcp__demo__.*"
+        configure_user(**{event: [handler(answer(says) if event == "PostToolUse" else filters, matcher=matcher)]})
+        prompt = "/mcp__demo__review mango"
+        if event == "PostToolUse":
+            await send(d, prompt)
+            assert "REDACTED" in heard(d).text and "kiwi" not in d.told()
+            return
+        with pytest.raises(AmanuError, match="no fruit"):
+            await d.prompt(prompt)
+        assert server.told == (() if event == "PreToolUse" else ({"file": "mango"},))
+        assert "kiwi" not in d.told()
