@@ -159,9 +159,9 @@ def _copied(file: HeldFile, source: Layer, layer: Layer, folder: HeldFolder) -> 
     return replace(_placed(file, layer), stored=stored)
 
 
-def take_out(layer: Layer, files: Mapping[Path, HeldFile]) -> dict[Path, HeldFile]:
-    """Take drafted files out of the layer for a while."""
-    folder = HeldFolder(layer.folder / "held" / token_hex(8))
+def take_out(layer: Layer, files: Mapping[Path, HeldFile], folder: HeldFolder | None = None) -> dict[Path, HeldFile]:
+    """Take drafted files out of the layer for a while, into that folder or a new one."""
+    folder = folder or HeldFolder(layer.folder / "held" / token_hex(8))
     aside: dict[Path, HeldFile] = {}
     with layer.locked():
         for path, file in files.items():
@@ -199,12 +199,12 @@ def put_back(layer: Layer, files: Iterable[HeldFile]) -> None:
 def apply_drafted(layer: Layer, files: Mapping[Path, HeldFile], executable: Mapping[Path, bool]) -> Applied:
     """Bring them into the workspace, and set or clear executable bits there. What cannot be applied stays in the
     layer. Raises `LayerError`, `OSError` when it cannot be put back there."""
-    names = HeldFolder(layer.folder / "held" / token_hex(8))
+    folder = HeldFolder(layer.folder / "held" / token_hex(8))
     taken: dict[Path, HeldFile] = {}
     try:
         for path, file in files.items():
-            taken |= take_out(layer, {path: file})
-        batches = [(file, names.batch([file])) for file in taken.values()]
+            taken |= take_out(layer, {path: file}, folder)
+        batches = [(file, folder.batch([file])) for file in taken.values()]
         with noted(layer.folder, [batch for _, batch in batches], executable=executable):
             faults = set_executable(layer, executable)
             applied = apply_held(batches)
