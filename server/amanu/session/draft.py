@@ -77,7 +77,11 @@ class SessionDraft:
         drafts[proposal.proposal_id] = proposal
         if proposal.state == "pending":
             self._open_ids.add(proposal.proposal_id)
-        if not self._open_ids or any(draft.state == "pending" for draft in drafts.values()):
+        if not self._open_ids:
+            return
+        if any(draft.state == "pending" for draft in drafts.values()):
+            if any(hunk.state == "pending" and hunk.reason for hunk in _hunks([*drafts.values()])):
+                self._hold(_conflicts([*drafts.values()]))  # a yes applied nothing
             return
         decided = [drafts[proposal_id] for proposal_id in self._open_ids if proposal_id in drafts]
         if conflicts := _conflicts(decided):
