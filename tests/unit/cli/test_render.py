@@ -317,6 +317,8 @@ STORIES: list[tuple[str, list[Event], str]] = [
     ),
     ("the end at a limit", [ended("stepLimit", "Stopped after 3 steps.", True)],
      "Stopped at the step limit. Stopped after 3 steps.\nSend another prompt to continue.\n"),
+    ("the end by a hook", [ended("hook", "A hook ended the turn: enough.", True)],
+     "Stopped by a hook. A hook ended the turn: enough.\nSend another prompt to continue.\n"),
     (
         "what a notice said is not said twice",
         [notice("error", "No route."), ended("failed", "No route.")],
