@@ -209,7 +209,7 @@ class Decision(Wire):
     rule: str | None = None
     scope: Scope | None = None
     reason: str | None = None
-    """What the user said when rejecting; it goes to the model. `reviewed`: why nothing could be applied."""
+    """The user's words when rejecting; they go to the model. `reviewed`: why nothing could be applied."""
     grants: list[Grant] = []
     """What the user added to an approval."""
     trial: bool = False
@@ -628,7 +628,7 @@ class SubAgent(Wire):
     told: bool = False
     """The model knows how it ended."""
     report: str = ""
-    """Of one in the background that has ended: what the model is still to be told of it."""
+    """In the background, and ended: the text that the model is still to be told of it."""
 
     @property
     def works(self) -> bool:

@@ -144,8 +144,7 @@ class SessionListResult(Message):
 
 
 class SessionAttachParams(Message):
-    """Of a session that another process has open (`readOnly`) no events come: attaching again shows it as it is by
-    then."""
+    """A session that another process has open (`readOnly`) sends no events: attach again to see how it is by then."""
 
     session_id: Id
     epoch: int | None = None

@@ -329,7 +329,7 @@ def set_by_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def user_rules(path: Path) -> tuple[RuleSettings, tuple[RuleTable, ...]]:
-    """What the user's file has of rules now. Raises `AmanuError` as `load_settings` does."""
+    """The rules in the user's file as it is now. Raises `AmanuError` as `load_settings` does."""
     text = _text(path)
     settings = _without_unknown_keys(_parsed(path, text), str(path), text)
     return settings.rules, settings.rule

@@ -243,7 +243,7 @@ export interface Decision {
   client: string | null;
   rule: string | null;
   scope: Scope | null;
-  /** What the user said when rejecting; it goes to the model. `reviewed`: why nothing could be applied. */
+  /** The user's words when rejecting; they go to the model. `reviewed`: why nothing could be applied. */
   reason: string | null;
   /** What the user added to an approval. */
   grants: Grant[];
@@ -673,7 +673,7 @@ export interface SubAgent {
   summary: string;
   /** The model knows how it ended. */
   told: boolean;
-  /** Of one in the background that has ended: what the model is still to be told of it. */
+  /** In the background, and ended: the text that the model is still to be told of it. */
   report: string;
 }
 
@@ -1115,7 +1115,7 @@ export interface SessionState {
   parentSessionId: string | null;
   /** Of a sub-agent's session: the name of its definition. */
   agent: string | null;
-  /** Of a sub-agent's session: it still works for its parent. Its mode is its parent's then, and nobody prompts it. */
+  /** A sub-agent's session that still works for its parent: its mode is its parent's, and nobody prompts it. */
   atWork: boolean;
   purpose: Purpose;
 }
@@ -1228,10 +1228,7 @@ export interface SessionListResult {
   sessions: SessionSummary[];
 }
 
-/**
- * Of a session that another process has open (`readOnly`) no events come: attaching again shows it as it is by
- * then.
- */
+/** A session that another process has open (`readOnly`) sends no events: attach again to see how it is by then. */
 export interface SessionAttachParams {
   sessionId: Id;
   epoch?: number | null;

@@ -153,7 +153,7 @@
 ---@field client? string Name of the client the user used, e.g. "Visual Studio Code".
 ---@field rule? string
 ---@field scope? amanu.Scope
----@field reason? string What the user said when rejecting; it goes to the model. `reviewed`: why nothing could be applied.
+---@field reason? string The user's words when rejecting; they go to the model. `reviewed`: why nothing could be applied.
 ---@field grants amanu.Grant[] What the user added to an approval.
 ---@field trial boolean Allowed only as a trial run, on a private copy of the workspace or with nothing writable.
 ---@field command? string The user's own command line, which took the place of the model's.
@@ -411,7 +411,7 @@
 ---@field activity string What it is doing, on one line.
 ---@field summary string For the user, on one line: its steps and cost, and how it ended; without `activity`.
 ---@field told boolean The model knows how it ended.
----@field report string Of one in the background that has ended: what the model is still to be told of it.
+---@field report string In the background, and ended: the text that the model is still to be told of it.
 
 ---The plan of a session: a Markdown file that the model writes in plan mode and the user edits and approves.
 ---@class amanu.PlanDocument
@@ -704,7 +704,7 @@
 ---@field agents amanu.SubAgent[] Sub-agents, the oldest first: those that run, and the last ones that ended.
 ---@field parentSessionId? string Of a sub-agent's session: the session it works, or worked, for.
 ---@field agent? string Of a sub-agent's session: the name of its definition.
----@field atWork boolean Of a sub-agent's session: it still works for its parent. Its mode is its parent's then, and nobody prompts it.
+---@field atWork boolean A sub-agent's session that still works for its parent: its mode is its parent's, and nobody prompts it.
 ---@field purpose amanu.Purpose
 
 ---Minted by whoever starts the thing; a repeat with the same id is harmless.
@@ -779,8 +779,7 @@
 ---@class amanu.SessionListResult
 ---@field sessions amanu.SessionSummary[]
 
----Of a session that another process has open (`readOnly`) no events come: attaching again shows it as it is by
----then.
+---A session that another process has open (`readOnly`) sends no events: attach again to see how it is by then.
 ---@class amanu.SessionAttachParams
 ---@field sessionId amanu.Id
 ---@field epoch? integer

@@ -243,7 +243,7 @@ class ReviewPrompt:
         return isinstance(call, ToolCall) and call.tool == "review_draft"
 
     def _step(self) -> list[Approval]:
-        """Of each proposal that waits the oldest question, where they are several: of one step, never a command."""
+        """The oldest question about each proposal, where several of a step wait; [] for one. Never a command."""
         edits = [pending for pending in self._view.state.approvals if pending.proposal_id is not None]
         oldest = {edit.proposal_id: edit for edit in reversed(edits)}
         return [edit for edit in edits if oldest[edit.proposal_id] is edit] if len(oldest) > 1 else []

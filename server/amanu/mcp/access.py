@@ -31,7 +31,7 @@ def target_text(config: ServerConfig, variables: UserVariables, roots: Sequence[
 
 
 def access_sentence(config: ServerConfig, sandbox: Sandbox, programs: Sequence[str]) -> str:
-    """What it may do, which variables and headers it gets, and which files of the workspace it runs."""
+    """Its access, the variables and headers it gets, and the files of the workspace it runs."""
     sentences = [_reach(config, sandbox)]
     access, table = config.access, config.table
     if config.kind == "stdio" and access.caches and access.sandbox:

@@ -1,5 +1,5 @@
-"""What the user approved: which server with which command and access, the content of the files of a workspace that it
-runs, and the text of each of its tools.
+"""The user's approvals of servers: command and access, the content of the files of a workspace that a server runs, and
+the text of each of its tools.
 
 A server is approved as a whole, by its digest. What it lists first after that is approved with it; a tool that is new
 later, or whose text is another, is off until the user approves it. So is a changed text of the server's instructions.

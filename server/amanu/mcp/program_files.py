@@ -22,7 +22,7 @@ _SETTINGS = frozenset((".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf
 
 
 class ProgramFiles:
-    """Of all servers. Methods block, a few `stat` for each."""
+    """The files that all servers run. Methods block, for a few `stat` each."""
 
     def __init__(self, variables: UserVariables) -> None:
         self._variables = variables
@@ -30,7 +30,7 @@ class ProgramFiles:
         """Path → its status when it was read, and its digest."""
 
     def paths(self, config: ServerConfig, roots: Sequence[Path]) -> list[Path]:
-        """Those of the roots that the command, its arguments and its variables name."""
+        """The files below the roots that the command, its arguments and its variables name."""
         if config.kind != "stdio" or not roots:
             return []
         table = config.table

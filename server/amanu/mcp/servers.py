@@ -215,7 +215,7 @@ class Servers:
     # For its servers --------------------------------------------------------------------------------
 
     def digest(self, config: ServerConfig, roots: Roots) -> str:
-        """Of all an approval is about: the configuration, and the content of the files that it runs."""
+        """The digest of all that an approval is about: the configuration, and the content of the files that it runs."""
         digest, files = self._configured_digest(config), self.programs.digests(config, roots)
         return _sha256([digest, sorted(files.items())]) if files else digest
 
@@ -346,7 +346,7 @@ class Servers:
         return config.table.enabled and not config.fault and not pin.off and self._is_approved(config, pin)
 
     def _configured_digest(self, config: ServerConfig) -> str:
-        """Of the configuration. Where no sandbox works an approval is about more than it says."""
+        """The digest of the configuration. Where no sandbox works, an approval is about more than it says."""
         proof = self.sandbox.proof
         return self._digest(config, sandboxed=proof is None or proof.tier != "none")
 

@@ -1,4 +1,4 @@
-"""What an approval of a proposal is about, and what is in its way."""
+"""The digest of what an approval of a proposal is about, and what is in its way."""
 
 import hashlib
 import json

@@ -124,7 +124,7 @@ class SessionRules:
         return self._with_decision(subjects, "deny")
 
     def denied_to_user(self, subjects: Iterable[Subject]) -> list[Subject]:
-        """Those that a rule denies even where the user says yes: what a mode denies, it denies the model."""
+        """The subjects that a rule denies even where the user says yes: a mode denies the model alone."""
         subjects = list(subjects)
         of_modes = {*map(id, of_mode(self.context().mode))}
         rules = [rule for rule in self._rules_about(subjects) if id(rule) not in of_modes]

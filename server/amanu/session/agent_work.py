@@ -27,13 +27,13 @@ from amanu_protocol.requests import PromptSendParams
 log = logging.getLogger(__name__)
 
 _PARENTS = ("mode", "trusted", "trust_changed", "sandbox")
-"""What a sub-agent's session shows of its parent's."""
+"""The fields that a sub-agent's session shows as its parent has them."""
 _STATES: Mapping[AgentEnd | None, Literal["completed", "cancelled"]] = {
     "completed": "completed",
     "cancelled": "cancelled",
     "closed": "cancelled",
 }
-"""How it is shown; any other end is a failure."""
+"""End → the state that is shown; any other end is a failure."""
 RECENT = 200
 """Items of its session among which its running calls are looked for."""
 

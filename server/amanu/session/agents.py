@@ -178,6 +178,6 @@ class SessionAgents:
 
 
 def _unreported(agent: SubAgent) -> str:
-    """How one ended that could not report."""
+    """The end of a sub-agent that could not report, in words."""
     how = "was interrupted when the daemon stopped" if agent.state == "interrupted" else f"has ended: {agent.state}"
     return f"{agent.name} ({agent.agent_id}) {how}, without a report. All it did is in its session, {agent.session_id}."

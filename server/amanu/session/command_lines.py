@@ -31,13 +31,13 @@ class LineOutputs:
     outputs: Sequence[str] = ()
     """For each line the text that takes its place."""
     ran: Sequence[UnaskedCall] = ()
-    """Those that ran."""
+    """The lines that ran."""
     not_run: Sequence[str] = ()
     """A sentence for the user about each of the others."""
 
 
 class CommandLines:
-    """Of one prompt."""
+    """The `!{…}` of one prompt."""
 
     def __init__(self, calls: UnaskedCalls) -> None:
         self._calls = calls
@@ -98,7 +98,7 @@ def report_lines(lines: LineOutputs, turn_id: str, emit: EventStream) -> None:
 
 
 def _text(result: Result) -> str:
-    """What the command printed, how it ended if it failed, and what hooks added."""
+    """The output of a command, its exit code if it failed, and what hooks added."""
     fields = result.fields
     if "stdout" not in fields:
         return result.text

@@ -55,7 +55,7 @@ class HookListener(TurnListener):
         self._selected_tools: frozenset[str] | None = None
         """The only tools that the calls of this reply may name; None: no limit."""
         self.ending: Ending | None = None
-        """How a hook ends the turn."""
+        """The ending with which a hook ends the turn."""
         self._continued: list[str] = []
         """Why `Stop` hooks have made the turn go on."""
         self._let_stop = False

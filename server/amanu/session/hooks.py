@@ -71,7 +71,7 @@ class SessionHooks:
         self._background: set[asyncio.Task[HookOutcome]] = set()
         self._running: set[asyncio.Task[HookOutcome]] = set()
         self.ending: Ending | None = None
-        """What a hook that heard of a prompt's calls wants of the turn; whoever ends it takes it."""
+        """The ending that a hook wants after a prompt's calls; it is returned once."""
         self._begun = False
         self._start_context = ""
         self._reported: frozenset[str] = frozenset()

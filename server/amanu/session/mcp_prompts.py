@@ -59,7 +59,7 @@ async def prompts_of(server: McpServer) -> Sequence[Command]:
 
 
 async def expand(prompt: str, servers: Sequence[McpServer], calls: UnaskedCalls) -> ServerText | None:
-    """What the server says, if the prompt begins with the name of one of its prompts; hooks hear of that as of a call.
+    """The server's text, if the prompt begins with the name of one of its prompts; hooks hear of that as of a call.
     Raises `ToolError` when it has no such prompt, an argument is missing, or a hook refuses it."""
     typed_name, _, arguments = prompt[1:].partition(" ")
     server = next((server for server in servers if typed_name.startswith(prefix(server.name))), None)

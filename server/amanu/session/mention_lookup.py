@@ -33,7 +33,8 @@ DIFF = "git --no-pager diff --no-ext-diff --no-textconv HEAD"
 
 
 class MentionLookup:
-    """Of one prompt. `find` has Amanu's checkers look at a file, `read_resource` reads one of an MCP server."""
+    """Finds what one prompt mentions. `find` has Amanu's checkers look at a file, `read_resource` reads one of an MCP
+    server."""
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ _SERVER = "an MCP server runs this file"
 
 
 class ProgramRules:
-    """Of one session."""
+    """The must-ask rules of one session."""
 
     def __init__(self, services: Services, state: SessionState, workspace: Workspace) -> None:
         self._services = services

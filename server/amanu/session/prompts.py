@@ -83,7 +83,7 @@ class Prompts:
         self._model_hears = True
         """The running turn asks the model for replies, so that what the user says meanwhile is answered."""
         self._turn_client: Client | None = None
-        """Whose prompt the last turn began with."""
+        """The client whose prompt began the last turn."""
         self._prompted_after_stop = False
         """A prompt came while the turn was stopping: the queue goes on right after it."""
 

@@ -35,7 +35,7 @@ class Questions:
         self._waiting: dict[str, asyncio.Future[Question]] = {}
         """By question: those that a call of this process waits for."""
         self._of_servers: set[str] = set()
-        """Of these, those that a server asks: no model reads the answer."""
+        """The ones that a server asks: no model reads the answer."""
         self._over: dict[str, Question] = {}
 
     async def ask(self, fields: Sequence[QuestionField], asking: Asking) -> Question:
@@ -89,7 +89,7 @@ class Questions:
         return question_id in self._waiting
 
     def waited_for(self, agent_id: str | None) -> list[Question]:
-        """What the model of that sub-agent (None: the session's own) has asked and waits for, the oldest first."""
+        """The open questions of that sub-agent's model (None: the session's own), the oldest first."""
         return [
             question
             for question in self._state.questions

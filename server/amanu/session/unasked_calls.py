@@ -60,7 +60,7 @@ class UnaskedCalls:
 
     @property
     def ending(self) -> Ending | None:
-        """How hooks end the turn that the prompt is about to begin; None when they do not."""
+        """The ending that hooks give the turn which the prompt is about to begin; None when they give none."""
         return self._hooks.ending
 
     async def run(self, name: str, **arguments: Any) -> UnaskedCall:

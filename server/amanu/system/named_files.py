@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 MAX_FILES = 50
-"""Of one command."""
+"""The most files that one command is taken to name."""
 
 _BREAKS = re.compile(r"""[\s"'`;&|()<>=,]+""")
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")

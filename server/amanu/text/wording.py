@@ -38,7 +38,7 @@ _NEEDS: dict[Grant, str] = {"network": "network access", "unsandboxed": "access 
 MAX_EARLIER = 5
 """How many earlier questions are listed."""
 MAX_WAITING = 3
-"""How many queued prompts are named."""
+"""The most queued prompts that are named."""
 MAX_TODO = 56
 """Characters of what is in progress: the line fits a terminal of 90 columns."""
 MAX_PART = 200
@@ -69,7 +69,7 @@ def explain_approval(approval: Approval, notes: Sequence[Line] = ()) -> Approval
 
 
 def conflict_lines(conflicts: Mapping[str, str], *, blocks: bool) -> list[Line]:
-    """What is in the way of the changes that a question is about: file → why. `blocks`: then none is applied."""
+    """Lines about conflicts (file → why) in the changes that a question is about. `blocks`: then none is applied."""
     if not conflicts:
         return []
     named = " ".join(f"{one_line(path)}: {reason}" for path, reason in conflicts.items())

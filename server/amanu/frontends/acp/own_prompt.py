@@ -41,7 +41,7 @@ class OwnPrompt:
             self.ended.set_exception(error)
 
     def stop_reason(self, ended: TurnEnded | None) -> str:
-        """What answers `session/prompt`. Raises `RpcError` for the endings that are errors."""
+        """The answer to `session/prompt`. Raises `RpcError` for the endings that are errors."""
         if ended is None or (self.cancelled and ended.reason != "completed"):
             return "cancelled"
         if ended.reason not in STOP_REASONS:

@@ -26,7 +26,7 @@ _ATTRIBUTES = ("user.overlay.", "trusted.overlay.")
 
 @dataclass(frozen=True)
 class Left:
-    """What was not brought home, by path below the root; without protected files and secrets."""
+    """The changes not brought home, by path below the root; without protected files and secrets."""
 
     kept: list[str] = field(default_factory=list[str])
     """In the layer."""
@@ -162,7 +162,7 @@ class _Transfer:
         return not (os.path.isfile(program) and os.access(program, os.X_OK))  # noqa: PTH113
 
     def _give_way(self, path: str, name: str, above: int) -> None:
-        """What is in the workspace was written after the command began: it is what later commands see, too."""
+        """Drop the layer's version: the workspace's was written after the command began, so later commands see it."""
         os.unlink(name, dir_fd=above)
         self.left.overtaken.append(path)
 

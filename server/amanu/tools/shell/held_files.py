@@ -92,7 +92,7 @@ class Applied:
 
     @property
     def left(self) -> list[HeldFile]:
-        """Those that were not applied."""
+        """The files that were not applied."""
         return [*self.changed, *self.failed]
 
     def note_bits(self, executable: Mapping[Path, bool], faults: Mapping[Path, OSError | LayerError]) -> None:

@@ -59,7 +59,7 @@ class LayerChanges:
     fresh: Sequence[Path] = ()
     """What of that it drafted itself."""
     need: SandboxRequirements = field(default_factory=SandboxRequirements)
-    """What it was run with."""
+    """The access it was run with."""
     asked_again: bool = False
     """The user said yes to what it had changed before the repository did, which was something else."""
 

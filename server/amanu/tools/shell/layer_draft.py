@@ -15,7 +15,7 @@ from amanu.tools.shell.held_files import Applied, HeldFile, HeldFolder, apply_he
 from amanu.tools.shell.layer_changes import LayerChanges
 
 NotUndone = Literal["file", "bit", "folder"]
-"""What undoing text does not undo: a file that is no text, an executable bit, a new folder."""
+"""A kind of change that undoing text leaves: a file that is no text, an executable bit, a new folder."""
 
 
 def not_undone_name(kind: NotUndone, name: str) -> str:

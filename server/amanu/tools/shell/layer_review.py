@@ -163,7 +163,7 @@ class LayerReview:
         return bool(changes.edits) and not self._proposals.states_of_call(call.call_id) <= {"pending", "conflicted"}
 
     async def withdraw(self, changes: LayerChanges, call: CallContext) -> str:
-        """What was decided on cannot be taken over any more. Returns that for the model."""
+        """Withdraw changes that cannot be taken over any more. Returns the sentence for the model."""
         if changes.edits and (proposal := self._proposals.of_call(call.call_id)) is not None:
             await self._proposals.reject_all(proposal.proposal_id, MOVED, call.call_id, by_user=False)
         await asyncio.to_thread(changes.folder.remove)

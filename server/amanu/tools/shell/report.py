@@ -51,7 +51,7 @@ class CommandEnd:
     pipe: Sequence[PipedCommand] = ()
     """The pipe its line ends with."""
     pipe_statuses: Sequence[int] = ()
-    """How the commands of the last pipe ended, as bash's `PIPESTATUS`."""
+    """The exit codes of the last pipe's commands, as bash's `PIPESTATUS`."""
     left_over: int = 0
     """Processes that it had left running, and that were ended with it."""
     was_swapped: bool = False

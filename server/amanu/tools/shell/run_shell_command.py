@@ -35,7 +35,7 @@ from amanu.tools.shell.same_changes import are_same
 from amanu_protocol.items import Line
 
 _MOST_RUNS = 3
-"""How often a command is run whose repository changes each time before its changes are there."""
+"""The most runs of a command whose repository changes each time before its changes are there."""
 _LONGEST = 64 * 1024  # characters of a command; nobody can judge a longer one
 
 

@@ -83,11 +83,11 @@ class SessionLayer:
         self._recorded_paths: set[Path] = set()
         """The draft's paths that are on record."""
         self.applied: dict[tuple[NotUndone, Path], str] = {}
-        """What of drafts no proposal showed and was applied → the turn that made it."""
+        """Applied changes of drafts that no proposal showed → the turn that made them."""
         self._lost: set[Path] = set()
         """Drafted paths that could not be kept."""
         self._rewound: set[Path] = set()
-        """Those of them that a turn which was rewound had overwritten."""
+        """The lost paths that a rewound turn had overwritten."""
         self._origin: SessionLayer | None = None
         """The layer that this one begins as a copy of, if any."""
         self._too_large: list[Path] = []
@@ -255,7 +255,7 @@ class SessionLayer:
         self._recorded_paths = now | (self._recorded_paths & self._lost)
 
     def lost(self, paths: Iterable[str]) -> dict[str, list[Path]]:
-        """Those of the recorded paths that the layer no longer has, by the reason, as a clause."""
+        """Reason, as a clause → the recorded paths that the layer no longer has."""
         there = self._draft.paths
         lost: dict[str, list[Path]] = {}
         for path in dict.fromkeys(map(Path, paths)):
