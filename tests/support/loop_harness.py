@@ -277,6 +277,9 @@ class LoopHarness:
             reply_watch=guard,
         )
 
+    def close(self) -> None:
+        pass
+
     def take_notes(self) -> list[User]:
         return [User(text=text) for text in self.notes.pop(0)] if self.notes else []
 

@@ -1,5 +1,6 @@
 """MCP servers over HTTP on loopback, of the SDK's; one of them asks who the user is, and is strict about it."""
 
+import asyncio
 import contextlib
 import os
 import secrets
@@ -7,7 +8,7 @@ import threading
 import time
 from collections.abc import Generator
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import uvicorn
 from mcp.server.auth.middleware.auth_context import get_access_token
@@ -19,9 +20,12 @@ from mcp.server.auth.provider import (
     construct_redirect_uri,
 )
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
+from mcp.server.elicitation import AcceptedElicitation, CancelledElicitation, DeclinedElicitation
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.resolve import Elicit, Resolve
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
-from pydantic import AnyHttpUrl
+from mcp_types import ToolAnnotations
+from pydantic import AnyHttpUrl, BaseModel
 
 from support.free_port import free_port
 from support.mcp_server import end_when, greet_when
@@ -104,6 +108,14 @@ class Authority:
         return OAuthToken(access_token=access, expires_in=self.lasts, refresh_token=refresh)
 
 
+class Name(BaseModel):
+    name: str
+
+
+def ask_name() -> Elicit[Name]:
+    return Elicit("Who is it?", Name)
+
+
 @contextlib.contextmanager
 def web_server(*, signs_in: bool = False, json_response: bool = False) -> Generator[tuple[str, Authority]]:
     """Serve it on a thread; its address, and who signs users in."""
@@ -135,6 +147,43 @@ def web_server(*, signs_in: bool = False, json_response: bool = False) -> Genera
         """Whose token came with this request."""
         token = get_access_token()
         return "nobody" if token is None else token.client_id
+
+    @server.tool(annotations=ToolAnnotations(read_only_hint=True))
+    def look() -> str:
+        """Only look."""
+        return "looked"
+
+    opened, given_up = asyncio.Event(), asyncio.Event()
+
+    @server.tool()
+    async def wait(ctx: Context[Any, Any]) -> str:
+        """Wait until somebody calls open_gate."""
+        await ctx.report_progress(1, 2, "waiting")
+        try:
+            await opened.wait()
+        except asyncio.CancelledError:
+            given_up.set()
+            raise
+        return "opened"
+
+    @server.tool()
+    async def open_gate() -> str:
+        """Let those go on who wait."""
+        opened.set()
+        return "open"
+
+    @server.tool()
+    async def cancelled() -> str:
+        """Wait until one who waits was cancelled."""
+        await given_up.wait()
+        return "given up"
+
+    @server.tool()
+    def greet(
+        answer: Annotated[AcceptedElicitation[Name] | DeclinedElicitation | CancelledElicitation, Resolve(ask_name)],
+    ) -> str:
+        """Ask the user for a name."""
+        return f"{answer.action} {getattr(answer, 'data', None)!r}"
 
     server.tool()(greet_when)
     server.tool()(end_when)

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from amanu.core.conversation import Result
+from amanu.mcp.model import CallAnswer, CallClient
 from amanu.session import restore
 from amanu.session.answers import read_answers
 from amanu_protocol.errors import AmanuError
+from amanu_protocol.events import ItemCompleted
 from amanu_protocol.items import Question, QuestionField, QuestionOption
 from amanu_protocol.requests import (
     PromptSteerParams,
@@ -20,6 +22,8 @@ from amanu_protocol.requests import (
     TurnCancelParams,
 )
 from amanu_protocol.state import SessionState
+from support.agent_session import ask_agent, complete, user_agent
+from support.mcp_in_memory import Server, ServersInMemory, text_answer
 from support.scripted_session import ScriptedSession, call, conversation, scripted_session, step
 from support.session_client import Client
 
@@ -306,6 +310,42 @@ async def test_a_question_outlives_its_session_and_the_answer_is_a_prompt_then(t
         assert said[1].startswith("My answer to what you asked before you were interrupted:\n\nWhich database?")
         assert [item.text for item in state.items if item.kind == "answer"] == ["Thanks."]
         assert state.questions == []
+
+
+async def ask_as_a_server(arguments: Any, client: CallClient) -> CallAnswer:
+    question = await client.ask("demo", "Your password?", [field()])
+    return text_answer("nobody" if question is None else question.state)
+
+
+@pytest.mark.parametrize("how", ["closed", "killed"])
+@pytest.mark.parametrize("background", [False, True], ids=["foreground", "background"])
+@pytest.mark.parametrize("who", ["server", "agent", "server of an agent"])
+async def test_a_question_of_a_server_or_an_agent_ends_with_the_session(
+    tmp_path: Path, who: str, background: bool, how: str
+) -> None:
+    """The answer is for none but who asked: the model would get what was meant for a server."""
+    asks = step("", ASK if who == "agent" else call("mcp__demo__echo", text="x"))
+    user_agent(tmp_path, "asker", [asks, step("", complete())])
+    steps = [asks if who == "server" else step("", ask_agent("asker", background=background)), step("Well.")]
+    servers = ServersInMemory(Server("demo", answer=ask_as_a_server))
+    async with scripted_session(tmp_path, *steps, mcp=servers) as d:
+        d.session.allow("mcp__demo__echo")
+        await d.prompt("go")
+        (question,) = (await d.until(lambda state: state.questions)).questions
+        if how == "killed":
+            await d.session.emit.durable()
+            restored = restore.restore("s", await d.session.core.journal.records(), read_only=False)
+            ended = [event.item for event, _ in restored.closing_events if isinstance(event, ItemCompleted)]
+            assert [(each.item_id, each.state) for each in ended if isinstance(each, Question)] == [
+                (question.item_id, "cancelled")
+            ]
+            await d.session.prompts.stop()
+            return
+        await d.reopen()
+        assert d.session.state.questions == []
+        late = await answer(d, question, answers={"f": "mango"} if "server" in who else GOOD)
+        assert late.status == "alreadyAnswered" and "was not used" in late.summary
+        assert not d.session.running and not d.session.state.queue and "mango" not in d.told()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Room made in a session: by hand, on record, after a restart. The model is scripted; everything else is real."""
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -183,3 +184,36 @@ async def test_queued_behind_a_turn(tmp_path: Path) -> None:
         await d.answer("reject")
         state = await d.over("p2")
         assert any(item.kind == "notice" and item.code == "compacted" for item in state.items)
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+async def test_what_is_said_while_a_summary_ends_the_turn_is_the_next_prompt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reopened: bool
+) -> None:
+    begun, goes_on, asked = asyncio.Event(), asyncio.Event(), list[Request]()
+    stream = ScriptedModel.stream
+    async with scripted_session(tmp_path, *reads(8), step("Read."), step("And that.", expect="STEERED")) as d:
+
+        async def watched(model: ScriptedModel, request: Request) -> Any:
+            asked.append(request)
+            if len(asked) == 9:  # the last reply is being written
+                await d.session.prompts.compact("", d.client)
+            elif request.side_query:
+                begun.set()
+                await goes_on.wait()
+            async for delta in stream(model, request):
+                yield delta
+
+        monkeypatch.setattr(ScriptedModel, "stream", watched)
+        turn_id = await d.prompt("read it") or ""
+        await begun.wait()
+        await d.session.prompts.steer(
+            PromptSteerParams(session_id="s", prompt_id="p2", turn_id=turn_id, text="STEERED"), d.client
+        )
+        goes_on.set()
+        await d.over("p2")
+        said = [item for item in d.session.state.items if item.kind == "userMessage"]
+        assert [(item.text, item.steer) for item in said] == [("read it", False), ("STEERED", False)]
+        if reopened:
+            await d.reopen()
+        assert sum("STEERED" in message.model_dump_json() for message in conversation(d.session)) == 1

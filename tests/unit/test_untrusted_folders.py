@@ -11,11 +11,12 @@ import pytest
 from amanu.permissions import approvals as approval
 from amanu.session.session import Session
 from amanu_protocol import requests as r
-from support.agent_session import ask_agent, complete, session_with_agents
+from amanu_protocol.items import Mode
+from support.agent_session import ask_agent, complete, user_agent
 from support.draft_session import finish
 from support.hook_files import agree, configure, handler, hook_entries
 from support.required_programs import needs
-from support.scripted_session import ScriptedSession, call, conversation, step
+from support.scripted_session import ScriptedSession, call, conversation, scripted_session, step
 from support.session_client import Client, until
 
 pytestmark = pytest.mark.layers
@@ -102,7 +103,7 @@ async def in_a_second_session(d: ScriptedSession) -> None:
     assert not seen_by(second)
 
 
-SITUATIONS: dict[str, tuple[str, list[dict[str, Any]], Callable[[ScriptedSession], Awaitable[None]]]] = {
+SITUATIONS: dict[str, tuple[Mode, list[dict[str, Any]], Callable[[ScriptedSession], Awaitable[None]]]] = {
     "draft": ("draft", [WRITES, RUNS, DONE], in_its_mode),
     "plan": ("plan", [RUNS, DONE], in_its_mode),
     "job": ("auto", [STARTS, DONE], in_its_mode),
@@ -111,6 +112,7 @@ SITUATIONS: dict[str, tuple[str, list[dict[str, Any]], Callable[[ScriptedSession
     "steering and queue": ("auto", [ASKS, DONE, DONE], said_into_the_turn),
     "reload": ("auto", [DONE, DONE], reloaded),
     "second client": ("auto", [DONE], by_a_second_client),
+    "headless run": ("auto", [WRITES, DONE], in_its_mode),
     "two sessions": ("auto", [DONE], in_a_second_session),
 }
 """Mode, the model's steps, and what is done in the folder."""
@@ -127,8 +129,8 @@ def seen_by(session: Session) -> list[str]:
 async def test_it_brings_nothing_before_it_is_trusted(tmp_path: Path, situation: str) -> None:
     mode, steps, happens = SITUATIONS[situation]
     helper = [step("", call("read_file", path="notes.txt")), step("", complete())]
-    made: Any = mode
-    async with session_with_agents(tmp_path, {"helper": helper}, *steps, DONE, mode=made) as d:
+    user_agent(tmp_path, "helper", helper)
+    async with scripted_session(tmp_path, *steps, DONE, mode=mode, headless=situation == "headless run") as d:
         lay_out(d.root)
         await happens(d)
         assert not seen_by(d.session) and not d.session.state.trusted

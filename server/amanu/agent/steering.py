@@ -30,12 +30,14 @@ class Steering(TurnListener):
 
 
 class LateSteering(TurnListener):
-    """The last listener in the list: takes what the user said while those before it judged the reply. Lives for one
-    turn."""
+    """The last listener in the list: takes what the user said while those before it judged the reply, and closes the
+    inbox where that is nothing. Lives for one turn."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
 
     async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | None:
-        notes = self._inbox.take_notes()
-        return Continue(notes) if notes else None
+        if notes := self._inbox.take_notes():
+            return Continue(notes)
+        self._inbox.close()
+        return None

@@ -56,6 +56,10 @@ class Inbox(Protocol):
         """What the model must be sent now, each note once. When this returns it is on record as sent."""
         ...
 
+    def close(self) -> None:
+        """The model is done: no further request of this run takes notes."""
+        ...
+
 
 @dataclass
 class AgentRun:

@@ -23,6 +23,12 @@ class Asking:
     """The sub-agent that wants to know; None: the session's own agent, or no agent."""
 
 
+def outlives_its_call(question: Question) -> bool:
+    """Whether it stays open when its session is closed: the session's own model can still be told the answer. A server
+    or a sub-agent has ended with the call, and the answer is for nobody else."""
+    return question.agent_id is None and question.asker == OURSELVES
+
+
 class UserQuestions(Protocol):
     """Asks the user of a session. Implemented by `session/questions.py`."""
 

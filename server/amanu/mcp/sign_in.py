@@ -18,6 +18,7 @@ from mcp.shared.auth import (
     OAuthMetadata,
     OAuthToken,
 )
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from pydantic import AnyUrl, ValidationError
 
 from amanu.mcp.link import Link
@@ -96,22 +97,43 @@ class ServerAuth(OAuthClientProvider):
             if self._browser.address not in addresses:  # the port is another each time, and was registered
                 context.client_info = None
 
-    async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+    def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        return self._with_kept_token(request) if self._browser is None else self._with_user(request)
+
+    async def _with_kept_token(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """Waits for the answer without the lock, as the SDK's own flow does not: a call may take minutes, and all
+        others of the server, the news that it was cancelled too, would wait for it."""
+        context = self.context
+        async with context.lock:
+            if not self._initialized:
+                await self._initialize()
+            context.protocol_version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER)
+            if not context.is_token_valid() and context.can_refresh_token():
+                answer = yield await self._refresh_token()
+                self._initialized = await self._handle_refresh_response(answer)
+            if context.is_token_valid():
+                self._add_auth_header(request)
+        sent = request.headers.get("authorization")
+        response = yield request
+        if response.status_code == 401:  # it ended early, or our clock is slow
+            async with context.lock:
+                self._add_auth_header(request)  # another request may have renewed it meanwhile
+                renewed = request.headers.get("authorization") != sent
+                if not renewed and context.can_refresh_token():
+                    answer = yield await self._refresh_token()
+                    if renewed := await self._handle_refresh_response(answer):
+                        self._add_auth_header(request)
+            if renewed:
+                response = yield request
+        if response.status_code == 401 or _wants_more(response):
+            self._link.wants_sign_in = NEEDED  # the request has failed, others go on
+
+    async def _with_user(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         flow = super()._auth_flow(request)
         try:
             outgoing = await anext(flow)
             while True:
-                response = yield outgoing
-                unasked = outgoing is request and self._browser is None
-                if unasked and response.status_code == 401 and self.context.can_refresh_token():
-                    answer = yield await self._refresh_token()  # it ended early, or our clock is slow
-                    if await self._handle_refresh_response(answer):
-                        self._add_auth_header(request)
-                        response = yield request
-                if unasked and (response.status_code == 401 or _wants_more(response)):
-                    self._link.wants_sign_in = NEEDED
-                    return  # the request has failed, others go on
-                outgoing = await flow.asend(response)
+                outgoing = await flow.asend((yield outgoing))
                 if outgoing is request and self.context.oauth_metadata is not None:
                     self._store.update(metadata=self.context.oauth_metadata.model_dump(mode="json", exclude_none=True))
         except StopAsyncIteration:

@@ -80,8 +80,6 @@ class Prompts:
         self._recording = recording
         self._checkpoints = checkpoints
         self._daemon_commands = daemon_commands
-        self._model_hears = True
-        """The running turn asks the model for replies, so that what the user says meanwhile is answered."""
         self._turn_client: Client | None = None
         """The client whose prompt began the last turn."""
         self._prompted_after_stop = False
@@ -156,7 +154,7 @@ class Prompts:
         focus = commands.compaction(params.text)
         if (request := commands.request(params.text)) is not None:
             await self._answer(params.prompt_id, *request)
-        elif (self._turn and not self._model_hears) or user_request(params.text, self._core) is not None:
+        elif (self._turn and not self._queue.is_open) or user_request(params.text, self._core) is not None:
             await self.send(PromptSendParams(**params.model_dump(exclude={"turn_id"})), client)
             return
         elif focus is not None:
@@ -345,7 +343,7 @@ class Prompts:
             self._turn_factory.agent(choice),
         )
         self._recording.hide(prompt.environment)
-        self._model_hears = opening is not None
+        self._queue.is_open = opening is not None
         if request is not None:
             work = agent.serve(run, request)
         else:

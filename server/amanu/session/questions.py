@@ -1,13 +1,14 @@
 """The questions of one session to its user, and who waits for the answers.
 
-A question is an item, open until somebody answers or declines, or its turn is cancelled. When the daemon stops it stays
-open; what waited for it is gone then, so its answer becomes a prompt (`Session.answer_question`).
+A question is an item, open until somebody answers or declines, or its turn is cancelled. When the daemon stops, one of
+the session's own model stays open; what waited for it is gone then, so its answer becomes a prompt
+(`Session.answer_question`).
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
 
-from amanu.core.questions import OURSELVES, Asking
+from amanu.core.questions import OURSELVES, Asking, outlives_its_call
 from amanu.core.tool import CallCancelled
 from amanu.permissions.user_wait import UserWait
 from amanu.session.access import Access
@@ -63,7 +64,7 @@ class Questions:
             over = self._over.get(question.item_id)
             if over is not None and isinstance(error, asyncio.CancelledError):
                 return over  # the user has said something: the model must hear that, not that it was cut short
-            if self._access.closed and over is None:
+            if self._access.closed and over is None and outlives_its_call(question):
                 raise CallCancelled(wording.STILL_OPEN) from None
             if over is None:
                 self.settle(question.model_copy(update={"state": "cancelled"}))

@@ -44,6 +44,8 @@ class PromptQueue:
         """The ids of all prompts ever accepted: one that is sent again changes nothing."""
         self._prompts: dict[str, Prompt] = {}
         self._steering = list(restored.steering.values())
+        self.is_open = False
+        """The running turn asks the model for a further reply, which will hear what is said now."""
         self._late_decisions = core.late_decisions
 
     def _proposal_report(self, proposal_id: str) -> str:
@@ -136,6 +138,10 @@ class PromptQueue:
             *(model_message for _, model_message in steering),
             *map(self._decision_note, self._late_decisions.proposals()),
         ]
+
+    def close(self) -> None:
+        """The model is done: what is said from now on is the next prompt."""
+        self.is_open = False
 
     def _decision_note(self, proposal_id: str) -> User:
         text = f"{LATE}\n{self._proposal_report(proposal_id)}"

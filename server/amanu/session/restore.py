@@ -30,13 +30,14 @@ from amanu.core.conversation import (
     User,
 )
 from amanu.core.ending import DAEMON_STOPPED
+from amanu.core.questions import outlives_its_call
 from amanu.hooks.report import RUNNING
 from amanu.proposals.model import UNDECIDED
 from amanu.session.history import ItemHistory
 from amanu.session.late_decisions import LateDecisions
 from amanu.session.record_format import read_event
 from amanu.storage.journal import Record
-from amanu.text.questions import STILL_OPEN, report
+from amanu.text.questions import STILL_OPEN, report, summary
 from amanu.text.wording import summarize_agent, summarize_job
 from amanu.tools.ask_user import AskUser
 from amanu_protocol.events import (
@@ -212,7 +213,8 @@ def _close_what_is_open(state: SessionState) -> list[tuple[Event, Entry | None]]
     for item in state.items:
         if isinstance(item, ToolCall) and item.state in OPEN_STATES:
             question = questions.get(item.item_id)
-            if item.tool == AskUser.name and question is not None and question.state != "cancelled":
+            is_asking = item.tool == AskUser.name and item.agent_id is None
+            if is_asking and question is not None and question.state != "cancelled":
                 event, entry = _close_asking(item, question)
                 closing.append((event, entry if item.agent_id is None else None))
                 continue
@@ -227,6 +229,9 @@ def _close_what_is_open(state: SessionState) -> list[tuple[Event, Entry | None]]
             result = Result(call_id=item.item_id, tool=item.tool, text=text, is_error=True)
             # That of a sub-agent's call is part of another conversation.
             closing.append((ItemCompleted(item=ended), result if item.agent_id is None else None))
+        elif isinstance(item, Question) and item.state == "open" and not outlives_its_call(item):
+            cancelled = item.model_copy(update={"state": "cancelled"})
+            closing.append((ItemCompleted(item=cancelled.model_copy(update={"summary": summary(cancelled)})), None))
         elif isinstance(item, Notice) and item.code in (COMPACTING, RUNNING):
             closing.append(
                 (ItemsWithdrawn(item_ids=[item.item_id], reason="The daemon stopped in the meantime."), None)

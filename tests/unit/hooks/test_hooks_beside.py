@@ -1,4 +1,4 @@
-"""Hooks where something else goes on: a second session or client, background commands, drafts, plan mode, undo."""
+"""Hooks where something else goes on: a second session or client, background commands, drafts, plan mode."""
 
 import json
 import os
@@ -9,17 +9,14 @@ import pytest
 
 from amanu.permissions import approvals as approval
 from amanu_protocol.requests import (
-    CheckpointRestoreParams,
-    EditScope,
     JobParams,
     PromptSendParams,
-    ProposalUndoParams,
     SessionCreateParams,
 )
 from support.draft_session import decide_all, finish, open_drafts
 from support.hook_files import TELLS, answer, configure_user, handler, hook_entries, notices, tool_calls, trust_hooks
 from support.required_programs import needs
-from support.scripted_session import TWELVE, ScriptedSession, call, conversation, scripted_session, step
+from support.scripted_session import TWELVE, call, conversation, scripted_session, step
 from support.session_client import Client, until
 
 pytestmark = pytest.mark.layers
@@ -135,31 +132,3 @@ async def test_no_hook_lets_anything_out_of_plan_mode(tmp_path: Path, made: dict
         await d.ended()
         assert [item.state for item in tool_calls(d)][1:] == ["succeeded"], "on a copy that is thrown away"
         assert d.file.read_text() == TWELVE and [each.name for each in d.root.iterdir()] == ["notes.txt"]
-
-
-async def formatted(d: ScriptedSession) -> None:
-    """A turn's edit of line 2, after which the user's own formatter changes line 11 and makes a file."""
-    formats = (
-        'cat > /dev/null; cd "$CLAUDE_PROJECT_DIR"; n=notes; sed -i "s/line 11/LINE 11/" $n.txt; echo log > log.txt'
-    )
-    configure_user(PostToolUse=[handler(formats, matcher="Edit", outside=True)])
-    await d.prompt("go")
-    await d.ended()
-    assert "LINE 11" in d.file.read_text() and "line two" in d.file.read_text()
-
-
-@pytest.mark.parametrize("how", ["undo", "rewind"])
-async def test_what_a_hook_changed_stays_when_the_edit_is_taken_back(tmp_path: Path, how: str) -> None:
-    """It is nobody's edit, as if the user had done it."""
-    async with scripted_session(tmp_path, EDITS, DONE, step("I see."), mode="acceptEdits") as d:
-        await formatted(d)
-        if how == "undo":
-            await d.session.edits.undo(ProposalUndoParams(session_id="s", scope=EditScope()))
-        else:
-            params = CheckpointRestoreParams(session_id="s", turn_id="turn-p1", conversation=True)
-            await d.session.checkpoints.restore(params)
-        assert d.file.read_text() == TWELVE.replace("line 11", "LINE 11")
-        assert (d.root / "log.txt").read_text() == "log\n"
-        assert [hunk.state for hunk in d.session.state.proposals[0].files[0].hunks] == ["reverted"]
-        await d.prompt("and now?", "p2")
-        await d.over("p2")
