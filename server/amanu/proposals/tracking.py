@@ -161,6 +161,7 @@ class FileTracking:
             has_news = file.displace(await self._displacement(live, file, current))
         if has_news:
             live.attempted -= {hunk.hunk_id for hunk in file.hunks if hunk.state == "pending"}
+            self._look_again((live.proposal_id, file.base.path))
         if file.change != "edit" or current is None:
             return has_news
         return await self._move_hunks(live, file, current, by_user=by_user) or has_news
@@ -234,6 +235,11 @@ class FileTracking:
         if (due := self._timers.pop(key, None)) is not None:
             due.cancel()
         self._timers[key] = asyncio.get_running_loop().call_later(QUIET, self._start_following, key)
+
+    def _look_again(self, key: _Key) -> None:
+        """A file that comes and goes may do both between two looks at the disk, and then no event is told."""
+        if key[0] in self._watched[key[1]]:
+            self._schedule(key)
 
     def _start_following(self, key: _Key) -> None:
         del self._timers[key]
