@@ -47,8 +47,6 @@ SETTLE = 0.3
 GIVE_UP = 600.0
 """Seconds after which a start is given up for good."""
 _CLOSE = 10.0
-_WITHDRAWS = 2.0
-"""Seconds for a server to withdraw a question of a call that was cancelled."""
 _SIGN_IN = "The MCP server {} cannot be used until the user has signed in to it."
 
 T = TypeVar("T")
@@ -434,11 +432,9 @@ class Connection:
                 await self._ended.wait()
         finally:
             self._held -= 1
-        if left and self._client is not None and any(call.given_up for call in asked_in):
-            with contextlib.suppress(MCPError, TimeoutError):
-                async with asyncio.timeout(_WITHDRAWS):  # by its answer it has withdrawn what it asked for that call
-                    await self._client.send_ping()  # pyright: ignore[reportDeprecated] - only older revisions come here
-        return next((call for call in left if call in self._calls), None)
+        if any(call.given_up for call in asked_in):
+            return None  # a server may go on asking for a call that was cancelled
+        return next(iter(left), None)
 
     async def _logged(self, params: types.LoggingMessageNotificationParams) -> None:
         self.log.write(f"({params.level}) {convert.as_text(params.data)}\n")

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -129,3 +130,63 @@ async def test_the_question_of_a_call_that_was_cancelled_is_asked_nowhere_else(
         assert b.asked == []
         b.may_answer.set()
         assert (await b.call("greet_when", root / "ask")).startswith("accept Who(name='Bob'")
+
+
+STUBBORN = r"""
+import json, os, sys, threading, time
+
+def send(**message):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+def call(number, name, path):
+    while not os.path.exists(path):
+        time.sleep(0.01)
+    if name == "ask":
+        schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+        send(id="e1", method="elicitation/create", params={"message": "Who?", "requestedSchema": schema})
+    else:
+        send(id=number, result={"content": [{"type": "text", "text": "there"}]})
+
+for line in sys.stdin:
+    message = json.loads(line)
+    params, number = message.get("params"), message.get("id")
+    match message.get("method"):
+        case "initialize":
+            about = {"capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
+            send(id=number, result={"protocolVersion": "2025-06-18", **about})
+        case "tools/list":
+            schema = {"type": "object", "properties": {"path": {"type": "string"}}}
+            tools = [{"name": name, "description": name, "inputSchema": schema} for name in ("ask", "end")]
+            send(id=number, result={"tools": tools})
+        case "tools/call":
+            arguments = (number, params["name"], params["arguments"]["path"])
+            threading.Thread(target=call, args=arguments, daemon=True).start()
+        case str() if number is not None:
+            send(id=number, result={})
+        case _:
+            pass
+"""
+
+
+async def test_of_a_server_that_goes_on_asking_for_a_cancelled_call_nobody_else_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = connection.Client
+    monkeypatch.setattr(connection, "Client", lambda *args, **more: client(*args, **{**more, "mode": "legacy"}))
+    script = tmp_path / "server.py"
+    script.write_text(STUBBORN)
+    async with harness(tmp_path) as it:
+        it.configure(sample={"command": sys.executable, "args": [str(script)], "sandbox": False})
+        await it.approved("sample")
+        root, a, b = it.workspace.roots[0], Caller("Ada", it), Caller("Bob", it)
+        asking, other = a.call("ask", root / "ask"), b.call("end", root / "end")
+        await under_way(it, 2)
+        (root / "ask").touch()
+        [shared] = it.servers._connections.values()  # pyright: ignore[reportPrivateUsage]
+        await it.until(lambda: shared._held == 1)  # pyright: ignore[reportPrivateUsage]
+        asking.cancel()
+        await it.until(lambda: shared._held == 0)  # pyright: ignore[reportPrivateUsage]
+        (root / "end").touch()
+        assert await other == "there"
+        assert b.asked == []

@@ -152,7 +152,8 @@ class LayerReview:
                 why = "could be applied" if "conflicted" in states else "were accepted"
                 notes.append(f"Not applied, because not all text changes {why}: {file_list(names)}.")
             count, files = self._proposals.applied_files(call.call_id), len(changes.edits)
-            changed = f"{count} of {plural(files, 'file')}" if count else "nothing"
+            whole = plural(files, "file")
+            changed = whole if count == files else f"{count} of {whole}" if count else "nothing"
             title = f"Run {command}: {changed} changed"
             ended = replace(ended, is_error=ended.is_error or "conflicted" in states, title=title)
         await asyncio.to_thread(changes.folder.remove)
