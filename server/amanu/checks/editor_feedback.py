@@ -249,11 +249,16 @@ class EditorFeedback:
             self._checked.forget(path)
             return
         before, after = ([hunk for hunk in file.hunks if hunk.hunk_id in ids] for ids in (was, applied))
-        old_text = None if file.change == "create" and not was else _with(file, before)
-        change = (path, old_text, new_text := _with(file, after))
         was_checked = any(check.about == "proposed" and check.state == "done" for check in file.checks)
         noted_at = None if was_checked or self._languages(path) else (proposal_id, Path(file.path))
-        self._checked.start(path, lambda: new_text, self._check_applied(*change, noted_at))
+
+        async def check() -> AsyncGenerator[FindingsChange]:  # of a change of many files, each in its own time
+            old_text = None if file.change == "create" and not was else _with(file, before)
+            async with aclosing(self._check_applied(path, old_text, _with(file, after), noted_at)) as changes:
+                async for change in changes:
+                    yield change
+
+        self._checked.start(path, lambda: _with(file, after), check())
 
     async def _check_applied(
         self, path: Path, old_text: str | None, new_text: str, noted_at: tuple[str, Path] | None
