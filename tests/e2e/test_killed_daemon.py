@@ -51,8 +51,8 @@ async def test_the_queue_outlives_a_kill_and_goes_on_in_order(tmp_path: Path) ->
         assert state is not None and state.turn is None and [each.text for each in state.queue] == ["two", "three"]
         told = [item.text for item in state.items if item.kind == "notice"][-1]
         assert told == (
-            "2 prompts wait in the queue: “two”, “three”. They start, in this order, with your next prompt, "
-            "which goes behind them."
+            "2 prompts wait in the queue: “two”, “three”. When you send your next prompt, these run "
+            "first, in this order."
         )
         assert (await client.ask("prompt/send", sessionId="s1", promptId="four", text="four"))["status"] == "queued"
         state = await client.until(lambda state: state.last_turn and state.last_turn.turn_id == "turn-four")

@@ -25,7 +25,7 @@ from amanu_protocol.requests import (
     SessionCreateParams,
 )
 from support.scripted_session import TWELVE, TWO_HUNKS, ScriptedSession, call, conversation, scripted_session, step
-from support.session_client import Client
+from support.session_client import Client, until
 
 WRITE = step("", call("write_file", path="notes.txt", content=TWO_HUNKS))
 HALF = TWELVE.replace("line 2\n", "line two\n")
@@ -133,7 +133,7 @@ async def test_after_a_cancel_the_next_prompt_goes_behind_the_queue_and_starts_i
         assert [each.prompt_id for each in d.session.state.queue] == ["p2"]
         (told,) = [item for item in d.session.state.items if item.kind == "notice"]
         assert (
-            told.text == "1 prompt waits in the queue: “second”. It starts with your next prompt, which goes behind it."
+            told.text == "1 prompt waits in the queue: “second”. When you send your next prompt, this one runs first."
         )
         assert await d.prompt(next_prompt, "p3" if next_prompt == "third" else "p2") == (
             None if next_prompt == "third" else "turn-p2"
@@ -575,6 +575,31 @@ async def test_who_only_looks_sees_what_has_happened_when_they_attach_again(tmp_
         await d.sessions.close("s")
         state = (await other.attach(params, clients[0])).state
         assert state is not None and not state.read_only
+        await other.shutdown()
+        await d.reopen()
+
+
+async def test_who_only_looks_still_hears_of_the_session_when_another_looks_again(tmp_path: Path) -> None:
+    """Once it is free and another works in it, the first one's client has an event of another epoch, and attaches."""
+    async with scripted_session(tmp_path, step("Hello."), step("Hello again.")) as d:
+        await d.session.emit.durable()
+        other = open_sessions()
+        params = SessionAttachParams(session_id="s")
+        first, second = Client(os.environ, "first"), Client(os.environ, "second")
+        seen = [await other.attach(params, client) for client in (first, second)]
+        assert all(attached.state and attached.state.read_only for attached in seen)
+        assert not first.messages  # else they would make each other attach for ever
+        await d.sessions.close("s")
+        state = (await other.attach(params, second)).state
+        assert state is not None and not state.read_only
+        assert first.messages and first.messages[0].epoch > seen[0].epoch
+        again = params.model_copy(update={"epoch": seen[0].epoch, "since_seq": seen[0].from_seq - 1})
+        first.state = (await other.attach(again, first)).state
+        assert first.state is not None and not first.state.read_only
+        session = await other.get("s")
+        await session.prompts.send(PromptSendParams(session_id="s", prompt_id="p1", text="hi"), second)
+        await until(session, lambda state: state.last_turn)
+        assert first.state.last_turn is not None
         await other.shutdown()
         await d.reopen()
 

@@ -52,38 +52,114 @@ async def test_a_mode_does_not_refuse_what_the_user_accepts(tmp_path: Path) -> N
         assert "Not applied" not in notices(d)
 
 
-@pytest.mark.parametrize("why", ["rule", "changed", "disk"])
+PICTURE = step("", edit("line 2\n", "line two\n"), shell("printf 'a\\0b' > pic.bin"))
+
+
+def refuse(d: ScriptedSession, why: str, patched: pytest.MonkeyPatch) -> None:
+    if why == "rule":
+        deny(d, "@write(*.bin)")
+        return
+
+    def fail(batch: Batch) -> None:
+        raise NotWritten("The disk is full.")
+
+    patched.setattr(Batch, "apply", fail)
+
+
+@pytest.mark.parametrize("how", ["stay", "reopen", "put away"])
+@pytest.mark.parametrize("why", ["rule", "disk"])
 async def test_what_an_accepted_draft_could_not_apply_stays_in_it(
-    tmp_path: Path, why: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, why: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Commands go on seeing it, and it is applied with the next one."""
-    steps = [step("", edit("line 2\n", "line two\n"), shell("printf 'a\\0b' > pic.bin")), DONE]
-    later = [step("", edit("line 5\n", "line five\n"), shell("tr '\\0' ' ' < pic.bin")), DONE]
-    async with scripted_session(tmp_path, *steps, *later, mode="draft") as d:
+    """Commands go on seeing it, and it is applied with the next one, which names it even if that is text alone."""
+    later = [step("", edit("line 5\n", "line five\n")), DONE, step("", shell("tr '\\0' ' ' < pic.bin")), DONE]
+    async with scripted_session(tmp_path, PICTURE, DONE, *later, mode="draft") as d:
         (d.root / "pic.bin").write_bytes(b"old\0")
         await turn(d)
         with monkeypatch.context() as patched:
-            if why == "rule":
-                deny(d, "@write(*.bin)")
-            elif why == "changed":
-                (d.root / "pic.bin").write_bytes(b"mine\0")
-            else:
-
-                def fail(batch: Batch) -> None:
-                    raise NotWritten("The disk is full.")
-
-                patched.setattr(Batch, "apply", fail)
+            refuse(d, why, patched)
             await decide_all(d, "accept")
             await settled(d)
         assert "line two" in tree(d.root)["notes.txt"]
-        assert tree(d.root)["pic.bin"] == ("mine\0" if why == "changed" else "old\0")
+        assert tree(d.root)["pic.bin"] == "old\0"
         assert "stays in the draft: pic.bin" in notices(d)
+        if how == "put away":
+            await put_away(d)
+        if how != "stay":
+            await d.reopen()
         await turn(d, "p2")
-        assert results(d)[-1].startswith("a b") or "a b" in results(d)[-2]
         assert d.session.state.proposals[-1].besides == [str(d.root / "pic.bin")]
+        await turn(d, "p3")
+        assert "a b" in results(d)[-1]
         await decide_all(d, "accept")
         await settled(d)
-        assert tree(d.root)["pic.bin"] == ("old\0" if why == "rule" else "a\0b")
+        # a rule of the session ends with it
+        assert tree(d.root)["pic.bin"] == ("old\0" if (why, how) == ("rule", "stay") else "a\0b")
+        listed = {path for proposal in d.session.state.proposals for path in proposal.besides}
+        assert bool(listed) == d.session.core.layer.holds_draft == ((why, how) == ("rule", "stay"))
+        assert "Amanu was stopped" not in notices(d)
+
+
+async def test_what_a_restart_took_of_what_could_not_be_applied_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = [step("", edit("line 5\n", "line five\n")), DONE]
+    async with scripted_session(tmp_path, PICTURE, DONE, *later, mode="draft") as d:
+        await turn(d)
+        with monkeypatch.context() as patched:
+            refuse(d, "disk", patched)
+            await decide_all(d, "accept")
+            await settled(d)
+        await end_daemon(d)
+        await end_daemon(d)
+        assert notices(d).count("Check these; they may be missing: pic.bin.") == 1
+        await turn(d, "p2")
+        await decide_all(d, "accept")
+        await settled(d)
+        assert "pic.bin" not in tree(d.root)
+        assert not any(proposal.besides for proposal in d.session.state.proposals)
+
+
+async def test_what_the_user_changed_meanwhile_is_theirs(tmp_path: Path) -> None:
+    """No later yes replaces it, and commands find it."""
+    later = [step("", edit("line 5\n", "line five\n"), shell("tr '\\0' ' ' < pic.bin")), DONE]
+    async with scripted_session(tmp_path, PICTURE, DONE, *later, mode="draft") as d:
+        (d.root / "pic.bin").write_bytes(b"old\0")
+        await turn(d)
+        (d.root / "pic.bin").write_bytes(b"mine\0")
+        await decide_all(d, "accept")
+        await settled(d)
+        assert "Not applied, because they changed in the workspace: pic.bin. Ask for it again." in notices(d)
+        assert "stays in the draft" not in notices(d)
+        await turn(d, "p2")
+        assert any("mine" in result for result in results(d))
+        assert d.session.state.proposals[-1].besides == []
+        await decide_all(d, "accept")
+        await settled(d)
+        assert tree(d.root)["pic.bin"] == "mine\0"
+
+
+@pytest.mark.parametrize("decision", ["accept", "reject"])
+async def test_what_could_not_be_applied_is_forgotten_with_the_turn_that_made_it(
+    tmp_path: Path, decision: Literal["accept", "reject"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or when the next draft is rejected."""
+    later = [step("", edit("line 5\n", "line five\n")), DONE]
+    async with scripted_session(tmp_path, PICTURE, DONE, *later, mode="draft") as d:
+        await turn(d)
+        with monkeypatch.context() as patched:
+            refuse(d, "disk", patched)
+            await decide_all(d, "accept")
+            await settled(d)
+        if decision == "accept":
+            await d.session.core.layer.rewind(["turn-p1"])
+        await turn(d, "p2")
+        await decide_all(d, decision)
+        await settled(d)
+        assert "pic.bin" not in tree(d.root)
+        assert not any(proposal.besides for proposal in d.session.state.proposals)
+        await end_daemon(d)
+        assert "Amanu was stopped" not in notices(d)
 
 
 WAITS = "echo waiting; until grep -q yes go; do sleep 0.05; done"

@@ -44,15 +44,15 @@ class Drafts:
         return [file for path in dict.fromkeys(paths) if (file := await self.draft(path)) is not None]
 
     async def note_besides(self, paths: Collection[Path], gone: Collection[Path]) -> None:
-        """Note what belongs to the draft besides text now (`paths`), and what no longer does (`gone`)."""
+        """Note what belongs to the open draft besides text now (`paths`), and what no longer does to any (`gone`)."""
         async with self._live.lock:
-            found = next((live for live in reversed(self._live) if live.is_open_draft), None)
-            if found is None:
-                return
-            besides = sorted({*found.besides, *map(str, paths)} - {*map(str, gone)})
-            if found.besides != besides:
-                found.besides = besides
-                self._live.tell(found)
+            newest = next((live for live in reversed(self._live) if live.is_open_draft), None)
+            for live in self._live:
+                added = paths if live is newest else ()
+                besides = sorted({*live.besides, *map(str, added)} - {*map(str, gone)})
+                if live.besides != besides:
+                    live.besides = besides
+                    self._live.tell(live)
 
     async def forget_besides(self, proposal_ids: Collection[str], paths: Collection[str]) -> None:
         """What belonged to those drafts besides text, at these paths, is decided on, too."""

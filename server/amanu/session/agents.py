@@ -179,5 +179,6 @@ class SessionAgents:
 
 def _unreported(agent: SubAgent) -> str:
     """The end of a sub-agent that could not report, in words."""
-    how = "was interrupted when the daemon stopped" if agent.state == "interrupted" else f"has ended: {agent.state}"
-    return f"{agent.name} ({agent.agent_id}) {how}, without a report. All it did is in its session, {agent.session_id}."
+    ways = {"interrupted": "was interrupted when the daemon stopped,", "cancelled": "was cancelled"}
+    how = ways.get(agent.state, agent.state)
+    return f"{agent.name} ({agent.agent_id}) {how} without a report. All it did is in its session, {agent.session_id}."

@@ -178,14 +178,15 @@ class SessionCore:
         )
 
     async def close_layer(self) -> None:
-        """Remove it, or leave it for when the session is opened again: an open draft has more than text."""
-        if self.assignment is None and self.layer.holds_draft and self.proposals.drafts.is_open:
+        """Remove it, or leave it for when the session is opened again: the draft has more than text, or something could
+        not be applied."""
+        if self.assignment is None and self.layer.holds_draft:
             self.services.left_layers[self.state.session_id] = self.layer
         else:
             await self.layer.close()
 
     async def reopen_layer(self, besides: Collection[str]) -> None:
-        """Go on with the layer that was left; `besides`: what is on record that the open draft has besides text."""
+        """Go on with the layer that was left; `besides`: what is on record that drafts have besides text."""
         if (earlier := self.services.left_layers.pop(self.state.session_id, None)) is not None:
             await self.layer.adopt(earlier, besides)
 

@@ -2,7 +2,7 @@
 is forgotten."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,8 +20,11 @@ REWOUND = "The conversation was rewound to before this was proposed."
 class _DecidedDraft:
     """A draft that the user has decided on, until that is carried out."""
 
-    proposal_ids: Sequence[str]
+    proposal_ids: Collection[str]
+    """Earlier ones are among them: something may be left that could not be applied."""
     layer_draft: LayerDraft
+    recorded: Collection[str]
+    """Paths of what those proposals have besides text."""
     lost: Mapping[str, Sequence[Path]]
     """Paths on record that the layer no longer has, by the reason."""
     accepted: bool
@@ -41,29 +44,27 @@ class SessionDraft:
         core.proposal_listeners.append(self._on_proposal)
 
     async def open(self) -> None:
-        """Go on with an open draft, and say what of it was lost; or what a daemon that was stopped may not have brought
-        into the workspace of an accepted one."""
+        """Go on with an open draft, and with what could not be applied of an accepted one. Says what of it was lost; or
+        what a daemon that was stopped may not have brought into the workspace."""
         drafts = [draft for draft in self._core.state.proposals if draft.draft]
         is_open = any(draft.state == "pending" for draft in drafts) or bool(_conflicts(drafts))
-        besides = dict.fromkeys(path for draft in drafts for path in draft.besides) if is_open else {}
-        await self._core.reopen_layer(besides)
-        if is_open:
-            await self._report_lost([draft.proposal_id for draft in drafts], besides)
-            return
-        ended = [draft for draft in drafts if draft.besides]
-        if _is_accepted(ended):
-            names = self._names([Path(path) for draft in ended for path in draft.besides])
-            text = f"Amanu was stopped while applying the draft. Check these; they may not have been applied: {names}."
-            self._core.notices.report_on_session("draftEnded", "warning", text)
-        besides = {path for draft in ended for path in draft.besides}
-        await self._core.proposals.drafts.forget_besides([draft.proposal_id for draft in ended], besides)
-
-    async def _report_lost(self, proposal_ids: Sequence[str], besides: Collection[str]) -> None:
-        lost = [path for paths in self._core.layer.lost(besides).values() for path in paths]
-        if lost:
+        ids = [draft.proposal_id for draft in drafts]
+        recorded = dict.fromkeys(path for draft in drafts for path in draft.besides)
+        await self._core.reopen_layer(recorded)
+        lost = self._lost(recorded)
+        if lost and is_open:
             text = f"No longer part of the draft, because Amanu was stopped: {self._names(lost)}. Ask for it again."
             self._core.notices.report_on_session("draftLost", "warning", text)
-            await self._core.proposals.drafts.forget_besides(proposal_ids, {*map(str, lost)})
+        elif lost and _is_accepted([draft for draft in drafts if draft.besides]):
+            text = (
+                "Amanu was stopped before all of the accepted draft was applied. Check these; they may be missing: "
+                f"{self._names(lost)}. Ask for them again."
+            )
+            self._core.notices.report_on_session("draftLost", "warning", text)
+        await self._core.proposals.drafts.forget_besides(ids, [*map(str, lost)])
+
+    def _lost(self, recorded: Iterable[str]) -> list[Path]:
+        return [path for paths in self._core.layer.lost(recorded).values() for path in paths]
 
     async def close(self) -> None:
         """Returns when nothing is being brought into the workspace."""
@@ -75,8 +76,10 @@ class SessionDraft:
             return
         drafts = {other.proposal_id: other for other in self._core.state.proposals if other.draft}
         drafts[proposal.proposal_id] = proposal
-        if proposal.state == "pending":
+        if proposal.state == "pending" and proposal.proposal_id not in self._open_ids:
             self._open_ids.add(proposal.proposal_id)
+            if self._core.layer.holds_draft:  # what could not be applied of an earlier one comes with it
+                self._ending = asyncio.create_task(self._note_drafted(self._ending))
         if not self._open_ids:
             return
         if any(draft.state == "pending" for draft in drafts.values()):
@@ -93,9 +96,9 @@ class SessionDraft:
         self._decided_hunk_ids |= {hunk.hunk_id for hunk in _hunks(decided)}
         lost = self._core.layer.lost(path for draft in decided for path in draft.besides)
         # What is drafted from now on is another one.
-        decision = _DecidedDraft(
-            [draft.proposal_id for draft in decided], self._core.layer.decide_draft(), lost, accepted
-        )
+        layer_draft = self._core.layer.decide_draft()
+        recorded = {*map(str, layer_draft.paths), *(path for draft in drafts.values() for path in draft.besides)}
+        decision = _DecidedDraft([*drafts], layer_draft, recorded, lost, accepted)
         self._ending = asyncio.create_task(self._carry_out(decision, self._ending))
 
     def _hold(self, conflicts: Sequence[Hunk]) -> None:
@@ -117,10 +120,14 @@ class SessionDraft:
             notes += [f"Not applied, because {why}: {self._names(paths)}." for why, paths in decision.lost.items()]
         if notes and not self._core.access.closed:
             self._core.notices.report_on_session("draftEnded", "info", "\n".join(notes))
-        lost = [path for paths in decision.lost.values() for path in paths]
-        paths = {*map(str, decision.layer_draft.paths), *map(str, lost)}
-        await self._core.proposals.drafts.forget_besides(decision.proposal_ids, paths)
+        done = [*map(str, self._lost(decision.recorded))]
+        await self._core.proposals.drafts.forget_besides(decision.proposal_ids, done)
         await self._core.layer.note_drafted()  # what could not be applied is part of a newer draft, if there is one
+
+    async def _note_drafted(self, earlier: "asyncio.Task[None] | None") -> None:
+        if earlier is not None:
+            await earlier
+        await self._core.layer.note_drafted()
 
     def _names(self, paths: Sequence[Path]) -> str:
         return file_list([one_line(self._core.workspace.display_path(path)) for path in paths])

@@ -167,6 +167,13 @@ class EventStream:
         if client in self._clients:
             self._clients.remove(client)
 
+    def hand_over(self, stream: "EventStream") -> None:
+        """All clients get further events from that stream of the same session: of another epoch, so they attach again
+        with the first."""
+        for client in self._clients:
+            stream.attach(client)
+        self._clients.clear()
+
     @property
     def attached(self) -> bool:
         return bool(self._clients)

@@ -44,7 +44,8 @@ class PromptBlocked(AmanuError):
     """A hook refused the prompt: it goes on no record, and the model is not sent it."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__("permissionDenied", f"A hook refused this prompt, so it was not sent: {reason}")
+        stop = "" if reason.endswith((".", "!", "?", "…")) else "."  # more may be said after it
+        super().__init__("permissionDenied", f"A hook refused this prompt, so it was not sent: {reason}{stop}")
 
 
 @dataclass(frozen=True)

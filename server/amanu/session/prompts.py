@@ -106,7 +106,7 @@ class Prompts:
             is_known = params.prompt_id in self._prompt_ids
             if is_known:
                 if self._queue.has(params.prompt_id):
-                    await self._start_oldest(client.environment)
+                    await self._start_oldest(client.environment, params.prompt_id)
                 result = self._sent(params.prompt_id)
             else:
                 await self._emit.durable()  # if the disk takes nothing, it will not take the prompt
@@ -136,7 +136,7 @@ class Prompts:
             if self._reads_the_turn(client):
                 self._approvals.finish_reviews(client.name, self._core.agent_id)
         else:
-            await self._start_oldest(client.environment)
+            await self._start_oldest(client.environment, prompt.prompt_id)
         return self._sent(prompt.prompt_id)
 
     def _sent(self, prompt_id: str) -> PromptSendResult:
@@ -374,18 +374,26 @@ class Prompts:
         elif self._core.access.writable:
             self._queue.report_waiting()
 
-    async def _start_oldest(self, environment: Mapping[str, str]) -> None:
+    async def _start_oldest(self, environment: Mapping[str, str], sent: str = "") -> None:
         """Start the oldest queued prompt, if no turn runs: `environment` is for one whose own was lost. After a cancel
         or a failure all wait for the user's next prompt, which goes behind them; so they do when the oldest cannot
-        start now. One that can never start is given back to the user, and the next one starts."""
+        start now. One that can never start is given back to the user, and the next one starts; if it is the one just
+        `sent`, that raises the `AmanuError`, as if no other had waited."""
+        refused: AmanuError | None = None
         while not self._turn and self._core.access.writable:
             prompt = self._queue.oldest(environment)
             if prompt is None:
-                return
+                break
             try:
                 await self._start(prompt)
+                break  # what is behind it follows when its turn is completed
             except (PictureLimitReached, PromptBlocked) as error:
-                self._give_back(prompt, error)
+                if prompt.prompt_id == sent:
+                    refused = error
+                    self._queue.take_back(sent)
+                    self._prompt_ids.discard(sent)
+                else:
+                    self._give_back(prompt, error)
                 continue
             except AmanuError as error:
                 if self._core.access.writable:
@@ -395,7 +403,9 @@ class Prompts:
                 self._notices.report_ending(None, Ending("failed", "Internal error in Amanu; see `amanu logs`."))
             if self._core.access.writable:
                 self._queue.report_waiting()
-            return
+            break
+        if refused is not None:
+            raise refused
 
     def _give_back(self, prompt: Prompt, error: PictureLimitReached | PromptBlocked) -> None:
         """Remove a prompt that can never start from the queue; a notice returns all that the user typed."""

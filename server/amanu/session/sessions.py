@@ -358,6 +358,9 @@ class Sessions:
         session = self._open.get(session_id)
         if session is not None and session.state.read_only:
             again = self._open[session_id] = await self._loader.open(session_id)
+            session.emit.hand_over(again.emit)
+            if not again.state.read_only:  # all of them attach again; else each does when it wants to see more
+                again.emit(SessionChanged(closed=False))
             await session.close()
             return again
         return await self._get(session_id)

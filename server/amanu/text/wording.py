@@ -428,10 +428,10 @@ def describe_queue(prompts: Sequence[str]) -> str:
     named = ", ".join(f"“{one_line(text)}”" for text in prompts[:MAX_WAITING])
     more = f" and {len(prompts) - MAX_WAITING} more" if len(prompts) > MAX_WAITING else ""
     if len(prompts) == 1:
-        return f"1 prompt waits in the queue: {named}. It starts with your next prompt, which goes behind it."
+        return f"1 prompt waits in the queue: {named}. When you send your next prompt, this one runs first."
     return (
-        f"{len(prompts)} prompts wait in the queue: {named}{more}. They start, in this order, with your next prompt, "
-        "which goes behind them."
+        f"{len(prompts)} prompts wait in the queue: {named}{more}. When you send your next prompt, these run first, in "
+        "this order."
     )
 
 

@@ -213,7 +213,7 @@ def test_limits(shop: Path, inside: InProcessCli, limit: tuple[str, str], reason
         (
             "UserPromptSubmit",
             answer(decision="block", reason="no"),
-            "A hook refused this prompt, so it was not sent: no",
+            "A hook refused this prompt, so it was not sent: no.",
         ),
     ],
 )

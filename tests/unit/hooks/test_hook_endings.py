@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from amanu.permissions import approvals as approval
+from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Answer, Notice
 from support.agent_session import agent, ask_agent, complete, results, session_with_agents
 from support.hook_files import answer, configure_user, handler, notices, tool_calls
@@ -71,6 +72,56 @@ async def test_what_is_queued_waits_behind_a_turn_that_a_hook_ended(tmp_path: Pa
         await d.answer("allow")
         state = await d.over("p1", "hook")
         assert [prompt.prompt_id for prompt in state.queue] == ["p2"]
+
+
+REFUSED = "A hook refused this prompt, so it was not sent: not today."
+"""The hook's own words have no full stop."""
+
+
+@pytest.mark.parametrize(
+    ("sent", "given_back"),
+    [
+        (("p3", "three"), ["two"]),
+        (("p2", "two"), []),  # the one that waits, once more
+    ],
+)
+async def test_a_refused_prompt_is_an_error_also_behind_a_queue(
+    tmp_path: Path, sent: tuple[str, str], given_back: list[str]
+) -> None:
+    """And not one that has started; those that waited are given back in a notice. It may be sent again."""
+    prompt_id, text = sent
+    async with scripted_session(tmp_path, RUNS, DONE) as d:
+        turn_id = await d.prompt("one")
+        await d.until(lambda state: state.approvals)
+        await d.prompt("two", "p2")
+        await d.session.prompts.cancel(turn_id or "")
+        await d.over("p1", "cancelled")
+        configure_user(UserPromptSubmit=[handler("echo not today >&2; exit 2")])
+        with pytest.raises(AmanuError, match=REFUSED):
+            await d.prompt(text, prompt_id)
+        state = d.session.state
+        assert not state.queue and state.turn is None
+        returned = f"{REFUSED} This prompt was removed from the queue without being sent:\n\n"
+        found = [item.text for item in state.items if isinstance(item, Notice) and item.text.startswith(REFUSED)]
+        assert found == [returned + each for each in given_back]
+        configure_user()
+        assert await d.prompt(text, prompt_id) == f"turn-{prompt_id}"
+        await d.over(prompt_id)
+
+
+async def test_what_follows_by_itself_is_not_said_to_wait(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, RUNS, DONE, DONE, DONE) as d:
+        turn_id = await d.prompt("one")
+        await d.until(lambda state: state.approvals)
+        await d.prompt("two", "p2")
+        await d.session.prompts.cancel(turn_id or "")
+        await d.over("p1", "cancelled")
+        await d.prompt("three", "p3")
+        await d.over("p3")
+        told = [item.text for item in d.session.state.items if isinstance(item, Notice) and "in the queue" in item.text]
+        assert told == [
+            "1 prompt waits in the queue: “two”. When you send your next prompt, this one runs first.",
+        ]
 
 
 async def test_the_turn_after_one_that_a_hook_ended_is_like_any_other(tmp_path: Path) -> None:

@@ -68,8 +68,6 @@ class LayerDraft:
         self.executable = {
             path: is_set for path, is_set in decided.executable.items() if path in paths
         } | self.executable
-        self.folders += [path for path in decided.folders if path in paths and path not in self.folders]
-        self.emptied += [path for path in decided.emptied if path in paths and path not in self.emptied]
         self.turns = {path: turns for path, turns in decided.turns.items() if path in paths} | self.turns
 
     def note(self, changes: LayerChanges, before: "LayerDraft", *, as_saved: bool) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from amanu.core.tool import Blocked, CallContext, Outcome
+from amanu.core.tool import Blocked, CallContext, Outcome, ToolError
 from amanu.sandbox.layers.disk_floor import DiskFloor
 from amanu.text.display import one_line
 from amanu.tools.environment import ToolEnvironment

@@ -325,19 +325,17 @@ class SessionLayer:
 
     async def _end_draft(self, draft: LayerDraft, rules: WriteRules, *, accepted: bool) -> list[str]:
         notes: list[str] = []
+        kept: set[Path] = set()
         if redrafted := [path for path in draft.files if path in self._draft.files]:
             draft.files = {path: file for path, file in draft.files.items() if path not in redrafted}
             if accepted:
                 notes.append(
                     f"Not applied, because a command changed the draft's version later: {self._names(redrafted)}."
                 )
-        kept: set[Path] = set()
         if accepted:
-            notes += await self._change_folders(
-                draft.folders, draft.turns, rules, kept, make_folders, "Folder not made"
-            )
+            notes += await self._change_folders(draft.folders, draft.turns, rules, make_folders, "Folder not made")
         if self._layer is not None:
-            gone = [folder for folder in draft.folders if folder not in {*kept, *self._draft.folders}]
+            gone = [folder for folder in draft.folders if folder not in self._draft.folders]
             await asyncio.to_thread(drop_folders, self._layer, gone)
         if accepted and (draft.files or draft.executable or draft.ignored):
             notes += await self._take_over(await self._ready(), draft, rules, kept)
@@ -345,9 +343,7 @@ class SessionLayer:
             await asyncio.to_thread(drop, await self._ready(), list(draft.files))
             notes.append(f"Not applied, because not all of the draft was accepted: {self._names(draft.files)}.")
         if accepted:
-            notes += await self._change_folders(
-                draft.emptied, draft.turns, rules, kept, remove_folders, "Folder not removed"
-            )
+            notes += await self._change_folders(draft.emptied, draft.turns, rules, remove_folders, "Folder not removed")
         self._draft.keep(draft, kept)
         return [*notes, *self._kept_notes(kept)]
 
@@ -356,23 +352,21 @@ class SessionLayer:
         folders: Sequence[Path],
         turns: Mapping[Path, Sequence[str]],
         rules: WriteRules,
-        kept: set[Path],
         change: Callable[[Sequence[Path]], Mapping[Path, str]],
         lead: str,
     ) -> list[str]:
-        """Make or remove folders of an accepted draft. Adds those that were left to `kept`; returns why."""
+        """Make or remove folders of an accepted draft. Returns sentences about those that were not."""
         allowed = self._not_denied(folders, rules.denied_to_user)
         faults = dict(await asyncio.to_thread(change, allowed))
         denied = [folder for folder in folders if folder not in allowed]
         faults |= dict.fromkeys(denied, "A rule denies writing there.")
-        kept |= {*denied, *_missing(faults)}  # one that is not empty stays
         if change is make_folders:
             self._note_applied("folder", [each for each in allowed if each not in faults], turns)
         return [f"{lead}: {self._names([folder])}. {why}" for folder, why in faults.items()]
 
     async def _take_over(self, layer: Layer, draft: LayerDraft, rules: WriteRules, kept: set[Path]) -> list[str]:
         """Bring the files of an accepted draft, and ignored files that are new there, into the workspace. Adds those
-        that were left to `kept`."""
+        that a rule or the disk refused to `kept`. One that the user changed meanwhile is theirs: it is forgotten."""
         notes: list[str] = []
         allowed = {path: draft.files[path] for path in self._not_denied(draft.files, rules.denied_to_user)}
         bits = {path: draft.executable[path] for path in self._not_denied(draft.executable, rules.denied_to_user)}
@@ -383,12 +377,11 @@ class SessionLayer:
         applied = await asyncio.to_thread(apply_drafted, layer, allowed, bits)
         self._note_applied("file", [file.path for file in applied.files], draft.turns)
         self._note_applied("bit", applied.bits, draft.turns)
-        for file in applied.changed:  # the next yes is to replacing what is there now
-            draft.files[file.path] = await asyncio.to_thread(_over_current, file)
-        kept |= {*denied, *applied.unset, *(file.path for file in applied.left)}
+        await asyncio.to_thread(drop, layer, [file.path for file in applied.changed])
+        kept |= {*denied, *applied.unset, *(file.path for file in applied.failed)} - {*_missing(applied.unset)}
         built = await asyncio.to_thread(_missing, draft.ignored)
         faults = await self._bring(layer, built, None, rules.guarded)
-        return [*applied.notes(self._names, " with the draft", advice=""), *notes, *faults]
+        return [*applied.notes(self._names, " with the draft", advice=" Ask for it again."), *notes, *faults]
 
     def _note_applied(self, kind: NotUndone, paths: Iterable[Path], turns: Mapping[Path, Sequence[str]]) -> None:
         self.applied |= {(kind, path): turns.get(path, ("",))[-1] for path in paths}
@@ -541,15 +534,6 @@ def _lay_in(layer: Layer, files: dict[Path, FileText | None]) -> dict[Path, File
             layer.write(path, data, file.mode or _PLAIN)
         laid_in[path] = file
     return laid_in
-
-
-def _over_current(file: HeldFile) -> HeldFile:
-    """The file in the place of what the workspace has there now. Blocking."""
-    try:
-        found = file.path.lstat()
-    except OSError:
-        return replace(file, below=None)
-    return replace(file, below=(found.st_ino, found.st_ctime_ns))
 
 
 def _remove(layer: Layer) -> None:
