@@ -5,6 +5,7 @@ import asyncio
 import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ from typing import Any
 import pytest
 
 from amanu.cli.plugin import main as plugin
+from amanu.core.tool import Subject
 from amanu.mcp.model import ServerView
-from amanu.permissions import approvals
+from amanu.permissions import approvals, session_rules
+from amanu.permissions.policy import Verdict
 from amanu.session.session import Session
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Mode
@@ -114,6 +117,70 @@ async def test_the_script_of_a_server_is_asked_about(tmp_path: Path, how: str, m
         assert view(d).state == "ready"
 
 
+@pytest.mark.parametrize("mode", MODES[:3])
+async def test_git_brings_no_other_script_unasked(tmp_path: Path, mode: Mode) -> None:
+    file = prepare(tmp_path)
+
+    def git(*words: str) -> None:
+        options = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", *options, *words], cwd=tmp_path / "work", check=True, capture_output=True)
+
+    git("init", "-qb", "main")
+    git("add", ".")
+    git("commit", "-qm", "1")
+    git("checkout", "-qb", "other")
+    before = file.read_text()
+    file.write_text(before + "# other\n")
+    git("commit", "-qam", "2")
+    git("checkout", "-q", "main")
+    configured(sandbox=False)
+    steps = step("", call("run_shell_command", command="git checkout other -- srv.py")), step("Done.")
+    async with scripted_session(tmp_path, *steps, mode=mode) as d:
+        await approved(d)
+        await d.prompt("go")
+        await d.answer("reject")
+        await d.over("p1")
+        assert file.read_text() == before
+        assert view(d).state == "ready"
+
+
+async def test_no_decision_reads_what_hooks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their names alone count; nor is a file judged that nothing names, however many there are."""
+    prepare(tmp_path)
+    configured(sandbox=False)
+    judged: list[int] = []
+    opened: list[str] = []
+    steps = step("", call("write_file", path="hooks/x.sh", content="#!/bin/bash\n")), step("Done.")
+    async with scripted_session(tmp_path, *steps, mode="acceptEdits") as d:
+        configure(d.root, SessionEnd=[handler(script(d.root, "x.sh", "exit 0"))])
+        agree(d.root)
+        await approved(d)
+        rules = d.session.approvals
+        real_open: Any = Path.open
+        real_decide = session_rules.decide_each
+
+        def counting_open(self: Path, *words: Any, **options: Any) -> Any:
+            opened.append(self.name)
+            return real_open(self, *words, **options)
+
+        def counting_decide(rules: Any, subjects: Any, context: Any = None) -> list[Verdict]:
+            judged.append(len(subjects))
+            return real_decide(rules, subjects, context)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "open", counting_open)
+            patch.setattr(session_rules, "decide_each", counting_decide)
+            names = ["hooks/X.sh", "srv.py", *(f"target/{number}" for number in range(1000))]
+            subjects = [Subject("write_file", "write", name) for name in names]
+            assert [subject.text for subject in rules.guarded(subjects)] == names[:2]
+            assert judged == [2]
+            assert rules.verdict(subjects[:1]).decision == "ask"
+            assert not {"x.sh", "srv.py"} & {*opened}
+        await d.prompt("go")
+        await d.answer("reject")
+        await d.over("p1")
+
+
 @pytest.mark.parametrize("sandbox", [False, True])
 async def test_a_server_is_off_until_its_changed_content_is_approved(tmp_path: Path, *, sandbox: bool) -> None:
     file = prepare(tmp_path)
@@ -154,7 +221,15 @@ async def test_each_workspace_has_its_own_content_approved(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("words", "name"), [(["-m", "tools.srv"], "tools/srv.py"), (["${workspaceFolder}/a.py"], "a.py")]
+    ("words", "name"),
+    [
+        (["-m", "tools.srv"], "tools/srv.py"),
+        (["-um", "tools.srv"], "tools/srv.py"),
+        (["${workspaceFolder}/my dir/a.py"], "my dir/a.py"),
+        (["my srv.py"], "my srv.py"),
+        (["[id]/srv*.py"], "[id]/srv*.py"),
+        (["tools"], "tools/__main__.py"),
+    ],
 )
 async def test_however_the_script_is_named(tmp_path: Path, words: list[str], name: str) -> None:
     file = prepare(tmp_path, name)

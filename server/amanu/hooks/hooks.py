@@ -41,6 +41,12 @@ class Hooks:
         views = [self.pins.view(hook, workspace, home) for hook in self._hooks(workspace, trusted=trusted)]
         return views if trusted else [_untrusted(view, workspace) for view in views]
 
+    def program_files(self, workspace: Workspace, *, trusted: bool, home: str = "") -> list[Path]:
+        """The files that the hooks of that workspace run which the user approved, whatever they hold now. None is read:
+        quick enough for the event loop."""
+        files = [self.pins.program_files(hook, workspace, home) for hook in self._hooks(workspace, trusted=trusted)]
+        return [path for paths in files if trusted or not _any_inside(paths, workspace) for path in paths]
+
     def configured(self, workspace: Workspace, *, trusted: bool) -> bool:
         """Whether a file may configure hooks, plug-ins apart. A few `stat`, quick enough for the event loop."""
         return any(source.path.exists() for source in self._sources(workspace, trusted=trusted))
@@ -71,9 +77,13 @@ def _sources(config: Path, roots: Sequence[Path], *, trusted: bool) -> Sequence[
 
 def _untrusted(view: HookView, workspace: Workspace) -> HookView:
     """The hook as it stands where the workspace is not trusted: nothing of that is started."""
-    if view.state == "invalid" or not any(workspace.guard.inside(Path(path)) for path in view.files):
+    if view.state == "invalid" or not _any_inside([Path(path) for path in view.files], workspace):
         return view
     return replace(view, state="untrusted", reason="It runs files of this folder, which is not trusted.")
+
+
+def _any_inside(paths: Sequence[Path], workspace: Workspace) -> bool:
+    return any(workspace.guard.inside(path) for path in paths)
 
 
 def _stamp(path: Path) -> Stamp:

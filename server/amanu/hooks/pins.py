@@ -53,17 +53,21 @@ class HookPins:
         view = HookView(hook, "on", "", files, contents, _digest(hook, files))
         if hook.disabled:
             return _with(view, "off", f"{hook.source.name} turns it off.")
-        if hook.source.owner == "user" and not files:
+        if _is_reviewed(hook, paths):
             return view
-        plugin = hook.source.plugin
-        if plugin is not None and all(path.is_relative_to(plugin) for path in paths):
-            return view  # the user has reviewed all files of the plug-in, and one that changes turns it off
         approved = self._approved().get(_key(hook))
         if approved is None:
             return _with(view, "new", "It needs your approval.")
         if approved.get("digest") == view.digest:
             return view
         return _with(view, "changed", _difference(approved, files))
+
+    def program_files(self, hook: Hook, workspace: Workspace, home: str = "") -> list[Path]:
+        """The files that a hook which is on runs, or one that is off only since they changed. None is read."""
+        if hook.fault or hook.disabled:
+            return []
+        paths = named_files(hook, workspace, home)
+        return paths if _is_reviewed(hook, paths) or _key(hook) in self._approved() else []
 
     def approve(self, views: Sequence[HookView]) -> None:
         """The user approves those, as they were when they were looked at."""
@@ -95,6 +99,15 @@ def named_files(hook: Hook, workspace: Workspace, home: str = "") -> list[Path]:
     }
     texts = [files_of_command.expanded(text, variables) for text in (hook.command, *(hook.arguments or ()))]
     return files_of_command.named_files(texts, folder, home, lambda path: _is_theirs(path, hook, workspace))
+
+
+def _is_reviewed(hook: Hook, paths: Sequence[Path]) -> bool:
+    """Whether a hook that names those files needs no approval: a user's that names none; one of a plug-in that names
+    only its files, which the user has reviewed, and of which one that changes turns it off."""
+    if hook.source.owner == "user" and not paths:
+        return True
+    plugin = hook.source.plugin
+    return plugin is not None and all(path.is_relative_to(plugin) for path in paths)
 
 
 def own_files(hook: Hook, workspace: Workspace, home: str = "") -> list[Path]:

@@ -22,6 +22,9 @@ Match = Literal["yes", "no", "perhaps"]
 """`perhaps`: a word is known only when the command runs. Deny and must-ask rules alone can match so."""
 
 
+_ESCAPED = re.compile(r"\\([*?\\])")
+
+
 class RulesInForce:
     """The rules that are in force in a session of that mode and trust. A call may be about hundreds of files, and there
     is a rule for each protected name: so what does not depend on a file is found out once."""
@@ -45,6 +48,18 @@ class RulesInForce:
             named = [rule for rule in self._rules if _names_tool(rule, subject)]
             self._by_tool[key] = _RulesOfTool(named, with_globs=subject.effect != "run")
         return self._by_tool[key].candidates(subject.text)
+
+
+def exact_paths(rules: Iterable[Rule]) -> frozenset[str] | None:
+    """The names, in lower case, of the only files that these rules may be about; None where one of them may be about
+    others."""
+    rules = list(rules)
+    patterns = [pattern for rule in rules for pattern in rule.patterns]
+    names = [_ESCAPED.sub(r"\1", pattern) for pattern in patterns]
+    pairs = zip(names, patterns, strict=True)
+    if not all(rule.patterns for rule in rules) or any(escape_glob(name) != pattern for name, pattern in pairs):
+        return None
+    return frozenset(name.casefold() for name in names)
 
 
 class _RulesOfTool:

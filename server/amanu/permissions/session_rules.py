@@ -8,6 +8,7 @@ from amanu.core import protected_paths as protected
 from amanu.core.rules import Rule
 from amanu.core.tool import Preview, Subject
 from amanu.permissions.ceilings import Ceilings, UnaskedCommands
+from amanu.permissions.matching import exact_paths
 from amanu.permissions.policy import (
     DRAFTED,
     NOTHING_MATCHED,
@@ -133,11 +134,12 @@ class SessionRules:
 
     def guarded(self, subjects: Iterable[Subject]) -> list[Subject]:
         """The subjects that a rule beyond the built-in ones denies or asks about. Without such a rule they are not even
-        looked at: there may be a hundred thousand."""
+        looked at: there may be a hundred thousand. Where rules name single files, the others are not judged."""
         rules = [*self._guarding(), *self._about_writing()]
         if not rules:
             return []
-        subjects = list(subjects)
+        names = exact_paths(rules)
+        subjects = [subject for subject in subjects if names is None or subject.text.casefold() in names]
         verdicts = zip(subjects, decide_each(rules, subjects, self.context()), strict=True)
         return [subject for subject, verdict in verdicts if verdict.rule != NOTHING_MATCHED]
 
@@ -219,14 +221,18 @@ class SessionRules:
         is_plain = not (verdict.named or verdict.network or verdict.unsandboxed)
         only_git = preview.requirements is not None and preview.requirements.checkout
         count = sum(map(acts, (preview.subject, *preview.extra_subjects)))
-        return is_plain and count > (1 if only_git and not self._guarding() else 0)
+        return is_plain and count > (1 if only_git and not self._guards_files() else 0)
 
     def _passes_rules_by(self, preview: Preview, verdict: Verdict) -> bool:
         """Whether a command that no rule of the user's names would write in the workspace itself, where nothing holds
         it to rules about files."""
         need = preview.requirements
         in_place = need is not None and need.writes == "workspace" and not preview.in_layer
-        return in_place and not verdict.named and bool(self._guarding() or self._policy.rules_of_programs())
+        return in_place and not verdict.named and self._guards_files()
+
+    def _guards_files(self) -> bool:
+        """Whether rules beyond the built-in ones deny or ask about writing a file."""
+        return bool(self._guarding() or self._policy.rules_of_programs())
 
     def _decide_draft(self, preview: Preview) -> Decision | None:
         """The decision on a call whose edits are only drafted: they wait for the user, the call does not. None where

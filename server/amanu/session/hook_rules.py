@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from amanu.core.rules import Rule, RuleTable
+from amanu.permissions.matching import escape_glob
 from amanu.sandbox.git_dirs import HOOKS, hooks_folders, repository_of, settings_files
 
 _REASON = "git runs the hooks in this folder"
@@ -44,13 +45,8 @@ def _globs(root: Path, folder: Path) -> Sequence[str]:
         return HOOKS if folder == root else ()
     if root not in folder.parents:
         return ()
-    path = literal(folder.relative_to(root).as_posix())
+    path = escape_glob(folder.relative_to(root).as_posix())
     return path, f"{path}/**"
-
-
-def literal(path: str) -> str:
-    """The glob that matches that path alone."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

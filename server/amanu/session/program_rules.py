@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from amanu.core.rules import Rule, RuleTable
-from amanu.session.hook_rules import literal
+from amanu.permissions.matching import escape_glob
 from amanu.session.roots import SessionFolders
 from amanu.session.services import Services
 from amanu.workspace.workspace import Workspace
@@ -29,7 +29,7 @@ class ProgramRules:
         """Blocking, for an instant."""
         roots = [Path(os.path.realpath(root)) for root in self._state.roots]
         return tuple(
-            RuleTable(decision="mustAsk", tool="@write", path=literal(name), reason=reason).rule("built in")
+            RuleTable(decision="mustAsk", tool="@write", path=escape_glob(name), reason=reason).rule("built in")
             for path, reason in dict(self._files()).items()
             for name in {path.relative_to(root).as_posix() for root in roots if path.is_relative_to(root)}
         )
@@ -45,7 +45,6 @@ class ProgramRules:
         if not hooks.configured(self._workspace, trusted=trusted) and not self._services.home.plugins.is_dir():
             return []  # the usual case
         try:
-            views = hooks.views(self._workspace, trusted=trusted, home=str(Path.home()))
+            return hooks.program_files(self._workspace, trusted=trusted, home=str(Path.home()))
         except AmanuError:  # none of them runs
             return []
-        return [Path(path) for view in views if view.state in ("on", "changed") for path in view.files]
