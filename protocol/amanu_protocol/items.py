@@ -628,7 +628,7 @@ class SubAgent(Wire):
     told: bool = False
     """The model knows how it ended."""
     report: str = ""
-    """In the background, and ended: the text that the model is still to be told of it."""
+    """The text that the model is still to be told of one that ended in the background; "" for none."""
 
     @property
     def works(self) -> bool:

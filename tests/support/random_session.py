@@ -333,7 +333,7 @@ class Player:
 
 
 def lose_what_is_not_on_disk(session: Session) -> None:
-    """As kill −9 does with its journal; closing it then tells nobody anything more."""
+    """Lose what a kill −9 would lose; closing the session then tells nobody anything more."""
     journal = session.core.journal
     commits = journal._commits  # pyright: ignore[reportPrivateUsage]
     commits._pending.clear()  # pyright: ignore[reportPrivateUsage]

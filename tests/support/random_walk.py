@@ -76,7 +76,7 @@ class Side:
         self.said: dict[str, str] = {}
         """Prompts and steering that were taken: id → text."""
         self.turns: dict[str, str] = {}
-        """Of steering: id → the turn it was said into."""
+        """Id of a steering message → the turn it was said into."""
         self.is_rewound = False
         """Some of the conversation was taken back."""
         self.jobs: set[str] = set()
@@ -293,7 +293,7 @@ class Walker:
         await self._open(side)
 
     async def kill(self, _: Side) -> None:
-        """As kill −9 of the daemon, with both sessions."""
+        """The daemon is killed, with both sessions."""
         for side in self.sides:
             self._end(side)
             for watcher in side.watchers:
@@ -349,7 +349,7 @@ class Walker:
         self._look_at_files()
 
     def _remember(self) -> None:
-        """What a lax mode applies, it may apply."""
+        """Allow the lines that a lax mode may have applied."""
         for side in self.sides:
             if side.mode in _LAX:
                 for proposal in side.session.state.proposals:

@@ -32,7 +32,7 @@ ENDS: dict[str, list[dict[str, Any]]] = {
     "failed": [QUESTION, step("I think so."), step("No idea.")],
     "cancelled": [QUESTION],
 }
-"""How it ends, and the steps of its model."""
+"""State at its end → the steps of its model."""
 
 
 def asker(d: ScriptedSession) -> SubAgent:

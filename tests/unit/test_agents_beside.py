@@ -87,7 +87,7 @@ async def test_no_rewind_while_one_works(tmp_path: Path) -> None:
 
 
 async def test_a_second_client_decides_for_it_and_stops_it(tmp_path: Path) -> None:
-    """Who began it has left; both see the same in the end."""
+    """The client that began it has left; both see the same in the end."""
     asker = [step("", ASKS), step("", edit("line 2", "line two")), step("", ASKS)]
     async with session_with_agents(tmp_path, {"asker": asker}, step("", ask_agent("asker")), DONE) as d:
         other = Client(os.environ, "two")

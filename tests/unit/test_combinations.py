@@ -55,7 +55,7 @@ def names_in(file: Path) -> frozenset[str]:
 
 
 def fault(named: str) -> str:
-    """What is wrong with the name of a test or of a place in the code; "" for nothing."""
+    """The fault in the name of a test or of a place in the code; "" for none."""
     if "::" in named:
         path, _, name = named.partition("::")
         files = [*(ROOT / "tests").rglob(path)]

@@ -1,4 +1,4 @@
-"""Which files of a folder a command names: those whose content is approved with a hook or a server."""
+"""The files of a folder that a command names: their content is approved with a hook or a server."""
 
 import json
 import shlex

@@ -159,7 +159,7 @@ async def test_undoing_one_session_s_edits_leaves_those_of_the_other(tmp_path: P
 
 
 async def test_a_run_beside_an_open_session_changes_nothing_that_waits_there(tmp_path: Path) -> None:
-    """As `amanu run` in the folder of an editor: a process of its own, with nobody there."""
+    """A headless process of its own, like `amanu run` in the folder of an editor."""
     async with scripted_session(tmp_path, step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), DONE) as d:
         await d.prompt("go")
         await d.until(lambda state: state.approvals)

@@ -1,4 +1,4 @@
-"""Of a yes to changes of several files all are applied or none, whatever is in the way; what fits stays open."""
+"""A yes to changes of several files applies all or none, whatever is in the way; what fits stays open."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -107,7 +107,7 @@ async def test_an_allowed_draft_is_applied_whole_or_not_at_all(tmp_path: Path, k
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_decision_on_a_draft_is_carried_out_whole_or_not_at_all(tmp_path: Path, kind: str) -> None:
-    """What is in the way is found when it is decided; without it the others are accepted."""
+    """A conflict is found when the yes comes; the other files can be accepted without it."""
     _, name, obstruct, _, why = KINDS[kind]
     async with scripted_session(tmp_path, *drafted(kind), mode="draft") as d:
         files(d)

@@ -245,7 +245,7 @@ async def test_however_the_script_is_named(tmp_path: Path, words: list[str], nam
 
 
 async def test_a_server_that_runs_nothing_of_the_workspace_stays_approved(tmp_path: Path) -> None:
-    """What an earlier version recorded counts; of a file that it works on, the content is no part of the approval."""
+    """Approvals of an earlier version count; the content of a data file is no part of an approval."""
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "data.sqlite").write_text("1")
     configured(sandbox=True, args=[str(PLAIN), "data.sqlite"])

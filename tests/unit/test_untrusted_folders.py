@@ -119,7 +119,7 @@ SITUATIONS: dict[str, tuple[Mode, list[dict[str, Any]], Callable[[ScriptedSessio
 
 
 def seen_by(session: Session) -> list[str]:
-    """Which of the folder's words its model was told."""
+    """The words of the folder that its model was told."""
     told = "\n".join(message.model_dump_json() for message in conversation(session)) + conversation(session).memory
     tools = str([*session.composer.turn_factory.tools])
     return [word for word in WORDS if word in told + tools]

@@ -1,4 +1,4 @@
-"""What the user says into a turn settles what that session's own model has asked, and reaches it; nothing else."""
+"""A message said into a turn reaches that session's own model and settles what it has asked; nothing else."""
 
 import os
 from pathlib import Path

@@ -50,7 +50,7 @@ class VendorSession:
         assert state.last_turn is not None and state.last_turn.reason == "completed", state.last_turn
 
     async def events(self) -> list[str]:
-        """Those that hooks were run for."""
+        """The events that hooks were run for."""
         log = await self.session.core.services.audit.query(AuditQueryParams(session_id="s", limit=1000))
         return [str(entry.data["event"]) for entry in log.entries if entry.kind == "hook"]
 

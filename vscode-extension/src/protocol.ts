@@ -673,7 +673,7 @@ export interface SubAgent {
   summary: string;
   /** The model knows how it ended. */
   told: boolean;
-  /** In the background, and ended: the text that the model is still to be told of it. */
+  /** The text that the model is still to be told of one that ended in the background; "" for none. */
   report: string;
 }
 

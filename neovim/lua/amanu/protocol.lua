@@ -411,7 +411,7 @@
 ---@field activity string What it is doing, on one line.
 ---@field summary string For the user, on one line: its steps and cost, and how it ended; without `activity`.
 ---@field told boolean The model knows how it ended.
----@field report string In the background, and ended: the text that the model is still to be told of it.
+---@field report string The text that the model is still to be told of one that ended in the background; "" for none.
 
 ---The plan of a session: a Markdown file that the model writes in plan mode and the user edits and approves.
 ---@class amanu.PlanDocument

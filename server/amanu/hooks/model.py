@@ -103,7 +103,7 @@ class Hook:
 
     @property
     def label(self) -> str:
-        """For the user: which hook that is, on one line and short. Its words are as foreign as what it answers."""
+        """The hook's name for the user, on one short line. It is untrusted text, as its answers are."""
         label = one_line(" ".join((self.name or self.line).split()))
         return label if len(label) <= _LABEL else f"{label[: _LABEL - 1]}…"
 

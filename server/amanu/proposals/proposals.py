@@ -245,7 +245,7 @@ class Proposals:
         return {hunk.state for hunk in hunks}
 
     def applied_files(self, call_id: str) -> int:
-        """In how many files something of that call is applied."""
+        """The number of files in which something of that call is applied."""
         live = self._live.of_call(call_id)
         hunks = [] if live is None else [(file, hunk) for file, hunk in live.hunks() if hunk.state == "applied"]
         return len({id(file) for file, hunk in hunks if live is not None and call_id in live.owners(file, hunk)})

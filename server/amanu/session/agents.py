@@ -46,7 +46,7 @@ class SessionAgents:
         self._warned: set[str] = set()
         self._free = asyncio.Semaphore(parent.core.services.settings.agents.parallel)
         self._works: dict[str, AgentWork] = {}
-        """By agent: those that work."""
+        """Agent id → its work, while it works."""
         self.on_start: list[Callable[[AgentWork], None]] = []
         """Called when a sub-agent's session is open and before it is prompted."""
         self.on_end: list[Callable[[AgentWork], None]] = []

@@ -196,7 +196,7 @@ class SessionCore:
 
     @property
     def agent_id(self) -> str | None:
-        """As calls, approvals and questions are marked; None: the session's own agent."""
+        """The mark on calls, approvals and questions; None: the session's own agent."""
         return None if self.assignment is None else self.assignment.label.agent_id
 
     @property

@@ -37,7 +37,7 @@ _MODES: Mapping[Mode, str] = {
     "draft": "draft",
     "auto": "auto",
 }
-"""In Claude Code's words, where it has the mode."""
+"""Mode → its name for hooks: Claude Code's, where it has the mode."""
 
 
 class PromptBlocked(AmanuError):

@@ -99,7 +99,7 @@ class Prompts:
         return await self.send_prompt(params, client)
 
     async def send_prompt(self, params: PromptSendParams, client: Client) -> PromptSendResult:
-        """As `send`, of a prompt for the model, and of the task of a sub-agent."""
+        """Send a prompt for the model, or the task of a sub-agent: `send` without the daemon's own commands."""
         text = self._core.services.secrets.mask_content(params.text)
         async with self._turn.starting:
             self._require_writable()

@@ -63,7 +63,7 @@ class Services:
     pages: PageFetcher = field(default_factory=PageFetcher)
     """Fetches pages of the web, and keeps the latest."""
     left_layers: dict[str, SessionLayer] = field(default_factory=dict[str, SessionLayer])
-    """By session: layers of sessions that were closed, with what their open drafts have besides text."""
+    """Session id → the layer of a closed session, which holds what its draft has besides text."""
     mcp: McpServers | None = None
     """The MCP servers of all sessions; None: there are none."""
 

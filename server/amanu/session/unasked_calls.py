@@ -40,7 +40,7 @@ class UnaskedCall:
     """A call that has run."""
 
     call: Call
-    """As it ran: hooks may have changed its arguments."""
+    """The call that ran: hooks may have changed its arguments."""
     title: str
     rule: str
     """The rule that allowed it."""

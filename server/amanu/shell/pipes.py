@@ -37,7 +37,7 @@ _PROGRAM = re.compile(r"(?:\w+=\S*\s+)*(?:\S*/)?([^\s/]+)")
 
 class PipedCommand(NamedTuple):
     text: str
-    """On one line, cut."""
+    """The command on one line, cut."""
     program: str
     """Its name without a folder; "" for a group or subshell."""
 

@@ -1,4 +1,4 @@
-"""What ACP clients are offered to choose from."""
+"""The choices that ACP clients are offered."""
 
 from typing import get_args
 

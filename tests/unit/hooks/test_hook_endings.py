@@ -1,4 +1,4 @@
-"""What a hook ended has an ending of its own, with the hook's reason; what was over anyway is completed."""
+"""A turn that a hook ended has an ending of its own, with the hook's reason; one that was over anyway is completed."""
 
 from collections.abc import Sequence
 from pathlib import Path

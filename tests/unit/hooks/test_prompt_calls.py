@@ -157,7 +157,7 @@ async def test_a_message_to_the_running_turn_reads_past_no_hook(tmp_path: Path) 
 
 
 def prompts_heard(d: ScriptedSession) -> list[dict[str, Any]]:
-    """What `TELLS` was told."""
+    """The events that `TELLS` was told of."""
     lines = [line for line in notices(d).splitlines() if line.startswith("{")]
     return [json.loads(line) for line in lines]
 

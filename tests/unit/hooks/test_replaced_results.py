@@ -1,4 +1,4 @@
-"""What a hook puts in the place of a call's result is all that the model gets of it."""
+"""A hook's text in the place of a call's result is all that the model gets of it."""
 
 import json
 from collections.abc import Mapping

@@ -39,7 +39,7 @@ def results(session: Session) -> list[str]:
 async def session(
     tmp_path: Path, *steps: dict[str, Any], mode: Mode = "ask", json_response: bool = False
 ) -> AsyncGenerator[ScriptedSession]:
-    """With a server of the user's that was agreed to, and a rule that allows all its tools."""
+    """A session with an approved server of the user's, and a rule that allows all its tools."""
     with web_server(json_response=json_response) as (address, _):
         config = find_home(os.environ).make().config
         (config / "mcp.toml").write_text(f'[servers.web]\nurl = "{address}"\n')

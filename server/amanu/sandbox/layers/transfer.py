@@ -29,7 +29,7 @@ class Left:
     """The changes not brought home, by path below the root; without protected files and secrets."""
 
     kept: list[str] = field(default_factory=list[str])
-    """In the layer."""
+    """Still in the layer."""
     overtaken: list[str] = field(default_factory=list[str])
     """Changed in the workspace meanwhile: the layer shows that now, and nothing of its own there."""
 
