@@ -2,7 +2,10 @@
 
 import json
 import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,11 +56,18 @@ async def asked(d: ScriptedSession) -> None:
     await d.until(lambda state: state.approvals)
 
 
-async def test_a_commit_lands_on_what_the_user_committed_meanwhile(tmp_path: Path) -> None:
-    """The command is run once more on the repository as it is; it changes what the yes was said to."""
-    async with scripted_session(tmp_path, step("", COMMIT), DONE) as d:
+@asynccontextmanager
+async def asked_to_commit(tmp_path: Path, command: dict[str, Any] = COMMIT) -> AsyncGenerator[ScriptedSession]:
+    """A session in a repository, where a command that commits waits for its yes."""
+    async with scripted_session(tmp_path, step("", command), DONE) as d:
         repository(d.root)
         await asked(d)
+        yield d
+
+
+async def test_a_commit_lands_on_what_the_user_committed_meanwhile(tmp_path: Path) -> None:
+    """The command is run once more on the repository as it is; it changes what the yes was said to."""
+    async with asked_to_commit(tmp_path) as d:
         user_commits(d.root)
         await d.answer("allow")
         await d.over("p1")
@@ -78,9 +88,7 @@ async def test_a_commit_lands_on_what_the_user_committed_meanwhile(tmp_path: Pat
 async def test_what_a_command_changes_on_another_repository_is_asked_about(
     tmp_path: Path, line: str, answer: str
 ) -> None:
-    async with scripted_session(tmp_path, step("", shell(line)), DONE) as d:
-        repository(d.root)
-        await asked(d)
+    async with asked_to_commit(tmp_path, shell(line)) as d:
         first = d.session.state.approvals[0]
         user_commits(d.root)
         await d.answer("allow")
@@ -94,9 +102,7 @@ async def test_what_a_command_changes_on_another_repository_is_asked_about(
 
 
 async def test_a_busy_repository_leaves_the_text_alone_as_well(tmp_path: Path) -> None:
-    async with scripted_session(tmp_path, step("", COMMIT), DONE) as d:
-        repository(d.root)
-        await asked(d)
+    async with asked_to_commit(tmp_path) as d:
         (d.root / ".git" / "index.lock").write_text("")
         await d.answer("allow")
         await d.over("p1")
@@ -114,9 +120,7 @@ async def test_a_commit_that_cannot_be_written_is_no_success(tmp_path: Path, mon
             raise NotWritten("The disk is full.")
         real(batch)
 
-    async with scripted_session(tmp_path, step("", COMMIT), DONE) as d:
-        repository(d.root)
-        await asked(d)
+    async with asked_to_commit(tmp_path) as d:
         monkeypatch.setattr(Batch, "apply", fail)
         await d.answer("allow")
         await d.over("p1")
@@ -126,9 +130,7 @@ async def test_a_commit_that_cannot_be_written_is_no_success(tmp_path: Path, mon
 
 
 async def test_a_commit_whose_text_was_accepted_by_hunk_is_said_to_be_missing(tmp_path: Path) -> None:
-    async with scripted_session(tmp_path, step("", COMMIT), DONE) as d:
-        repository(d.root)
-        await asked(d)
+    async with asked_to_commit(tmp_path) as d:
         user_commits(d.root)
         await d.decide("accept")
         await d.over("p1")

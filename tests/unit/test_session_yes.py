@@ -55,15 +55,19 @@ async def test_a_mode_does_not_refuse_what_the_user_accepts(tmp_path: Path) -> N
 PICTURE = step("", edit("line 2\n", "line two\n"), shell("printf 'a\\0b' > pic.bin"))
 
 
-def refuse(d: ScriptedSession, why: str, patched: pytest.MonkeyPatch) -> None:
-    if why == "rule":
-        deny(d, "@write(*.bin)")
-        return
+async def accept_in_vain(d: ScriptedSession, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A yes to all, of which the picture cannot be applied."""
 
     def fail(batch: Batch) -> None:
         raise NotWritten("The disk is full.")
 
-    patched.setattr(Batch, "apply", fail)
+    with monkeypatch.context() as patched:
+        if why == "rule":
+            deny(d, "@write(*.bin)")
+        else:
+            patched.setattr(Batch, "apply", fail)
+        await decide_all(d, "accept")
+        await settled(d)
 
 
 @pytest.mark.parametrize("how", ["stay", "reopen", "put away"])
@@ -76,10 +80,7 @@ async def test_what_an_accepted_draft_could_not_apply_stays_in_it(
     async with scripted_session(tmp_path, PICTURE, DONE, *later, mode="draft") as d:
         (d.root / "pic.bin").write_bytes(b"old\0")
         await turn(d)
-        with monkeypatch.context() as patched:
-            refuse(d, why, patched)
-            await decide_all(d, "accept")
-            await settled(d)
+        await accept_in_vain(d, why, monkeypatch)
         assert "line two" in tree(d.root)["notes.txt"]
         assert tree(d.root)["pic.bin"] == "old\0"
         assert "stays in the draft: pic.bin" in notices(d)
@@ -106,10 +107,7 @@ async def test_what_a_restart_took_of_what_could_not_be_applied_is_told(
     later = [step("", edit("line 5\n", "line five\n")), DONE]
     async with scripted_session(tmp_path, PICTURE, DONE, *later, mode="draft") as d:
         await turn(d)
-        with monkeypatch.context() as patched:
-            refuse(d, "disk", patched)
-            await decide_all(d, "accept")
-            await settled(d)
+        await accept_in_vain(d, "disk", monkeypatch)
         await end_daemon(d)
         await end_daemon(d)
         assert notices(d).count("Check these; they may be missing: pic.bin.") == 1
@@ -147,10 +145,7 @@ async def test_what_could_not_be_applied_is_forgotten_with_the_turn_that_made_it
     later = [step("", edit("line 5\n", "line five\n")), DONE]
     async with scripted_session(tmp_path, PICTURE, DONE, *later, mode="draft") as d:
         await turn(d)
-        with monkeypatch.context() as patched:
-            refuse(d, "disk", patched)
-            await decide_all(d, "accept")
-            await settled(d)
+        await accept_in_vain(d, "disk", monkeypatch)
         if decision == "accept":
             await d.session.core.layer.rewind(["turn-p1"])
         await turn(d, "p2")
