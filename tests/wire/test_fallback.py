@@ -1,7 +1,6 @@
 """A service fails in the middle of a tool loop with parallel calls; the turn goes on at another vendor's, and the next
 one goes back. Real SDKs, strict services, whole sessions."""
 
-import os
 import time
 from pathlib import Path
 
@@ -15,16 +14,9 @@ from amanu_protocol.events import TurnRouted, TurnStarted
 from amanu_protocol.items import Answer, Notice, ToolCall
 from amanu_protocol.requests import PromptSendParams, SessionCreateParams
 from support.session_client import Client, until
-from support.strict_services.anthropic import Anthropic
-from support.strict_services.gemini import Gemini
-from support.strict_services.http import Fault, Say, Service, Step, ToolUse
-from support.strict_services.responses import Responses
+from support.strict_services.http import Fault, Say, Step, ToolUse
+from support.three_vendors import MODELS, three_vendors
 
-MODELS = {
-    "anthropic": "anthropic:claude-opus-5-5",
-    "gemini": "gemini:gemini-3.5-flash",
-    "openai": "openai:gpt-6.2-sol",
-}
 PAIRS = [(one, other) for one in MODELS for other in MODELS if one != other]
 READS = [ToolUse("read_file", {"path": "a.txt"}), ToolUse("list_directory", {"path": "."})]
 
@@ -60,24 +52,6 @@ async def test_in_mid_loop_to_another_vendor_and_back(
 ) -> None:
     monkeypatch.setattr(RetryPolicy, "delay", lambda self, retry: 0.0)  # pyright: ignore[reportUnknownLambdaType]
     assert failover.BRIEF.busy_retries == 2
-    services: dict[str, Service] = {
-        "anthropic": Anthropic([]),
-        "gemini": Gemini([]),
-        "openai": Responses([]),
-    }
-    services[one].script(
-        [Say(thought="**Looking** first", text="Let me look.", calls=READS), *failure, Say(text="Mine again.")]
-    )
-    services[other].script([Say(text="I take over.", calls=READS), Say(text="Done.")])
-    urls = {name: await service.start() for name, service in services.items()}
-    environment = {
-        "ANTHROPIC_API_KEY": "k",
-        "ANTHROPIC_BASE_URL": urls["anthropic"],
-        "GEMINI_API_KEY": "k",
-        "GOOGLE_GEMINI_BASE_URL": urls["gemini"],
-        "OPENAI_API_KEY": "k",
-        "OPENAI_BASE_URL": f"{urls['openai']}/v1",
-    }
     settings = (
         f'[routing]\nfallback = ["ollama:not-there", "{MODELS[other]}"]\n[base_urls]\nollama = "http://127.0.0.1:9/v1"'
     )
@@ -85,37 +59,38 @@ async def test_in_mid_loop_to_another_vendor_and_back(
     work = tmp_path / "work"
     work.mkdir()
     (work / "a.txt").write_text("one\n")
-    client = Client({**os.environ, **environment})
-    sessions = open_sessions()
-    try:
-        created = SessionCreateParams(session_id="s", roots=[str(work)], model_id=MODELS[one])
-        client.state = (await sessions.create(created, client)).state
-        session = await sessions.get("s")
-        await session.prompts.send(PromptSendParams(session_id="s", prompt_id="p1", text="Look around."), client)
-        state = await until(session, lambda state: state.last_turn, seconds=20)
-        assert state.last_turn is not None and state.last_turn.reason == "completed", state.last_turn
-        answers = [item.text for item in state.items if isinstance(item, Answer)]
-        assert answers == ["Let me look.", "I take over.", "Done."]
-        routed = [message.event for message in client.messages if isinstance(message.event, TurnRouted)]
-        assert [event.model_id for event in routed] == [MODELS[other]]
-        assert why in routed[0].reason
-        assert [item.code for item in state.items if isinstance(item, Notice)] == ["fallback"]
-        assert all(item.state == "succeeded" for item in state.items if isinstance(item, ToolCall))
-        now = time.monotonic() + 4000  # its time is over
-        monkeypatch.setattr(sessions.services.availability, "_clock", lambda: now)  # pyright: ignore[reportPrivateUsage]
-        await session.prompts.send(PromptSendParams(session_id="s", prompt_id="p2", text="And now?"), client)
-        state = await until(session, lambda state: state.last_turn and state.last_turn.turn_id == "turn-p2")
-        assert state.last_turn is not None and state.last_turn.reason == "completed", state.last_turn
-        assert [item.text for item in state.items if isinstance(item, Answer)][-1] == "Mine again."
-        began = [message.event.model_id for message in client.messages if isinstance(message.event, TurnStarted)]
-        assert began == [MODELS[one]] * 2
-        notices = [item for item in state.items if isinstance(item, Notice)]
-        assert [item.code for item in notices] == ["fallback", "routed"] and "Back to" in notices[-1].text
-        assert len(services[one].requests) == 2 + len(failure)
-        assert len(services[other].requests) == 2
-        for service in services.values():
-            assert (service.refused, service.lint) == ([], [])
-    finally:
-        await sessions.shutdown()
-        for service in services.values():
-            await service.stop()
+    async with three_vendors() as (services, environment):
+        services[one].script(
+            [Say(thought="**Looking** first", text="Let me look.", calls=READS), *failure, Say(text="Mine again.")]
+        )
+        services[other].script([Say(text="I take over.", calls=READS), Say(text="Done.")])
+        client = Client(environment)
+        sessions = open_sessions()
+        try:
+            created = SessionCreateParams(session_id="s", roots=[str(work)], model_id=MODELS[one])
+            client.state = (await sessions.create(created, client)).state
+            session = await sessions.get("s")
+            await session.prompts.send(PromptSendParams(session_id="s", prompt_id="p1", text="Look around."), client)
+            state = await until(session, lambda state: state.last_turn, seconds=20)
+            assert state.last_turn is not None and state.last_turn.reason == "completed", state.last_turn
+            answers = [item.text for item in state.items if isinstance(item, Answer)]
+            assert answers == ["Let me look.", "I take over.", "Done."]
+            routed = [message.event for message in client.messages if isinstance(message.event, TurnRouted)]
+            assert [event.model_id for event in routed] == [MODELS[other]]
+            assert why in routed[0].reason
+            assert [item.code for item in state.items if isinstance(item, Notice)] == ["fallback"]
+            assert all(item.state == "succeeded" for item in state.items if isinstance(item, ToolCall))
+            now = time.monotonic() + 4000  # its time is over
+            monkeypatch.setattr(sessions.services.availability, "_clock", lambda: now)  # pyright: ignore[reportPrivateUsage]
+            await session.prompts.send(PromptSendParams(session_id="s", prompt_id="p2", text="And now?"), client)
+            state = await until(session, lambda state: state.last_turn and state.last_turn.turn_id == "turn-p2")
+            assert state.last_turn is not None and state.last_turn.reason == "completed", state.last_turn
+            assert [item.text for item in state.items if isinstance(item, Answer)][-1] == "Mine again."
+            began = [message.event.model_id for message in client.messages if isinstance(message.event, TurnStarted)]
+            assert began == [MODELS[one]] * 2
+            notices = [item for item in state.items if isinstance(item, Notice)]
+            assert [item.code for item in notices] == ["fallback", "routed"] and "Back to" in notices[-1].text
+            assert len(services[one].requests) == 2 + len(failure)
+            assert len(services[other].requests) == 2
+        finally:
+            await sessions.shutdown()

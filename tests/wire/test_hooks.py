@@ -1,7 +1,6 @@
 """Hooks and vendors: what a hook changed or replaced is still a conversation that each service takes. Real SDKs, strict
 services, whole sessions."""
 
-import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,16 +14,9 @@ from amanu_protocol.items import Answer, Notice, Thought, ToolCall
 from amanu_protocol.requests import AuditQueryParams, PromptSendParams, SessionCreateParams
 from support.hook_files import answer, configure_user, handler
 from support.session_client import Client, until
-from support.strict_services.anthropic import Anthropic
-from support.strict_services.gemini import Gemini
 from support.strict_services.http import Say, Service, ToolUse
-from support.strict_services.responses import Responses
+from support.three_vendors import MODELS, three_vendors
 
-MODELS = {
-    "anthropic": "anthropic:claude-opus-5-5",
-    "gemini": "gemini:gemini-3.5-flash",
-    "openai": "openai:gpt-6.2-sol",
-}
 WRITES = [ToolUse("write_file", {"path": "new.txt", "content": "x"}), ToolUse("read_file", {"path": "a.txt"})]
 
 
@@ -57,31 +49,18 @@ class VendorSession:
 
 @asynccontextmanager
 async def vendor_session(tmp_path: Path, first: str) -> AsyncGenerator[VendorSession]:
-    services: dict[str, Service] = {"anthropic": Anthropic([]), "gemini": Gemini([]), "openai": Responses([])}
-    urls = {name: await service.start() for name, service in services.items()}
-    environment = {
-        "ANTHROPIC_API_KEY": "k",
-        "ANTHROPIC_BASE_URL": urls["anthropic"],
-        "GEMINI_API_KEY": "k",
-        "GOOGLE_GEMINI_BASE_URL": urls["gemini"],
-        "OPENAI_API_KEY": "k",
-        "OPENAI_BASE_URL": f"{urls['openai']}/v1",
-    }
     root = tmp_path / "work"
     root.mkdir()
     (root / "a.txt").write_text("one\n")
-    client = Client({**os.environ, **environment})
-    sessions = open_sessions()
-    try:
-        params = SessionCreateParams(session_id="s", roots=[str(root)], model_id=MODELS[first], mode="acceptEdits")
-        client.state = (await sessions.create(params, client)).state
-        yield VendorSession(await sessions.get("s"), client, services, root)
-        for service in services.values():
-            assert (service.refused, service.lint) == ([], [])
-    finally:
-        await sessions.shutdown()
-        for service in services.values():
-            await service.stop()
+    async with three_vendors() as (services, environment):
+        client = Client(environment)
+        sessions = open_sessions()
+        try:
+            params = SessionCreateParams(session_id="s", roots=[str(root)], model_id=MODELS[first], mode="acceptEdits")
+            client.state = (await sessions.create(params, client)).state
+            yield VendorSession(await sessions.get("s"), client, services, root)
+        finally:
+            await sessions.shutdown()
 
 
 @pytest.mark.parametrize("vendor", MODELS)
