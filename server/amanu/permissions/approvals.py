@@ -130,7 +130,7 @@ class Approvals(SessionRules):
         """What the last answer for that call was about, if that had changed since it was first asked. Returned once."""
         return self._revised.pop(call_id, None)
 
-    def reject_plan(self, reason: str, client: str, agent_id: str | None = None) -> None:
+    def reject_plan(self, reason: str, client: str, agent_id: str | None) -> None:
         """The user sent a message to that agent (None: the session's own) instead of approving its plan, which counts
         as not approved."""
         for call_id, pending in list(self._pending.items()):
@@ -212,7 +212,7 @@ class Approvals(SessionRules):
             else:
                 self._update_question(pending, verdict)
 
-    def finish_reviews(self, client: str, agent_id: str | None = None) -> None:
+    def finish_reviews(self, client: str, agent_id: str | None) -> None:
         """The user has something else to say: the reviews of that agent's calls (None: of the session's own) end, and
         each call reports what was decided so far. Questions about anything else stay open."""
         for pending in list(self._pending.values()):
