@@ -34,13 +34,14 @@ class ProgramFiles:
         if config.kind != "stdio" or not roots:
             return []
         table = config.table
-        words = (table.command, *table.args, *table.env.values())
-        home = self._expanded(config, "${HOME}", roots)
-        cwd = self._expanded(config, table.cwd, roots).replace("~", home, 1)
+        try:
+            folder, home = self._variables.folder(config, roots), self._variables.home(config, roots)
+        except StartFailed:  # it will not start
+            return []
         found = named_files(
-            [self._expanded(config, word, roots) for word in words],
-            Path(os.path.realpath(roots[0] / cwd)),
-            home,
+            [self._expanded(config, word, roots) for word in (table.command, *table.args, *table.env.values())],
+            folder,
+            str(home),
             lambda path: any(_spelled(path).is_relative_to(root) or _real(path).is_relative_to(root) for root in roots),
         )
         inert = _DATA | _SETTINGS if config.access.writes and config.access.sandbox else _DATA

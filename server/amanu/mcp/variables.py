@@ -71,17 +71,24 @@ class UserVariables:
                 ) from None
             raise StartFailed(f"{config.source} refers to the variable {name}, which is not set.") from None
 
+    def home(self, config: ServerConfig, roots: Sequence[Path]) -> Path:
+        """The server's home folder. Raises `StartFailed`."""
+        own = self.expanded(config, config.table.env.get("HOME", ""), roots)
+        return Path(own or self._variables.get("HOME") or Path.home())
+
+    def folder(self, config: ServerConfig, roots: Sequence[Path]) -> Path:
+        """The folder that it works in, real; the first root where the configuration names none. Raises
+        `StartFailed`."""
+        cwd = self.expanded(config, config.table.cwd, roots).replace("~", str(self.home(config, roots)), 1)
+        return Path(os.path.realpath((roots[0] if roots else Path("/")) / cwd))
+
     def command(self, config: ServerConfig, roots: tuple[Path, ...]) -> Command:
         """What to start. Blocking. Raises `StartFailed`."""
         table = config.table
         environment = self.environment(config, roots)
-        home = Path(environment.get("HOME") or Path.home())
-        folder = None
-        if table.cwd:
-            spelled = self.expanded(config, table.cwd, roots).replace("~", str(home), 1)
-            folder = Path(os.path.realpath((roots[0] if roots else Path("/")) / spelled))
-            if not folder.is_dir():
-                raise StartFailed(f"Its working folder {folder} does not exist.")
+        home, folder = self.home(config, roots), self.folder(config, roots) if table.cwd else None
+        if folder is not None and not folder.is_dir():
+            raise StartFailed(f"Its working folder {folder} does not exist.")
         spelled = self.expanded(config, table.command, roots)
         if spelled.startswith("~/"):
             spelled = str(home / spelled[2:])
