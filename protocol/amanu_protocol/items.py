@@ -292,7 +292,7 @@ class ToolCall(Wire):
     agent_id: str | None = None
     """The sub-agent whose work this is: it belongs below the call that started it. None: the session's own."""
     warns: bool = False
-    """It succeeded by its exit code, and a part of it failed, as `summary` says: not to be drawn as success."""
+    """Whether a part of it failed, as `summary` says, though its exit code is a success: not to be drawn as success."""
     not_undone: list[str] = []
     """What it changed that cannot be undone, as names shown to the user: "logo.png", "the folder old"."""
 

@@ -144,7 +144,7 @@ class SessionListResult(Message):
 
 
 class SessionAttachParams(Message):
-    """A session that another process has open (`readOnly`) sends no events: attach again to see how it is by then."""
+    """A session that another process has open (`readOnly`) sends no events: attach again to see its newest state."""
 
     session_id: Id
     epoch: int | None = None
@@ -360,7 +360,7 @@ class JobInputParams(Message):
 
 class ApprovalResolveParams(Message):
     """An answer about a proposal is about all of it: it also settles the questions of other calls that show the same
-    proposal. An approval does not where such a call needs approval for more; that question stays."""
+    proposal. An approval leaves such a question open if its call needs approval for more."""
 
     session_id: Id
     tool_call_id: str
@@ -614,9 +614,9 @@ class CheckpointPreviewResult(Message):
 
 
 class CheckpointRestoreParams(Message):
-    """Undo what that turn and all later ones did to files, take them out of the conversation, or both. The conversation
-    comes with the session's plan as it was, and with the mode from before that was approved. Not while a turn runs
-    (`turnInProgress`)."""
+    """Undo what that turn and all later ones did to files, take these turns out of the conversation, or both. With the
+    conversation, the plan goes back to what it was, and the mode to that from before the plan was approved. Not while a
+    turn runs (`turnInProgress`)."""
 
     session_id: Id
     turn_id: str

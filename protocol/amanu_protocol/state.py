@@ -116,7 +116,7 @@ class SessionState(Wire):
     agent: str | None = None
     """Of a sub-agent's session: the name of its definition."""
     at_work: bool = False
-    """A sub-agent's session that still works for its parent: its mode is its parent's, and nobody prompts it."""
+    """A sub-agent's session that still works for its parent: it has the parent's mode and takes no prompts."""
     purpose: Purpose = "chat"
 
     _index: dict[str, int] = PrivateAttr(default_factory=dict)

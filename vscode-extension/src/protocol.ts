@@ -326,7 +326,7 @@ export interface ToolCall {
   sandbox: CommandSandbox | null;
   /** The sub-agent whose work this is: it belongs below the call that started it. None: the session's own. */
   agentId: string | null;
-  /** It succeeded by its exit code, and a part of it failed, as `summary` says: not to be drawn as success. */
+  /** Whether a part of it failed, as `summary` says, though its exit code is a success: not to be drawn as success. */
   warns: boolean;
   /** What it changed that cannot be undone, as names shown to the user: "logo.png", "the folder old". */
   notUndone: string[];
@@ -1115,7 +1115,7 @@ export interface SessionState {
   parentSessionId: string | null;
   /** Of a sub-agent's session: the name of its definition. */
   agent: string | null;
-  /** A sub-agent's session that still works for its parent: its mode is its parent's, and nobody prompts it. */
+  /** A sub-agent's session that still works for its parent: it has the parent's mode and takes no prompts. */
   atWork: boolean;
   purpose: Purpose;
 }
@@ -1228,7 +1228,7 @@ export interface SessionListResult {
   sessions: SessionSummary[];
 }
 
-/** A session that another process has open (`readOnly`) sends no events: attach again to see how it is by then. */
+/** A session that another process has open (`readOnly`) sends no events: attach again to see its newest state. */
 export interface SessionAttachParams {
   sessionId: Id;
   epoch?: number | null;
@@ -1434,7 +1434,7 @@ export interface JobInputParams {
 
 /**
  * An answer about a proposal is about all of it: it also settles the questions of other calls that show the same
- * proposal. An approval does not where such a call needs approval for more; that question stays.
+ * proposal. An approval leaves such a question open if its call needs approval for more.
  */
 export interface ApprovalResolveParams {
   sessionId: Id;
@@ -1693,9 +1693,9 @@ export interface CheckpointPreviewResult {
 }
 
 /**
- * Undo what that turn and all later ones did to files, take them out of the conversation, or both. The conversation
- * comes with the session's plan as it was, and with the mode from before that was approved. Not while a turn runs
- * (`turnInProgress`).
+ * Undo what that turn and all later ones did to files, take these turns out of the conversation, or both. With the
+ * conversation, the plan goes back to what it was, and the mode to that from before the plan was approved. Not while a
+ * turn runs (`turnInProgress`).
  */
 export interface CheckpointRestoreParams {
   sessionId: Id;
@@ -2539,7 +2539,7 @@ export interface RequestsToDaemon {
   "amanu/session/close": { params: SessionCloseParams; result: Empty };
   /** Close it and remove its journal for good. */
   "amanu/session/delete": { params: SessionParams; result: Empty };
-  /** Change the mode; questions that stand are decided by it, too: allowed, denied, or still asked. Refused (invalidParams) in the session of a sub-agent at work, which has its parent's. */
+  /** Change the mode, which also decides open questions: allowed, denied, or still asked. Refused (invalidParams) in the session of a sub-agent at work, which has its parent's mode. */
   "amanu/session/setMode": { params: SessionSetModeParams; result: Empty };
   /** Change the model; takes effect with the next turn. */
   "amanu/session/setModel": { params: SessionSetModelParams; result: Empty };
@@ -2549,7 +2549,7 @@ export interface RequestsToDaemon {
   "amanu/session/compact": { params: SessionCompactParams; result: SessionCompactResult };
   /** Write the exchanges with models to a file, secrets removed, from the next request on. */
   "amanu/session/record": { params: SessionRecordParams; result: Empty };
-  /** Say something: starts a turn, or queues on a busy session. Answers at once. Refused (turnInProgress) in the session of a sub-agent at work: say it into the turn. */
+  /** Say something: starts a turn, or queues on a busy session. Answers at once. Refused (turnInProgress) in the session of a sub-agent at work: `amanu/prompt/steer` its turn. */
   "amanu/prompt/send": { params: PromptSendParams; result: PromptSendResult };
   /** Say something into the running turn; reaches the model with its next request. It declines the questions of this session's model, ends the reviews of its edits and sends a waiting plan back, unless the turn began with a prompt of another client that is still attached. What a sub-agent or a server asks stays open. What no request will carry is queued: `! COMMAND`, and whatever is said while the daemon carries one out. */
   "amanu/prompt/steer": { params: PromptSteerParams; result: Empty };

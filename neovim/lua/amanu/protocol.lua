@@ -207,7 +207,7 @@
 ---@field error? string
 ---@field sandbox? amanu.CommandSandbox Of a command that ran: what held it.
 ---@field agentId? string The sub-agent whose work this is: it belongs below the call that started it. None: the session's own.
----@field warns boolean It succeeded by its exit code, and a part of it failed, as `summary` says: not to be drawn as success.
+---@field warns boolean Whether a part of it failed, as `summary` says, though its exit code is a success: not to be drawn as success.
 ---@field notUndone string[] What it changed that cannot be undone, as names shown to the user: "logo.png", "the folder old".
 
 ---One thing the model means to do.
@@ -704,7 +704,7 @@
 ---@field agents amanu.SubAgent[] Sub-agents, the oldest first: those that run, and the last ones that ended.
 ---@field parentSessionId? string Of a sub-agent's session: the session it works, or worked, for.
 ---@field agent? string Of a sub-agent's session: the name of its definition.
----@field atWork boolean A sub-agent's session that still works for its parent: its mode is its parent's, and nobody prompts it.
+---@field atWork boolean A sub-agent's session that still works for its parent: it has the parent's mode and takes no prompts.
 ---@field purpose amanu.Purpose
 
 ---Minted by whoever starts the thing; a repeat with the same id is harmless.
@@ -779,7 +779,7 @@
 ---@class amanu.SessionListResult
 ---@field sessions amanu.SessionSummary[]
 
----A session that another process has open (`readOnly`) sends no events: attach again to see how it is by then.
+---A session that another process has open (`readOnly`) sends no events: attach again to see its newest state.
 ---@class amanu.SessionAttachParams
 ---@field sessionId amanu.Id
 ---@field epoch? integer
@@ -922,7 +922,7 @@
 ---@field text string As it is typed: a line ends with a carriage return in a terminal, with a line feed otherwise.
 
 ---An answer about a proposal is about all of it: it also settles the questions of other calls that show the same
----proposal. An approval does not where such a call needs approval for more; that question stays.
+---proposal. An approval leaves such a question open if its call needs approval for more.
 ---@class amanu.ApprovalResolveParams
 ---@field sessionId amanu.Id
 ---@field toolCallId string
@@ -1094,9 +1094,9 @@
 ---@field commands string[] Titles of commands that ran since then: what they changed stays.
 ---@field turns integer How many turns would leave the conversation.
 
----Undo what that turn and all later ones did to files, take them out of the conversation, or both. The conversation
----comes with the session's plan as it was, and with the mode from before that was approved. Not while a turn runs
----(`turnInProgress`).
+---Undo what that turn and all later ones did to files, take these turns out of the conversation, or both. With the
+---conversation, the plan goes back to what it was, and the mode to that from before the plan was approved. Not while a
+---turn runs (`turnInProgress`).
 ---@class amanu.CheckpointRestoreParams
 ---@field sessionId amanu.Id
 ---@field turnId string
