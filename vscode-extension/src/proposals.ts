@@ -24,7 +24,7 @@ const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 /** Milliseconds after the start in which sessions may yet come whose documents are asked for. */
 const LOADING = 20_000;
 
-/** Milliseconds in which VS Code reads a document again. */
+/** Milliseconds that VS Code has to read a document again. */
 const READING = 2000;
 
 /** A composed text, where its hunks are, and the file it was composed from. */
@@ -69,7 +69,7 @@ export class Proposals implements vscode.FileSystemProvider {
     return waiting(this.sessions.states);
   }
 
-  /** Of them those of one session. */
+  /** Those that wait in one session. */
   waitingIn(sessionId: string): Target[] {
     return waiting(this.sessions.states.filter((state) => state.sessionId === sessionId));
   }

@@ -7,7 +7,7 @@ import type { Sessions } from "./sessions";
 import { titled } from "./visible";
 
 const SOURCE = "amanu";
-/** How the ids of groups begin that hold what waits in a session. */
+/** The beginning of the ids of the sessions' groups. */
 const REVIEW = "review:";
 
 /** A row of the list, as the commands of its menu get it. */

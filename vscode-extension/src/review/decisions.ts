@@ -61,8 +61,8 @@ export class Decisions {
   }
 
   /**
-   * All that a session changes in the file before the user: that one, else the one at the cursor. A yes counts for what
-   * was on screen: the rest is shown, one press after the other.
+   * All that a session changes in the file that the user sees: the named session, else the one at the cursor. A yes
+   * counts for what was on screen: each further press shows more of the rest.
    */
   async settleFile(yes: boolean, sessionId?: string): Promise<void> {
     const editor = vscode.window.activeTextEditor;

@@ -54,7 +54,7 @@ export class Navigation implements vscode.Disposable {
     return this.inTurn(() => this.step(step, from));
   }
 
-  /** Where a step leads depends on where the one before has led. */
+  /** Run one step after another: each starts where the one before has led. */
   private inTurn<T>(work: () => Promise<T>): Promise<T> {
     const done = this.last.then(work);
     this.last = done.catch(() => undefined);

@@ -4,8 +4,8 @@ import { PROPOSED } from "../proposals";
 import type { Places } from "./places";
 
 /**
- * The session a command means that names none: in an editor that shows changes, theirs; anywhere else that of the chat in
- * front. Never another one's.
+ * The session that a command without one means: in an editor that shows changes, the one that made them; anywhere else
+ * that of the chat in front. Never another one's.
  */
 export class Owner implements vscode.Disposable {
   /** The user worked in a chat last, and not in an editor. */
@@ -39,7 +39,7 @@ export class Owner implements vscode.Disposable {
     return shown ?? this.inFront;
   }
 
-  /** Of a file that several sessions change the one at the cursor, else the one whose chat is in front. */
+  /** The session whose change is at the cursor, else in the file; of several, the one whose chat is in front. */
   of({ document, selection }: vscode.TextEditor): string | undefined {
     if (document.uri.scheme === PROPOSED) return this.places.targets(document)[0]?.sessionId;
     const changes = this.places.in(document);
