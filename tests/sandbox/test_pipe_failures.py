@@ -14,7 +14,7 @@ from support.required_programs import needs
 from support.scripted_session import scripted_session, step
 from unit.test_session_layer import shell
 
-_NOTE = re.compile(r"In its pipe (.*); the exit code above is the last command's\.")
+_NOTE = re.compile(r"In its pipe, (.*); the exit code above is the last command's\.")
 LINES: list[tuple[str, str]] = [
     ("(exit 3) | cat", "`(exit 3)` ended with exit code 3"),
     ("cd / && python3 -m nothing 2>&1 | tail -5", "`python3 -m nothing 2>&1` ended with exit code 1"),

@@ -87,7 +87,7 @@ async def apply(
         settle(refused.file, succeeded=False, reason=str(refused))
         failed_path = workspace.display_path(refused.file.path_with(STATES_BEFORE))
         for file in files:
-            leave_open(file, f"Not done alone: {failed_path} failed. {refused}")
+            leave_open(file, f"{failed_path} failed, so nothing was applied. {refused}")
         return []
     else:
         for plan in plans:
@@ -118,7 +118,7 @@ def settle(file: LiveFile, *, succeeded: bool, reason: str | None = None) -> Non
 
 
 def _changed_message(workspace: Workspace, path: Path) -> str:
-    """Why a change does not fit the file any more. Where editors disagree about it, to read it again is no cure."""
+    """Why a change does not fit the file any more. Where editors disagree about it, reading it again does not help."""
     if len({buffer.text for _, buffer in workspace.overlay.documents(path)}) > 1:
         return f"{workspace.display_path(path)} is open in several editors with different text. {_SAVE_ONE}"
     return FILE_CHANGED

@@ -74,7 +74,7 @@ def holds_back(live: LiveProposal, chosen: Sequence[tuple[LiveFile, Hunk]], name
     names = ", ".join(dict.fromkeys(name(file.base.path) for file, _ in blocked))
     for file, hunk in chosen:
         if not file.is_blocked(hunk) and hunk.state in ("pending", "conflicted"):
-            file.update_hunk(hunk.hunk_id, state="pending", reason=f"Not done alone: {names} is in conflict.")
+            file.update_hunk(hunk.hunk_id, state="pending", reason=f"{names} is in conflict, so nothing was applied.")
     return True
 
 

@@ -28,7 +28,7 @@ _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it al
 _LEADS_OUT = "this link leads out of the workspace"
 _NO_UNDO = "Amanu cannot undo this change"
 _NOTHING = "Nothing else that it changed was applied, either."
-_ASKED_AGAIN = "The repository has changed since you said yes; run again, the command changed this."
+_ASKED_AGAIN = "The repository has changed since you said yes, so the command was run again and changed this."
 _LEADING_COMMIT_ID = re.compile(r"([0-9a-f]{7,}) (.+)")
 
 
@@ -110,7 +110,7 @@ class LayerReview:
 
     async def apply(self, command: str, outcome: Outcome, changes: LayerChanges, call: CallContext) -> Outcome | None:
         """Take them over as they were decided on. The outcome is the command's, with what became of its changes. None:
-        the repository is another by now, and nothing was taken over."""
+        the repository has changed since, and nothing was taken over."""
         async with self._repositories(changes):
             if call.accept_all and not self._is_begun(changes, call):
                 fault = await asyncio.to_thread(lambda: git_fault(git_batches(changes.git, changes.folder)))

@@ -98,7 +98,7 @@ class CommandEnd:
     def process_notes(self) -> Iterator[str]:
         """What happened to its processes and scripts, besides how it ended."""
         if hidden := self.hidden_failures:
-            yield f"In its pipe {hidden}; the exit code above is the last command's."
+            yield f"In its pipe, {hidden}; the exit code above is the last command's."
         if self.left_over and not self.stop_reason:
             processes = "1 background process" if self.left_over == 1 else f"{self.left_over} background processes"
             were = "it was" if self.left_over == 1 else "they were"
