@@ -106,7 +106,7 @@ class CallRun:
 
     @property
     def divides_edits(self) -> bool:
-        """It may look at any file or change it, so the edits before it and those behind it are not one."""
+        """It may read or change any file, so the edits before it and those after it are not reviewed together."""
         return self.tool is not None and (self.tool.effect == "run" or self.tool.delegates)
 
 
@@ -150,8 +150,8 @@ class Calls:
         self._runs = [self._make_run(call) for call in calls]
 
     def tell(self, conversation: Conversation) -> None:
-        """Add what the model is told of calls that it did not make, as the journal has it: in the order in which they
-        ended, a message each."""
+        """Add a message for each call that the model did not make, as the journal has it: in the order in which they
+        ended."""
         for note in self._notes:
             conversation.add_notes(note)
 
@@ -395,8 +395,8 @@ class Calls:
     async def _before_question(
         self, run: CallRun, tool: AnyTool, params: Params, context: CallContext, preview: Preview
     ) -> tuple[Decision | None, Preview]:
-        """Ask the listeners about a call that the user would be asked about. Returns their no to what has run already,
-        and the preview to go on with. Raises `_Blocked` where nothing has run."""
+        """Ask the listeners about a call that the user would be asked about. Returns their no if the call has run
+        already, and the preview to go on with. Raises `_Blocked` for a no to a call that has not run."""
         if not self._listeners or not self._approvals.would_ask(preview):
             return None, preview
         answer = await before_question(self._listeners, run.call, preview)
@@ -447,7 +447,7 @@ class Calls:
                 await predecessor.previewed.wait()
 
     async def _wait_to_preview_changes(self, run: CallRun, earlier: Sequence[CallRun]) -> None:
-        """Return when the edits that a command saw have been decided, so what it changed is a proposal of its own."""
+        """Wait until the edits that a command saw are decided, so that what it changed is a proposal of its own."""
         undecided = [each for each in earlier if each.effect == "write" and not each.finished.is_set()]
         if undecided:
             self._emit(ItemChanged(item=run.item))  # how it went

@@ -31,7 +31,7 @@ class Steering(TurnListener):
 
 class LateSteering(TurnListener):
     """The last listener in the list: takes what the user said while those before it judged the reply, and closes the
-    inbox where that is nothing. Lives for one turn."""
+    inbox if there is nothing. Lives for one turn."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox

@@ -6,7 +6,7 @@ from amanu_protocol.errors import ErrorKind
 from amanu_protocol.events import EndReason
 
 DAEMON_STOPPED = "The daemon stopped in the middle of this turn."
-"""The message of an interrupted turn. One that is interrupted in good order has its task cancelled with it."""
+"""The message of an interrupted turn. A daemon that stops in good order cancels the turn's task with it."""
 
 
 @dataclass(frozen=True)

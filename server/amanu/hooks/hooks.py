@@ -42,8 +42,8 @@ class Hooks:
         return views if trusted else [_untrusted(view, workspace) for view in views]
 
     def program_files(self, workspace: Workspace, *, trusted: bool, home: str = "") -> list[Path]:
-        """The files that the hooks of that workspace run which the user approved, whatever they hold now. None is read:
-        quick enough for the event loop."""
+        """The files that approved hooks of that workspace run, even if they have changed since. None is read: quick
+        enough for the event loop."""
         files = [self.pins.program_files(hook, workspace, home) for hook in self._hooks(workspace, trusted=trusted)]
         return [path for paths in files if trusted or not _any_inside(paths, workspace) for path in paths]
 

@@ -63,7 +63,7 @@ class HookPins:
         return _with(view, "changed", _difference(approved, files))
 
     def program_files(self, hook: Hook, workspace: Workspace, home: str = "") -> list[Path]:
-        """The files that a hook which is on runs, or one that is off only since they changed. None is read."""
+        """The files of a hook that is on, or is off only because they changed. None is read."""
         if hook.fault or hook.disabled:
             return []
         paths = named_files(hook, workspace, home)
@@ -102,8 +102,8 @@ def named_files(hook: Hook, workspace: Workspace, home: str = "") -> list[Path]:
 
 
 def _is_reviewed(hook: Hook, paths: Sequence[Path]) -> bool:
-    """Whether a hook that names those files needs no approval: a user's that names none; one of a plug-in that names
-    only its files, which the user has reviewed, and of which one that changes turns it off."""
+    """Whether a hook that names those files needs no approval: a user's that names none; or a plug-in's that names only
+    files of the plug-in, which the user has reviewed and any change to which turns it off."""
     if hook.source.owner == "user" and not paths:
         return True
     plugin = hook.source.plugin

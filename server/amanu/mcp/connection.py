@@ -113,9 +113,9 @@ class Connection:
     _ended: asyncio.Event = field(default_factory=asyncio.Event)
     """Set, and replaced, when a call ends or a question is held back."""
     _held: int = 0
-    """Questions of which it is not known yet which call they are about."""
+    """The number of questions whose call is not known yet."""
     _is_ambiguous: bool = False
-    """It has asked without telling about which call: from then on its tools are called one at a time."""
+    """The server has asked without naming the call: from then on its tools are called one at a time."""
     _waiting: int = 0
     _used: float = 0
     _legacy: bool = False
@@ -416,8 +416,8 @@ class Connection:
 
     async def _call_asked_about(self) -> _Call | None:
         """The call that a question which has just come is about; None when that cannot be known. The newest revision
-        asks in the answer to a call, and one that is reached by its address in the stream of a call: so in a task of
-        that. Otherwise nothing tells, so the question is held back until only one call is left that it can be about."""
+        asks in the answer to a call, and a server reached by its address in the stream of a call: both in a task of
+        that call. Otherwise the question is held back until only one call is left that it can be about."""
         call = _current.get()
         if call is not None and call in self._calls:
             return call

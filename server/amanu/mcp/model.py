@@ -185,8 +185,8 @@ class McpServers(Protocol):
         ...
 
     def program_files(self, workspace: Workspace) -> Sequence[Path]:
-        """The files of the workspace that servers run which the user approved, whatever they hold now; real paths.
-        Blocks for an instant."""
+        """The files of the workspace that approved servers run, even if they have changed since; real paths. Blocks for
+        an instant."""
         ...
 
     def problems(self, workspace: Workspace) -> Sequence[str]:

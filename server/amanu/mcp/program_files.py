@@ -12,13 +12,13 @@ from amanu.mcp.variables import UserVariables
 from amanu.system.named_files import named_files
 
 _READ = 4 << 20
-"""Bytes of a file that is read; for a longer one its status stands, which changes with every write."""
+"""The most bytes of a file that are read; a longer one is known by its status, which changes with every write."""
 _DATA = frozenset(
     (".db", ".sqlite", ".sqlite3", ".duckdb", ".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".log", ".pdf", ".png")
 )
-"""Endings of files that no program takes orders from: they change while a server works on them."""
+"""Endings of data files, which no program runs and a server changes as it works."""
 _SETTINGS = frozenset((".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".xml", ".env"))
-"""Endings of files that may say what is to be run, or be what a server writes."""
+"""Endings of files that may say what is run, or that a server may write."""
 
 
 class ProgramFiles:

@@ -253,8 +253,8 @@ class Approvals(SessionRules):
         ]
 
     def _may_join(self, call_id: str, answered: PendingApproval, decision: Decision) -> bool:
-        """Whether the answer holds for that call, too. A yes only where it needs approval for nothing that the answered
-        question did not say."""
+        """Whether the answer holds for that call, too. A yes does only if the answered question named all that the call
+        needs approval for."""
         pending = self._pending.get(call_id)
         if pending is None:
             return False
@@ -361,7 +361,8 @@ class Approvals(SessionRules):
         return None if proposal_id is None else self._policy.proposal(proposal_id)
 
     def _blocks(self, pending: PendingApproval, proposal: Proposal) -> bool:
-        """Whether a yes applies nothing because something is in conflict; of several calls only the own changes are."""
+        """Whether a yes applies nothing because something is in conflict. A yes to one of several calls still applies
+        its own changes."""
         return (pending.review or len(proposal.tool_call_ids) == 1) and blocks_all(proposal)
 
     def _conflicts(self, pending: PendingApproval, proposal: Proposal) -> dict[str, str]:

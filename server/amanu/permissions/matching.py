@@ -51,8 +51,7 @@ class RulesInForce:
 
 
 def exact_paths(rules: Iterable[Rule]) -> frozenset[str] | None:
-    """The names, in lower case, of the only files that these rules may be about; None where one of them may be about
-    others."""
+    """The lower-case names of the only files that these rules can match; None if one of them can match others."""
     rules = list(rules)
     patterns = [pattern for rule in rules for pattern in rule.patterns]
     names = [_ESCAPED.sub(r"\1", pattern) for pattern in patterns]

@@ -44,7 +44,7 @@ class Drafts:
         return [file for path in dict.fromkeys(paths) if (file := await self.draft(path)) is not None]
 
     async def note_besides(self, paths: Collection[Path], gone: Collection[Path]) -> None:
-        """Note what belongs to the open draft besides text now (`paths`), and what no longer does to any (`gone`)."""
+        """Note the `paths` that now belong to the open draft besides text, and those `gone` from every draft."""
         async with self._live.lock:
             newest = next((live for live in reversed(self._live) if live.is_open_draft), None)
             for live in self._live:

@@ -27,7 +27,7 @@ from amanu_protocol.requests import PromptSendParams
 log = logging.getLogger(__name__)
 
 _PARENTS = ("mode", "trusted", "trust_changed", "sandbox")
-"""The fields that a sub-agent's session shows as its parent has them."""
+"""The fields that a sub-agent's session copies from its parent's."""
 _STATES: Mapping[AgentEnd | None, Literal["completed", "cancelled"]] = {
     "completed": "completed",
     "cancelled": "cancelled",
@@ -68,7 +68,8 @@ class AgentWork:
         self.task = asyncio.create_task(self._run(prompt, free, on_start), name=self.label.agent_id)
 
     def cancel(self, end: Literal["cancelled", "closed"] = "cancelled") -> None:
-        """Stop it, unless it has ended. Once: a second cancellation would cut short what the first one waits for."""
+        """Stop it, unless it has ended. Only once: a second cancellation would cut short what the first one waits
+        for."""
         if self._stopped is None and self.report is None and self.task is not None:
             self._stopped = end
             asyncio.get_running_loop().call_soon(
@@ -76,7 +77,8 @@ class AgentWork:
             )  # one that has not begun would never say how it ended
 
     def show_setting(self) -> None:
-        """Show in its session what of its parent's holds for it. Decisions ask the parent: `core.SessionPolicy`."""
+        """Show in its session the settings of its parent that hold for it. Decisions ask the parent:
+        `core.SessionPolicy`."""
         if self.child is None or not self.child.core.access.writable:
             return
         parent, shown = self._core.state, self.child.core.state

@@ -140,8 +140,8 @@ class Checkpoints:
         return [job for job in self._state.jobs if job.told and told.get(job.job_id) is False]
 
     async def _agents_told_since(self, position: int) -> "list[SubAgent]":
-        """The sub-agents in the background from before that record whose end the model was told after it, with what it
-        is to be told."""
+        """The background sub-agents from before that record whose end the model was told only after it, with what to
+        tell again."""
         untold: dict[str, SubAgent] = {}
         for record in await self._journal.beginning('{"kind":"agentChanged"'):
             with contextlib.suppress(ValidationError):

@@ -186,7 +186,7 @@ class SessionCore:
             await self.layer.close()
 
     async def reopen_layer(self, besides: Collection[str]) -> None:
-        """Go on with the layer that was left; `besides`: what is on record that drafts have besides text."""
+        """Go on with the layer that was left; `besides`: the paths that drafts have on record besides text."""
         if (earlier := self.services.left_layers.pop(self.state.session_id, None)) is not None:
             await self.layer.adopt(earlier, besides)
 

@@ -21,7 +21,7 @@ class _DecidedDraft:
     """A draft that the user has decided on, until that is carried out."""
 
     proposal_ids: Collection[str]
-    """Earlier ones are among them: something may be left that could not be applied."""
+    """Earlier ones are included: some of their changes may still be waiting to be applied."""
     layer_draft: LayerDraft
     recorded: Collection[str]
     """Paths of what those proposals have besides text."""

@@ -150,8 +150,8 @@ class EventStream:
             await asyncio.gather(self._journal.durable(), self._audited())
 
     async def save(self, event: Event) -> None:
-        """Have an event on disk, with all before it, that no client may see earlier. It is emitted afterwards: its
-        record comes twice, which changes nothing. Raises `AmanuError` (storageError)."""
+        """Save an event, with all before it, that no client may see earlier. It is emitted afterwards: its record comes
+        twice, which changes nothing. Raises `AmanuError` (storageError)."""
         self._flush()
         self._record_only(self._without_secrets(event))
         await self.durable()
@@ -168,8 +168,8 @@ class EventStream:
             self._clients.remove(client)
 
     def hand_over(self, stream: "EventStream") -> None:
-        """All clients get further events from that stream of the same session: of another epoch, so they attach again
-        with the first."""
+        """Send all clients the further events of that stream of the same session. It has another epoch, so its first
+        event makes them attach again."""
         for client in self._clients:
             stream.attach(client)
         self._clients.clear()

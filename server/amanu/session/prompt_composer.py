@@ -133,8 +133,8 @@ class PromptComposer:
     async def _expand_command(
         self, text: str, calls: UnaskedCalls
     ) -> tuple[commands.ExpandedPrompt, commands.CommandPrompt | None, CalledSkill | None]:
-        """The prompt with its slash command's text, in which the command's lines stand as they are written; that
-        command; or the skill it calls."""
+        """The prompt with its slash command's text, in which `!{…}` lines stay as they are written; that command; or
+        the skill it calls."""
         plain = commands.ExpandedPrompt(text, text, text)
         typed = text.strip()
         called = commands.invocation(typed)

@@ -190,8 +190,8 @@ class Prompts:
         self._approvals.reject_plan(_SEE_MESSAGE, client.name, agent_id)
 
     def _reads_the_turn(self, client: Client) -> bool:
-        """Whether what this client says ends what the turn waits for: the turn is its own, or that of one who left.
-        Else somebody is reading the question just now."""
+        """Whether what this client says ends what the turn waits for: it began the turn, or the client that did has
+        left. Otherwise that client may be reading the question just now."""
         reader = self._turn_client
         return reader is None or reader is client or not self._emit.is_attached(reader)
 
@@ -376,7 +376,7 @@ class Prompts:
 
     async def _start_oldest(self, environment: Mapping[str, str], sent: str = "") -> None:
         """Start the oldest queued prompt, if no turn runs: `environment` is for one whose own was lost. After a cancel
-        or a failure all wait for the user's next prompt, which goes behind them; so they do when the oldest cannot
+        or a failure all wait for the user's next prompt, which goes behind them. They wait, too, when the oldest cannot
         start now. One that can never start is given back to the user, and the next one starts; if it is the one just
         `sent`, that raises the `AmanuError`, as if no other had waited."""
         refused: AmanuError | None = None

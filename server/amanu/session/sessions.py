@@ -354,7 +354,7 @@ class Sessions:
         return session
 
     async def _read_again(self, session_id: str) -> Session:
-        """A session that another process has open, as it is now: of what happens there nothing is heard here."""
+        """A session that another process has open, read anew, because its events do not reach this process."""
         session = self._open.get(session_id)
         if session is not None and session.state.read_only:
             again = self._open[session_id] = await self._loader.open(session_id)

@@ -66,7 +66,7 @@ def last_pipe(line: str) -> tuple[PipedCommand, ...]:
 
 def hidden_failures(pipe: Sequence[PipedCommand], statuses: Sequence[int]) -> Iterable[tuple[str, int]]:
     """The commands of a pipe that failed without the pipe's exit code saying so, each with its own. `statuses` is
-    bash's `PIPESTATUS`; nothing is said where it is of another pipe."""
+    bash's `PIPESTATUS`; none if it belongs to another pipe."""
     if len(statuses) != len(pipe):
         return
     for command, status in zip(pipe[:-1], statuses[:-1], strict=True):

@@ -15,10 +15,10 @@ MAX_FILES = 50
 """The most files that one command is taken to name."""
 
 _MANIFEST = 1 << 20
-"""Bytes of a package.json that is read."""
+"""The most bytes of a package.json that are read."""
 
 _WORD = 1000
-"""Characters of a word whose braces are looked at."""
+"""The longest word, in characters, whose braces are expanded."""
 
 _BREAKS = re.compile(r"""[\s"'`;&|()<>=,]+""")
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
@@ -43,11 +43,11 @@ _RUNS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("uv run", "poetry run", "pdm run"), ("{}/__main__.py", "pyproject.toml")),
     "go run": ("{}/*.go",),
 }
-"""A program, or one and its verb → the files that it runs besides those it is told by name. `{}` is what it is told to
-run; where that is a file, it is the only one."""
+"""A program, or a program and its verb → the files that it runs besides those named to it. `{}` is what it is told to
+run; if that is a file, no other counts."""
 _VERBS = frozenset(("run", "watch", "exec", "start"))
 _FETCHES = frozenset(("dlx", "exec", "create", "init", "x", "tool"))
-"""Verbs for programs that come from elsewhere."""
+"""Verbs that fetch programs from elsewhere."""
 _FOLDERS = frozenset(("-C", "--directory", "--project", "--prefix", "--cwd", "--dir"))
 """The word after these is the folder that something runs in."""
 _VALUED = _FOLDERS | {
@@ -196,7 +196,7 @@ def _below(base: Path, word: str) -> Path | None:
 
 
 def _files(base: Path, word: str) -> list[Path]:
-    """The files of that name, or that match it as a shell's pattern; one more than a command may name at most."""
+    """The files of that name, or that match it as a shell pattern; at most one more than a command may name."""
     path = _below(base, word)
     if path is not None and path.is_file():
         return [path]

@@ -75,7 +75,7 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
             reasons = {self._name(Path(file.path)): hunk.reason or "" for file, hunk in conflicts}
             named = " ".join(f"{name}: {reason}" for name, reason in reasons.items())
             said += f"; {len(conflicts)} in conflict. {named} {_CONFLICT_ADVICE}"
-        # The answer was a yes, which applied not all, or was found to apply nothing.
+        # The answer was a yes, but it applied only a part, or nothing.
         is_refused_yes = bool(conflicts) and (call.accept_all or bool(call.decision and call.decision.reason))
         title = ""
         if is_refused_yes or (applied and (still_open or conflicts)):

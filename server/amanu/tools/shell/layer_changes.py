@@ -61,7 +61,7 @@ class LayerChanges:
     need: SandboxRequirements = field(default_factory=SandboxRequirements)
     """The access it was run with."""
     asked_again: bool = False
-    """The user said yes to what it had changed before the repository did, which was something else."""
+    """The user said yes to other changes: since then the repository has changed, and so has what the command does."""
 
     @property
     def needs_decision(self) -> bool:

@@ -79,8 +79,8 @@ class LayeredCommands:
         return replace(outcome, blocked=outcome.blocked or Blocked(frozenset({"write"}), reason))
 
     async def run_again(self, params: RunShellCommandParams, changes: LayerChanges, call: CallContext) -> Outcome:
-        """Run a command of git once more that had changed this: its repository is another by now. Raises `ToolError`
-        where it had the network: what it did there, it would do twice."""
+        """Run a git command that made these changes once more, because its repository has changed since. Raises
+        `ToolError` if it had the network: what it did there, it would do twice."""
         if changes.need.network:
             raise ToolError("The repository changed meanwhile, and a command with network access is not run twice.")
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))

@@ -19,11 +19,11 @@ class PipeStatuses:
     _ours: int
 
     def reported(self, line: str) -> str:
-        """The line for bash, on whose end the statuses are written. Its line numbers stay as they are."""
+        """The line for bash, which writes the statuses when it ends. Its line numbers stay as they are."""
         return f"trap 'printf %s \"${{PIPESTATUS[*]}}\" >&{self.handle}' EXIT; {line}"
 
     def read(self) -> Sequence[int]:
-        """The statuses, once the command has ended; () where it wrote none: its own trap may have taken the place."""
+        """The statuses, once the command has ended; () if it wrote none: a trap of its own may have replaced ours."""
         try:
             words = os.read(self._ours, _LONGEST).split()
             return [int(word) for word in words]

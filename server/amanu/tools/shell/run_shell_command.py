@@ -35,7 +35,7 @@ from amanu.tools.shell.same_changes import are_same
 from amanu_protocol.items import Line
 
 _MOST_RUNS = 3
-"""The most runs of a command whose repository changes each time before its changes are there."""
+"""The most runs of a command whose repository changes each time before its changes are applied."""
 _LONGEST = 64 * 1024  # characters of a command; nobody can judge a longer one
 
 
@@ -200,8 +200,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
     async def _bring_home(
         self, params: RunShellCommandParams, outcome: Outcome, changes: LayerChanges, call: CallContext
     ) -> Outcome:
-        """Bring what it changed into the workspace. If the repository is another by now, the command is run again: the
-        yes holds if it changes the same; else it is asked about as it is now."""
+        """Bring what it changed into the workspace. If the repository has changed since, the command is run again: the
+        yes holds if it changes the same; otherwise the user is asked about what it changes now."""
         for _ in range(_MOST_RUNS):
             applied = await self._review.apply(short_line(params.command), outcome, changes, call)
             if applied is not None:

@@ -1,4 +1,4 @@
-"""Whether a command that was run once more has changed the same: then the yes to the first run is one to this."""
+"""A comparison of two runs of one command: if both changed the same, the yes to the first counts for the second."""
 
 import filecmp
 
@@ -7,7 +7,8 @@ from amanu.tools.shell.layer_changes import LayerChanges
 
 
 def are_same(first: LayerChanges, second: LayerChanges) -> bool:
-    """All that the question shows but for the ids of commits, and the content of all that a yes applies. Blocking."""
+    """Whether both changed the same, commit ids apart: all that the question shows, and the content of all that a yes
+    applies. Blocking."""
     return (
         _told(first) == _told(second)
         and len(first.held) == len(second.held)

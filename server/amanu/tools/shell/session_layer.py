@@ -265,7 +265,7 @@ class SessionLayer:
 
     @property
     def holds_draft(self) -> bool:
-        """Whether it has something of a draft that nothing else has."""
+        """Whether it alone holds some part of a draft."""
         return bool(self._draft.paths or self._draft.folders or self._draft.emptied)
 
     async def adopt(self, earlier: "SessionLayer", paths: Collection[str]) -> None:
