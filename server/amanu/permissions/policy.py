@@ -63,7 +63,9 @@ NOT_UNDERSTOOD = "Amanu cannot fully analyze this command"
 NO_SANDBOX = "no sandbox works on this machine, so rules cannot allow commands (setting sandbox.without)"
 MAY_MATCH = "this rule may apply, depending on what the command expands to when it runs"
 NOT_READ_ONLY = "in plan mode a tool of an MCP server needs one of your rules to allow it"
-NOT_FOR_PLANNING = "in plan mode your rule allows only tools that the server calls read-only; this tool needs a rule with mode = 'plan'"
+NOT_FOR_PLANNING = (
+    "in plan mode your rule allows only tools the server calls read-only; this tool needs a rule with mode = 'plan'"
+)
 DRAFTED = "it is drafted, and reviewed later"
 TRIAL = "it is tried first, on a private copy of the workspace or with nothing writable"
 NO_NETWORK = "the commands of this line share one sandbox, and this rule does not allow network access"
