@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from bench.soundness import world
@@ -23,7 +24,7 @@ from bench.soundness.calls import call
 from amanu.config import SandboxSettings as Settings
 from amanu.core.requirements import SandboxRequirements
 from amanu.home import Home, find_home
-from amanu.sandbox.layers import mount
+from amanu.sandbox.layers import mount, trial
 from amanu.sandbox.layers.changes import opened_change, read_changes
 from amanu.sandbox.layers.layer import Layer, LayerError, clean
 from amanu.sandbox.sandbox import Sandbox, SandboxedCommand, SandboxError
@@ -503,4 +504,31 @@ async def test_whether_a_layer_works_is_found_by_trying(
     assert await sandbox.layer_fault([root]) == "", "known"
     fault = await Sandbox(Settings(), home).layer_fault([root])
     assert fault.startswith("Commands cannot run in a layer here: mount: "), fault
+    await sandbox.close()
+
+
+async def test_whoever_is_cancelled_while_a_layer_is_tried_ends_and_the_trial_goes_on(
+    home: Home, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs("bwrap")
+    sandbox = Sandbox(Settings(), home)
+    begun, goes_on, tried = asyncio.Event(), asyncio.Event(), 0
+    run = trial._run  # pyright: ignore[reportPrivateUsage]
+
+    async def waiting(*arguments: Any) -> str:
+        nonlocal tried
+        tried += 1
+        begun.set()
+        await goes_on.wait()
+        return await run(*arguments)
+
+    monkeypatch.setattr(trial, "_run", waiting)
+    first = asyncio.create_task(sandbox.layer_fault([root]))
+    await begun.wait()
+    second = asyncio.create_task(sandbox.layer_fault([root]))
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    goes_on.set()
+    assert (await second, await sandbox.layer_fault([root]), tried) == ("", "", 1)
     await sandbox.close()

@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 from weakref import WeakValueDictionary
 
 from amanu.config import SandboxSettings as Settings
@@ -90,11 +91,11 @@ class Sandbox:
         self._temporaries = TemporaryFolders(home.runtime / "temporary")
         self._records = CommandRecords(home.state / "sandbox", home.state / "aside")
         self._processes = ProcessRecords(home.state / "commands")
-        self._layer_faults: dict[tuple[Identity | None, ...], str] = {}
+        self._layer_trials: dict[tuple[Identity | None, ...], asyncio.Task[str]] = {}
         self._temporary: dict[tuple[Path, ...], Path] = {}
         self._temporary_exits = ExitStack()
         self._proving: asyncio.Task[Proof] | None = None
-        self._undoing: set[asyncio.Task[None]] = set()
+        self._undoing: set[asyncio.Task[Any]] = set()
         self._repositories: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
         self._cleaned = False
 
@@ -135,9 +136,16 @@ class Sandbox:
         if (await self.proved()).tier != "bubblewrap":
             return "Without bubblewrap a command cannot be run in a layer."
         key = await asyncio.to_thread(lambda: tuple(map(identity, roots)))
-        if key not in self._layer_faults:
-            self._layer_faults[key] = await layer_fault(self._home.layers, roots, self._launch_in_layer)
-        return self._layer_faults[key]
+        if key not in self._layer_trials:
+            trial = asyncio.create_task(layer_fault(self._home.layers, roots, self._launch_in_layer))
+            self._layer_trials[key] = trial
+            self._keep(trial)
+        try:
+            # A cancelled caller does not end the trial: what a broken one would find out holds for the whole daemon.
+            return await asyncio.shield(self._layer_trials[key])
+        except Exception:
+            self._layer_trials.pop(key, None)
+            raise
 
     def create_layer(self, roots: Sequence[Path]) -> Layer:
         """An empty layer over these roots, which are real paths; it is the caller's to remove. Raises `LayerError`,
@@ -230,7 +238,7 @@ class Sandbox:
         log.info("sandbox: %s", proof.summary)
         return proof
 
-    def _keep(self, task: asyncio.Task[None]) -> None:
+    def _keep(self, task: asyncio.Task[Any]) -> None:
         """Keep a task until it is done; `close` waits for it."""
         self._undoing.add(task)
         task.add_done_callback(self._undoing.discard)

@@ -2,7 +2,6 @@
 opens a file for writing. File systems, owners, containers and kernels forbid it in too many ways to ask for each."""
 
 import asyncio
-import contextlib
 import errno
 import os
 from collections.abc import Callable, Sequence
@@ -18,7 +17,7 @@ from amanu.sandbox.layers.untrusted_files import opened_folder
 from amanu.sandbox.layers.upper import make_opaque, make_whiteout
 from amanu.sandbox.self_test import Launch
 from amanu.storage.errors import is_full
-from amanu.system.tasks import start_process
+from amanu.system.tasks import kill, start_process
 
 InLayer = Callable[[Sequence[str], Path, Sequence[Path]], AbstractAsyncContextManager[Launch]]
 """Command line, folder of a layer, roots → how to start it in that layer."""
@@ -94,7 +93,7 @@ async def _run(argv: Sequence[str], layer: Layer, in_layer: InLayer) -> str:
     """Why it failed, as a sentence; "" when it did not."""
     async with in_layer(argv, layer.folder, [root.path for root in layer.roots]) as launch, asyncio.timeout(_SECONDS):
         process = await start_process(
-            _kill,
+            kill,
             *launch.argv,
             env=launch.environment,
             cwd=launch.folder,
@@ -107,7 +106,7 @@ async def _run(argv: Sequence[str], layer: Layer, in_layer: InLayer) -> str:
         try:
             _, errors = await process.communicate()
         except BaseException:
-            await _kill(process)
+            await kill(process)
             raise
     if process.returncode == 0:
         return ""
@@ -116,11 +115,6 @@ async def _run(argv: Sequence[str], layer: Layer, in_layer: InLayer) -> str:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     said = lines[0] if lines else f"exit code {process.returncode}"
     return f"Commands cannot run in a layer here: {said[:_SAID].rstrip('.')}."
-
-
-async def _kill(process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        process.kill()
 
 
 def _judge(layer: Layer, name: str, small: dict[Path, str]) -> str:
