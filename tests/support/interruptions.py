@@ -27,7 +27,7 @@ from support.session_client import Client, until
 
 How = Literal["cancel", "close", "leave"]
 HOWS: tuple[How, ...] = ("cancel", "close", "leave")
-GUARD = 30.0
+GUARD = 50.0
 """Seconds after which something hangs."""
 PATIENCE = 1.0
 """Seconds after which a turn does nothing any more that has not ended."""

@@ -64,13 +64,14 @@ async def test_a_reply_is_thought_text_and_calls_in_order(vendor: Vendor) -> Non
 
 @over_vendors()
 async def test_text_is_yielded_while_the_model_still_writes(vendor: Vendor) -> None:
-    async with running(vendor, [Say(text=["one", "two", "three"], delay=0.02)]) as (_, model):
-        times = {
-            each.text: time.monotonic()
-            async for each in cast("Any", model.stream(request(vendor)))
-            if isinstance(each, TextDelta)
-        }
-    assert times["three"] - times["one"] > 0.03
+    read = asyncio.Event()
+    async with running(vendor, [Say(text=["one", "two", "three"], until=read)]) as (_, model):
+        texts: list[str] = []
+        async for each in cast("Any", model.stream(request(vendor))):
+            if isinstance(each, TextDelta):
+                read.set()
+                texts.append(each.text)
+    assert texts == ["one", "two", "three"]
 
 
 @over_vendors("stop")

@@ -210,7 +210,10 @@ class Service(ABC):
             return _reset(writer)
         await _send_head(writer, 200, fault.headers if fault else {})
         if fault is None:
-            for sent, event in enumerate(self.events(say, request)):
+            events = list(self.events(say, request))
+            for sent, event in enumerate(events):
+                if say.until is not None and sent == len(events) - 1:
+                    await say.until.wait()
                 await _send_chunk(writer, event, drain=sent % 64 == 0)
                 if say.delay:
                     await asyncio.sleep(say.delay)

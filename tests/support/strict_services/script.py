@@ -75,6 +75,8 @@ class Say:
     """Seconds between events."""
     wait: float = 0.0
     """Seconds before the headers."""
+    until: asyncio.Event | None = None
+    """Must be set before the last event is sent."""
     repeat: int = 1
     """Sends the text deltas so many times."""
     usage: dict[str, int] = field(default_factory=dict[str, int])

@@ -131,6 +131,8 @@ class VSCode(Service):
         await asyncio.sleep(say.wait)
         parts = list(self.events(say, request))
         for part in parts if fault is None or fault.kind == "unfinished" else parts[: fault.after]:
+            if say.until is not None and part is parts[-1]:
+                await say.until.wait()
             self.host.add_part(
                 ModelPartParams.model_validate_json(b'{"runId":"%b","part":%b}' % (run_id.encode(), part))
             )
