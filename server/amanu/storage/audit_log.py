@@ -32,7 +32,7 @@ class AuditLog:
         """`keep_mb`: the oldest entries go when the log is larger; 0: none does."""
 
         def write(entries: Sequence[chain.Fields]) -> None:
-            chain.append(folder, [_worked_out(entry) for entry in entries], keep_mb << 20)
+            chain.append(folder, [self._worked_out(entry) for entry in entries], keep_mb << 20)
 
         self._folder = folder
         self._mask = secrets.mask
@@ -51,10 +51,10 @@ class AuditLog:
         """Record what happened, at once. `text` is a sentence for the user. `data` are JSON values (None is left out),
         or functions that compute one, called in the thread that writes. Never fails: `durable` tells whether the entry
         is safe."""
-        told = {name: self._plain(value) for name, value in data.items() if value is not None}
+        told = {name: _copied(value) for name, value in data.items() if value is not None}
         about = {"session": session_id, "call": tool_call_id}
         named = {name: value for name, value in about.items() if value is not None}
-        self._commits.add({"at": int(time.time() * 1000), "kind": kind, "text": self._cut(text), **named, "data": told})
+        self._commits.add({"at": int(time.time() * 1000), "kind": kind, "text": text, **named, "data": told})
 
     async def durable(self) -> None:
         """Return when everything added so far is on the disk. Raises `AmanuError` (storageError) when it is not; it
@@ -88,6 +88,12 @@ class AuditLog:
             await self.durable()
         self._commits.close()
 
+    def _worked_out(self, entry: chain.Fields) -> chain.Fields:
+        """The entry as it is written. In the thread that writes: masking a text takes longer than all else here."""
+        told = {name: value() if callable(value) else value for name, value in entry["data"].items()}
+        data = {name: self._plain(value) for name, value in told.items() if value is not None}
+        return {**entry, "text": self._cut(entry["text"]), "data": data}
+
     def _plain(self, value: Any) -> Any:
         match value:
             case str():
@@ -108,9 +114,15 @@ class AuditLog:
         return f"{plain[:LONGEST]} [… {len(plain):,} characters in all, sha256 {whole}]"
 
 
-def _worked_out(entry: chain.Fields) -> chain.Fields:
-    told = {name: value() if callable(value) else value for name, value in entry["data"].items()}
-    return {**entry, "data": {name: value for name, value in told.items() if value is not None}}
+def _copied(value: Any) -> Any:
+    """The JSON value, which nobody else changes."""
+    match value:
+        case dict():
+            return {name: _copied(each) for name, each in cast("dict[str, Any]", value).items()}
+        case list() | tuple():
+            return [_copied(each) for each in cast("list[Any]", value)]
+        case _:
+            return value
 
 
 def about(session_id: str | None, tool_call_id: str | None) -> Callable[[bytes], bool]:
