@@ -92,10 +92,11 @@ vsix: setup $(EXTENSION)  ## the VS Code extension as a package, dist/amanu.vsix
 	@$(BIN)/python vscode-extension/bundle.py vscode-extension/dist/daemon
 	@cd vscode-extension && $(NPM) run --silent package
 
-generate: setup  ## write what is derived: from protocol/amanu_protocol, the tables of docs/models.md, docs/config.md
+generate: setup  ## write what is derived: from protocol/amanu_protocol, the tables of docs/models.md and permissions.md, docs/config.md
 	@$(BIN)/python protocol/generate.py
 	@PYTHONPATH=tests $(BIN)/python -m support.vendor_matrix
 	@PYTHONPATH=tests $(BIN)/python -m support.settings_page
+	@PYTHONPATH=tests $(BIN)/python -m support.places_page
 
 format: setup
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .

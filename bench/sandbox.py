@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from amanu.config import SandboxSettings as Settings
+from amanu.core.place import READ_ONLY, SCRATCH, Place, Reach
 from amanu.core.requirements import SandboxRequirements
 from amanu.core.tool import CallContext
 from amanu.home import find_home
@@ -39,8 +40,8 @@ OUTPUT = Path(__file__).with_name("sandbox.md")
 TIERS: tuple[Tier, ...] = ("none", "landlock", "bubblewrap")
 NEEDS = {
     "an ordinary command": SandboxRequirements(),
-    "one without effect": SandboxRequirements(writes="nothing"),
-    "git": SandboxRequirements(git=True),
+    "one without effect": SandboxRequirements(READ_ONLY),
+    "git": SandboxRequirements(Place(reach=Reach(git="files"))),
 }
 NOTHING = ":"
 CHANGE = f"for i in $(seq 0 {CHANGED - 1}); do echo $ROUND > $PLACE/$i.py; done"
@@ -102,7 +103,7 @@ def _layer(root: Path, sandbox: Sandbox) -> SessionLayer:
 async def _once_in(layer: SessionLayer, sandbox: Sandbox, root: Path, line: str, variables: dict[str, str]) -> Cost:
     begun, used = time.perf_counter(), _used()
     async with layer.command(CallContext("call", "turn", 1)) as run:
-        await _once(sandbox, SandboxRequirements(layer=run.folder), root, line, variables)
+        await _once(sandbox, SandboxRequirements(SCRATCH, layer=run.folder), root, line, variables)
         changes = await run.read()
     took = Cost((time.perf_counter() - begun) * 1000, (_used() - used) * 1000)
     assert len(changes.edits) == (0 if line == NOTHING else CHANGED)

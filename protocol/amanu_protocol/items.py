@@ -127,6 +127,30 @@ SandboxTier = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 """What holds a command. `none`: it runs with the user's own permissions."""
 
 
+class CommandPlace(Wire):
+    """Where a command runs, what it finds there, and what becomes of what it writes."""
+
+    base: Literal["machine", "workspace", "copy", "fork"]
+    """`machine`: outside the sandbox · `workspace`: the workspace itself · `copy`: the session's private copy of it ·
+    `fork`: a copy for a sub-agent, or for this command alone."""
+    writes: bool
+    """False: it can write nothing but temporary files."""
+    finds: Literal["disk", "saved", "session"]
+    """`disk`: the workspace's files · `saved`: the same, on a copy · `session`: also unsaved text, undecided edits and the
+    draft."""
+    then: Literal["stays", "proposed", "drafted", "dropped"]
+    """What becomes of what it writes."""
+    network: bool
+    secrets: bool
+    """It may read the workspace's files that hold secrets."""
+    git: Literal["none", "files", "checkout", "settings"]
+    """What of git's own files it may write, each with those before it."""
+    tried: bool
+    """Nobody was asked: what the sandbox blocks becomes a question."""
+    words: str
+    """For the user: "on a private copy of the workspace; what it changes is proposed"."""
+
+
 class CommandSandbox(Wire):
     """What holds a command: the sandbox it runs in, or would."""
 
@@ -137,6 +161,8 @@ class CommandSandbox(Wire):
     """For the user: what the command can do, beginning with "Sandboxed" or "Not sandboxed"."""
     brief: str = ""
     """The same in a few words, to go on another line."""
+    place: CommandPlace | None = None
+    """Where it runs; None: wherever the mode says."""
 
 
 class CommandPart(Wire):
@@ -213,7 +239,9 @@ class Decision(Wire):
     grants: list[Grant] = []
     """What the user added to an approval."""
     trial: bool = False
-    """Allowed only as a trial run, on a private copy of the workspace or with nothing writable."""
+    """Allowed only as a trial run, on a private copy of the workspace or with nothing writable (`place.tried`)."""
+    place: CommandPlace | None = None
+    """Where a command that was allowed runs."""
     command: str | None = None
     """The user's own command line, which took the place of the model's."""
     mode: Mode | None = None

@@ -3,7 +3,6 @@
 import subprocess
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from amanu.home import find_home
 from amanu.sandbox import landlock
 from amanu.sandbox.sandbox import Sandbox
 from amanu.sandbox.self_test import Tier
+from amanu_protocol.items import Grant
 from support.required_programs import needs
 from support.tool_harness import ToolHarness
 
@@ -53,13 +53,13 @@ def hooked(root: Path) -> None:
     (root / "a.txt").write_text("a\n")
 
 
-async def run(harness: ToolHarness, command: str, **granted: bool) -> Outcome:
+async def run(harness: ToolHarness, command: str, *grants: Grant, secrets: bool = False) -> Outcome:
     """As when the user allowed it, with those grants."""
     tool, call = harness.tools["run_shell_command"], harness.context()
     params = tool.params.model_validate({"command": command})
     call.preview = await tool.preview(params, call)
-    assert call.preview.requirements is not None
-    call.preview = replace(call.preview, requirements=replace(call.preview.requirements, **granted))
+    assert call.preview.command is not None
+    call.preview = call.preview.at(call.preview.command.placing.granted(grants, secrets=secrets))
     return await tool.run(params, call)
 
 
@@ -77,12 +77,12 @@ async def test_a_hook_that_fails_fails_the_commit(tmp_path: Path, tier: Tier) ->
 
 @pytest.mark.parametrize("granted", ["unsandboxed", "network"])
 async def test_hooks_of_an_untrusted_folder_are_skipped_where_they_could_do_harm_and_that_is_told(
-    tmp_path: Path, granted: str
+    tmp_path: Path, granted: Grant
 ) -> None:
     root = tmp_path / "work"
     hooked(root)
     async with harness(root, tmp_path, "bubblewrap") as at:
-        outcome = await run(at, COMMIT, **{granted: True})
+        outcome = await run(at, COMMIT, granted)
     assert not outcome.is_error and "the hook ran" not in outcome.for_model
     assert "pre-commit: these git hooks of the repository were skipped" in outcome.for_model
     assert "pre-commit: these git hooks of the repository were skipped" in outcome.for_user
@@ -137,7 +137,7 @@ async def test_git_works_in_a_worktree_of_a_bare_repository(tmp_path: Path, tier
     config = (bare / "config").read_text()
     async with harness(tree, tmp_path, tier) as at:
         look = await at.preview("run_shell_command", {"command": "git status --short"})
-        assert look.requirements is not None and look.requirements.writes == "nothing"
+        assert look.command is not None and not look.command.placing.approved.writes
         assert "?? b.txt" in (await run(at, "git status --short")).for_model
         outcome = await run(at, LINE)
         await run(at, f"git add .{TAMPER}")

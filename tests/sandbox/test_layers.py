@@ -22,6 +22,7 @@ from bench.soundness import world
 from bench.soundness.calls import call
 
 from amanu.config import SandboxSettings as Settings
+from amanu.core.place import MACHINE, SCRATCH, Place, Reach
 from amanu.core.requirements import SandboxRequirements
 from amanu.home import Home, find_home
 from amanu.sandbox.layers import mount, trial
@@ -110,7 +111,7 @@ CASES = {
     "protected files": Case("echo > AGENTS.md; mkdir .vscode", changes=[".vscode: folder 755", "AGENTS.md: file 644"]),
     "read only": Case(
         "echo > a || cat a",
-        need={"writes": "nothing"},
+        looks=True,
         said="/bin/sh: 1: cannot create a: Read-only file system\none\n",
     ),
     "a secret": Case(
@@ -122,9 +123,9 @@ CASES = {
         said="x\n",
         changes=["e: folder 755", "e/x: file 644"],
     ),
-    "a secret that was asked for": Case("cat .env", need={"secrets": True}, said="secret\n"),
+    "a secret that was asked for": Case("cat .env", secrets=True, said="secret\n"),
     "pinned": Case(
-        "./run; cat run", need={"pinned": {"run": "#!/bin/sh\necho pinned\n"}}, said="pinned\n#!/bin/sh\necho pinned\n"
+        "./run; cat run", pinned={"run": "#!/bin/sh\necho pinned\n"}, said="pinned\n#!/bin/sh\necho pinned\n"
     ),
     "rights": Case("id -u; grep -c '^Cap.*0000000000000000$' /proc/self/status", said="{user}\n5\n"),
     "left behind": Case("(sleep 60; echo > late) & echo started", said="started\n"),
@@ -157,14 +158,17 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
+WITH_SECRETS = replace(SCRATCH, reach=Reach(secrets=True))
+
+
 @asynccontextmanager
 async def launched(
-    home: Home, layer: Layer, command: str, roots: Sequence[Path], **need: object
+    home: Home, layer: Layer, command: str, roots: Sequence[Path], place: Place = SCRATCH
 ) -> AsyncGenerator[SandboxedCommand]:
     needs("bwrap")
     sandbox = Sandbox(Settings(), home)
     handle = os.open(roots[0], os.O_RDONLY)
-    requirements = SandboxRequirements(layer=layer.folder, **need)  # pyright: ignore[reportArgumentType]
+    requirements = SandboxRequirements(place, layer=layer.folder)
     environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
     try:
         async with sandbox.launch(
@@ -176,9 +180,9 @@ async def launched(
         await sandbox.close()
 
 
-async def said(home: Home, layer: Layer, command: str, *roots: Path, **need: object) -> str:
+async def said(home: Home, layer: Layer, command: str, *roots: Path, place: Place = SCRATCH) -> str:
     """What a command in the layer prints."""
-    async with launched(home, layer, command, roots, **need) as started:
+    async with launched(home, layer, command, roots, place) as started:
         process = await start(started, stderr=asyncio.subprocess.STDOUT)
         return (await process.communicate())[0].decode()
 
@@ -348,11 +352,11 @@ async def test_secrets_that_are_in_the_layer_only(home: Home, root: Path) -> Non
     (root / ".env").write_text("secret\n")
     (root / "d" / ".env").write_text("secret\n")
     line = "cp .env .env.local; mkdir .aws; cp .env .aws/credentials; mkdir .ssh; cp .env .ssh/key; rm d/.env"
-    await said(home, layer, line, root, secrets=True)
+    await said(home, layer, line, root, place=WITH_SECRETS)
     line = "cat .env .env.local .aws/credentials .ssh/key 2>/dev/null; ls -A . d"
     assert await said(home, layer, line, root) == ".:\n.aws\n.env\n.env.local\n.ssh\na\nd\n\nd:\nx\n"
     assert "d/.env: deleted, was file" in changes(layer), "what is hidden is not created to hide it"
-    assert (await said(home, layer, "cat .ssh/key", root, secrets=True)) == "secret\n"
+    assert (await said(home, layer, "cat .ssh/key", root, place=WITH_SECRETS)) == "secret\n"
 
 
 async def test_whatever_runs_in_a_layer_changes_nothing_outside_it(home: Home, tmp_path: Path) -> None:
@@ -387,7 +391,7 @@ async def test_a_secret_is_not_hidden_where_git_shows_it(home: Home, root: Path)
     assert await said(home, layer, line, root) == "secret of .env\n"
     layer.write(root / ".env", b"unsaved\n", 0o600)
     assert await said(home, layer, line, root) == ""
-    assert await said(home, layer, "cat d/.env", root, secrets=True) == "a new secret\n"
+    assert await said(home, layer, "cat d/.env", root, place=WITH_SECRETS) == "a new secret\n"
 
 
 def test_what_is_mounted_below_a_root_is_seen() -> None:
@@ -441,7 +445,7 @@ async def test_another_folder_of_that_name(home: Home, root: Path) -> None:
 async def test_without_bubblewrap_no_command_runs(home: Home, root: Path, unsandboxed: bool) -> None:
     layer = Layer.create(home.layers, [root])
     sandbox = Sandbox(Settings(), home, best="bubblewrap" if unsandboxed else "none")
-    need = SandboxRequirements(layer=layer.folder, unsandboxed=unsandboxed)
+    need = SandboxRequirements(MACHINE if unsandboxed else SCRATCH, layer=layer.folder)
     with pytest.raises(SandboxError, match="Without bubblewrap"):
         async with sandbox.launch(["/bin/true"], need, [root], root, -1, {}):
             pass
@@ -496,7 +500,7 @@ async def test_whether_a_layer_works_is_found_by_trying(
     needs("bwrap")
     sandbox = Sandbox(Settings(), home)
     assert await sandbox.layer_fault([root]) == ""
-    assert "kept apart" in sandbox.describe(SandboxRequirements(layer=home.layers / "x")).summary
+    assert "thrown away" in sandbox.describe(SCRATCH).summary
     assert {path.name for path in root.iterdir()} == {"a", "d"}
     assert [path.name for path in home.layers.iterdir()] == ["lock"]
     assert "whole machine" in await sandbox.layer_fault([Path("/")])

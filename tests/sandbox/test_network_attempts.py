@@ -1,6 +1,5 @@
 """A command that tried the network and had none says so in its result, however it ended and whatever it printed."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from amanu.core.tool import Outcome
 from amanu.home import find_home
 from amanu.sandbox.sandbox import Sandbox
 from amanu.sandbox.self_test import Tier
-from amanu_protocol.items import Mode, ToolCall
+from amanu_protocol.items import Grant, Mode, ToolCall
 from support.draft_session import DONE, results
 from support.required_programs import needs
 from support.scripted_session import scripted_session, step
@@ -77,8 +76,9 @@ async def outcome_of(folder: Path, command: str, tier: Tier, *, network: bool = 
         tool, call = harness.tools["run_shell_command"], harness.context()
         params = tool.params.model_validate({"command": command})
         call.preview = await tool.preview(params, call)
-        assert call.preview.requirements is not None
-        call.preview = replace(call.preview, requirements=replace(call.preview.requirements, network=network))
+        assert call.preview.command is not None
+        grants: list[Grant] = ["network"] if network else []
+        call.preview = call.preview.at(call.preview.command.placing.granted(grants, secrets=False))
         return await tool.run(params, call)
     finally:
         await sandbox.close()

@@ -10,12 +10,13 @@ import tempfile
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from unittest import mock
 
 import pytest
 
 from amanu.config import SandboxSettings as Settings
+from amanu.core.place import MACHINE, Place, Reach
 from amanu.core.requirements import SandboxRequirements
 from amanu.home import Home, find_home
 from amanu.sandbox import folder_scan as folders
@@ -75,7 +76,7 @@ async def said(
         ("cat $HOME/bin/tool 2>&1 | grep -c tool", SandboxRequirements(), "1\n"),
         ("cat /proc/1/environ 2>/dev/null | grep -c SECRET", SandboxRequirements(), "0\n"),
         ("echo x 2>/dev/null > $HOME/.gitconfig || echo refused", SandboxRequirements(), "refused\n"),
-        ("exit 3 || true; echo $?", SandboxRequirements(unsandboxed=True), ""),
+        ("exit 3 || true; echo $?", SandboxRequirements(MACHINE), ""),
     ],
 )
 async def test_a_command_sees(tmp_path: Path, command: str, need: SandboxRequirements, expected: str) -> None:
@@ -87,7 +88,7 @@ async def test_a_command_sees(tmp_path: Path, command: str, need: SandboxRequire
         (root.parent / name).parent.mkdir(exist_ok=True)
         (root.parent / name).write_text(text)
     pinned = {path.replace("{root}", str(root)): data for path, data in need.pinned.items()}
-    need = SandboxRequirements(unsandboxed=need.unsandboxed, pinned=pinned)
+    need = SandboxRequirements(need.place, pinned=pinned)
     settings = Settings(read=("~/bin",))
     assert await said(tmp_path, command, need, settings=settings) == expected.replace("{root}", str(root))
 
@@ -343,7 +344,7 @@ async def test_settings_of_the_loader_are_for_the_command_alone(tmp_path: Path, 
     assert len(complaints) == inside and all("ld.so" in line for line in complaints), "of sh, and the entry shell"
 
 
-@pytest.mark.parametrize("writes", ["nothing", "workspace"])
+@pytest.mark.parametrize("writes", [False, True])
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
@@ -357,7 +358,7 @@ async def test_settings_of_the_loader_are_for_the_command_alone(tmp_path: Path, 
     ],
 )
 async def test_landlock_hides_the_content_of_secrets_and_not_their_names(
-    tmp_path: Path, command: str, expected: str, writes: Literal["nothing", "workspace"]
+    tmp_path: Path, command: str, expected: str, writes: bool
 ) -> None:
     if not landlock.version():
         pytest.skip("there is no Landlock")
@@ -367,7 +368,7 @@ async def test_landlock_hides_the_content_of_secrets_and_not_their_names(
         (root / name).write_text(f"{text}\n")
     (root / ".ssh").mkdir()
     (root / ".ssh" / "id_rsa").write_text("canary\n")
-    need = SandboxRequirements(writes=writes)
+    need = SandboxRequirements(Place(writes=writes))
     assert await said(tmp_path, f"({command}) 2>&1", need, best="landlock") == expected
 
 
@@ -394,7 +395,9 @@ def test_the_profile_for_macos(tmp_path: Path) -> None:
         )
     ]
     assert order == sorted(order), "the last rule that matches wins"
-    assert "(deny network*)" not in seatbelt.profile(SandboxRequirements(network=True), seen, tmp_path)
+    assert "(deny network*)" not in seatbelt.profile(
+        SandboxRequirements(Place(reach=Reach(network=True))), seen, tmp_path
+    )
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from typing import Any
 from amanu.checks.process import CheckFailed, find
 from amanu.checks.process import start as start_checker
 from amanu.config import SandboxSettings as Settings
+from amanu.core.place import READ_ONLY, WORKSPACE, Place, Reach
 from amanu.core.requirements import SandboxRequirements
 from amanu.home import find_home
 from amanu.sandbox.layers.layer import Layer
@@ -216,12 +217,18 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 keep: tuple[Any, ...] = ()
 NEEDS = {
-    "": SandboxRequirements(secrets=True),
-    "unasked": SandboxRequirements(),
-    "git": SandboxRequirements(git=True, secrets=True),
-    "nothing": SandboxRequirements(writes="nothing"),
-    "network": SandboxRequirements(network=True, secrets=True),
+    "": Place(reach=Reach(secrets=True)),
+    "unasked": WORKSPACE,
+    "git": Place(reach=Reach(secrets=True, git="files")),
+    "nothing": READ_ONLY,
+    "network": Place(reach=Reach(network=True, secrets=True)),
 }
+
+
+def _need(place: Place, layer: Layer | None) -> SandboxRequirements:
+    if layer is None:
+        return SandboxRequirements(place)
+    return SandboxRequirements(replace(place, base="fork", finds="saved", then="dropped"), layer=layer.folder)
 
 
 async def main(tier: Any) -> dict[str, str]:
@@ -242,7 +249,7 @@ async def main(tier: Any) -> dict[str, str]:
         for name, acts in plan.items():
             before = state(root)
             layer = Layer.create(ours.layers, [root]) if tier == "layer" else None
-            need = replace(NEEDS[name], layer=layer and layer.folder)
+            need = _need(NEEDS[name], layer)
             said = await act(sandbox, need, root, environment, acts)
             if layer is not None:
                 layer.remove()
@@ -260,7 +267,7 @@ async def main(tier: Any) -> dict[str, str]:
                     said["udp"] = "not heard"
             found |= {f"{name}: {key}" if name else key: value for key, value in said.items()}
         layer = Layer.create(ours.layers, [root]) if tier == "layer" else None
-        need = SandboxRequirements(secrets=True, layer=layer and layer.folder)
+        need = _need(NEEDS[""], layer)
         found |= await planted(sandbox, need, root, environment)
         if layer is not None:
             layer.remove()

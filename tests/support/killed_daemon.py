@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from amanu.config import SandboxSettings as Settings
+from amanu.core.place import SCRATCH
 from amanu.core.requirements import SandboxRequirements
 from amanu.home import find_home
 from amanu.sandbox.layers.layer import Layer
@@ -24,7 +25,7 @@ async def main(tier: Any, command: str, base: Path) -> None:
     home, need = find_home({"AMANU_HOME": str(base / "ours")}).make(), None
     if tier == "layer":
         layer = Layer.create(home.layers, [root])
-        tier, need = "bubblewrap", SandboxRequirements(layer=layer.folder)
+        tier, need = "bubblewrap", SandboxRequirements(SCRATCH, layer=layer.folder)
     sandbox = Sandbox(Settings(), home, best=tier)
     handle = os.open(root, os.O_RDONLY)
     argv = ["/bin/bash", "-c", command]

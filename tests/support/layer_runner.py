@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from amanu.config import SandboxSettings as Settings
+from amanu.core.place import LOOK, SCRATCH, Reach
 from amanu.core.requirements import SandboxRequirements
 from amanu.home import Home, find_home
 from amanu.sandbox.layers.changes import Change, read_changes
@@ -42,7 +43,12 @@ class Case:
     before: str = ""
     """For sh, in the workspace."""
     after: str = ""
-    need: dict[str, Any] = field(default_factory=dict[str, Any])
+    looks: bool = False
+    """It runs with nothing writable."""
+    secrets: bool = False
+    """It may read files that hold secrets."""
+    pinned: dict[str, str] = field(default_factory=dict[str, str])
+    """File → the text that it sees there."""
     complete: bool = True
 
 
@@ -86,9 +92,9 @@ async def result(case: Case, sandbox: Sandbox, home: Home, base: Path) -> Result
     subprocess.run(["sh", "-ec", _BASE + case.before], cwd=root, check=True)
     before = contents(root)
     layer = Layer.create(home.layers, [root])
-    need = replace(SandboxRequirements(**case.need), layer=layer.folder)
-    if "pinned" in case.need:
-        need = replace(need, pinned={str(root / name): text.encode() for name, text in case.need["pinned"].items()})
+    place = LOOK if case.looks else replace(SCRATCH, reach=Reach(secrets=case.secrets))
+    pinned = {str(root / name): text.encode() for name, text in case.pinned.items()}
+    need = SandboxRequirements(place, layer=layer.folder, pinned=pinned)
     handle, argv = os.open(root, os.O_RDONLY), ["/bin/sh", "-c", case.command]
     environment = {"HOME": str(base / "home"), "PATH": "/usr/bin:/bin", "LC_ALL": "C"}
     shell = limited_entry_shell("/bin/bash")

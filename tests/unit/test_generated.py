@@ -14,7 +14,7 @@ from amanu_protocol.errors import ErrorKind
 from amanu_protocol.labels import MODES
 from amanu_protocol.methods import METHODS
 from amanu_protocol.state import SessionState
-from support import settings_page
+from support import places_page, settings_page
 
 ROOT = Path(__file__).parents[2]
 FILES = (
@@ -39,6 +39,10 @@ def generate(root: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
 def test_nothing_is_stale() -> None:
     done = generate(ROOT, "--check")
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0), "run: make generate"
+
+
+def test_the_page_of_permissions_says_where_commands_run() -> None:
+    assert places_page.PAGE.read_text("utf-8") == places_page.page(), "run: make generate"
 
 
 def test_the_page_of_settings_says_what_there_is() -> None:

@@ -156,6 +156,33 @@ export interface AllowOption {
 /** What holds a command. `none`: it runs with the user's own permissions. */
 export type SandboxTier = "bubblewrap" | "landlock" | "seatbelt" | "none";
 
+/** Where a command runs, what it finds there, and what becomes of what it writes. */
+export interface CommandPlace {
+  /**
+   * `machine`: outside the sandbox · `workspace`: the workspace itself · `copy`: the session's private copy of it ·
+   * `fork`: a copy for a sub-agent, or for this command alone.
+   */
+  base: "machine" | "workspace" | "copy" | "fork";
+  /** False: it can write nothing but temporary files. */
+  writes: boolean;
+  /**
+   * `disk`: the workspace's files · `saved`: the same, on a copy · `session`: also unsaved text, undecided edits and the
+   * draft.
+   */
+  finds: "disk" | "saved" | "session";
+  /** What becomes of what it writes. */
+  then: "stays" | "proposed" | "drafted" | "dropped";
+  network: boolean;
+  /** It may read the workspace's files that hold secrets. */
+  secrets: boolean;
+  /** What of git's own files it may write, each with those before it. */
+  git: "none" | "files" | "checkout" | "settings";
+  /** Nobody was asked: what the sandbox blocks becomes a question. */
+  tried: boolean;
+  /** For the user: "on a private copy of the workspace; what it changes is proposed". */
+  words: string;
+}
+
 /** What holds a command: the sandbox it runs in, or would. */
 export interface CommandSandbox {
   tier: SandboxTier;
@@ -165,6 +192,8 @@ export interface CommandSandbox {
   summary: string;
   /** The same in a few words, to go on another line. */
   brief: string;
+  /** Where it runs; None: wherever the mode says. */
+  place: CommandPlace | null;
 }
 
 /** One command of a command line, and what is thought of it. */
@@ -247,8 +276,10 @@ export interface Decision {
   reason: string | null;
   /** What the user added to an approval. */
   grants: Grant[];
-  /** Allowed only as a trial run, on a private copy of the workspace or with nothing writable. */
+  /** Allowed only as a trial run, on a private copy of the workspace or with nothing writable (`place.tried`). */
   trial: boolean;
+  /** Where a command that was allowed runs. */
+  place: CommandPlace | null;
   /** The user's own command line, which took the place of the model's. */
   command: string | null;
   /** For a plan: the mode it is carried out in. */

@@ -32,6 +32,7 @@ from amanu.core.conversation import (
 from amanu.core.emit import Emit
 from amanu.core.ending import DAEMON_STOPPED
 from amanu.core.listeners import MAX_CHANGES, Block, MustAsk, Permitted, TurnListener
+from amanu.core.place import Place
 from amanu.core.tool import (
     AgentLabel,
     AnyTool,
@@ -301,8 +302,8 @@ class Calls:
         if blocked is None:
             return False
         asked = frozenset[str]() if context.blocked is None else context.blocked.needs
-        if decision.by == "user" and context.preview is not None:
-            asked |= {*context.preview.likely_grants}
+        if decision.by == "user":
+            asked |= {*context.likely_grants}
         return not blocked.needs <= asked
 
     async def _ask_listeners(
@@ -331,9 +332,9 @@ class Calls:
         `_ask_listeners` does."""
         run.changes.append(f"The user changed the command before it ran, to: {self._emit.redact(command)}")
         arguments = run.call.arguments if isinstance(run.call.arguments, dict) else {}
+        context.edited = True
         params, preview = await self._change(run, tool, context, tool.with_command(arguments, command))
-        params, preview = await self._ask_listeners(run, tool, params, context, preview)
-        return params, replace(preview, trial=False)  # the user is there, and expects to be asked at once
+        return await self._ask_listeners(run, tool, params, context, preview)
 
     async def _change(
         self, run: CallRun, tool: AnyTool, context: CallContext, arguments: Fields
@@ -373,11 +374,10 @@ class Calls:
             if decision.outcome in ("rejected", "denied", "cancelled"):
                 return decision
             run.allowed = True
-            await self._wait_to_run(run, earlier, apart=_runs_apart(preview, decision))
+            finds_edits = decision.place is not None and decision.place.finds == "session"
+            await self._wait_to_run(run, earlier, finds_edits=finds_edits)
             context.accept_all = decision.outcome == "allowed"
-            context.preview = _with_grants(
-                preview, decision, secrets=self._approvals.reveals_secrets(preview, decision)
-            )
+            context.preview = _decided(preview, decision)
             current = await tool.preview_again(params, context)
             current = preview if current is None else _bind_to_call(current, run)
             # Mode, trust and rules may have changed while it waited, too. Edits reviewed hunk by hunk are applied
@@ -454,14 +454,14 @@ class Calls:
         for predecessor in undecided:
             await predecessor.finished.wait()
 
-    async def _wait_to_run(self, run: CallRun, earlier: Sequence[CallRun], *, apart: bool) -> None:
-        """Return when every earlier call that this one depends on has ended; reads depend on the fewest. `apart`: it
-        runs on a copy of the workspace in which the edits before it are made already."""
+    async def _wait_to_run(self, run: CallRun, earlier: Sequence[CallRun], *, finds_edits: bool) -> None:
+        """Return when every earlier call that this one depends on has ended; reads depend on the fewest.
+        `finds_edits`: where it runs, the edits before it are made already."""
         self._set_state(run, "scheduled")
         for predecessor in earlier:
             if predecessor.effect == "read":
                 continue
-            if apart and predecessor.effect == "write":
+            if finds_edits and predecessor.effect == "write":
                 await predecessor.previewed.wait()
             elif run.divides_edits:
                 await predecessor.finished.wait()
@@ -651,35 +651,15 @@ def _make_recheck(
     return still_valid
 
 
-def _runs_apart(preview: Preview, decision: Decision) -> bool:
-    """Whether it runs on a copy of the workspace that has the edits before it in its step."""
-    only_reads = preview.requirements is not None and preview.requirements.writes == "nothing"
-    return preview.sees_edits and (decision.trial or only_reads)
-
-
-def _with_grants(preview: Preview, decision: Decision, *, secrets: bool) -> Preview:
-    """The preview with what the yes grants to a command."""
-    requirements = preview.requirements
-    if requirements is None:
+def _decided(preview: Preview, decision: Decision) -> Preview:
+    """The preview of a command line at the place that was decided on."""
+    command = preview.command
+    if command is None or decision.place is None:
         return preview
     if decision.by != "user":  # nobody was shown the files that it runs, so they may change
-        requirements = replace(requirements, pinned={}, watched=())
-    grants = {*decision.grants} & {*preview.grants}  # a rule may grant what this mode does not
-    network, unsandboxed = "network" in grants, "unsandboxed" in grants
-    if decision.trial or (preview.draft and not unsandboxed):
-        requirements = replace(
-            requirements,
-            writes="nothing",
-            git=False,
-            settings=False,
-            checkout=False,
-            trial=True,
-            network=network,
-            secrets=secrets and not decision.trial,
-        )
-    else:
-        requirements = replace(requirements, network=network, unsandboxed=unsandboxed, secrets=secrets)
-    return replace(preview, requirements=requirements)
+        requirements = replace(command.requirements, pinned={}, watched=())
+        preview = replace(preview, command=replace(command, requirements=requirements))
+    return preview.at(Place.read(decision.place))
 
 
 def _with_refusal(outcome: Outcome, refusal: str) -> Outcome:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+from amanu.core.place import READ_ONLY
 from amanu.core.requirements import SandboxRequirements
 from amanu.sandbox.sandbox import Sandbox, SandboxError
 from amanu.sandbox.sandboxed_process import Program, SandboxedProcess, running
@@ -63,7 +64,7 @@ async def start(
     if (await sandbox.proved()).tier == "none":
         raise CheckFailed("No sandbox works on this machine, and checkers are not started without one.")
     heap = f"{environment.get('NODE_OPTIONS', '')} {_NODE_HEAP}".strip()
-    need = SandboxRequirements(writes="nothing", readable=tuple(readable))
+    need = SandboxRequirements(READ_ONLY, readable=tuple(readable))
     variables = {**environment, "NODE_OPTIONS": heap}
     program = Program(command, folder, roots, variables, need, MEMORY_PARTS, (_OWN_CACHE,))
     stack = AsyncExitStack()

@@ -137,7 +137,7 @@ async def explain(query: PolicyQuery) -> PolicyExplanation:
     parts = command_parts(judged)
     why = next((part.reason for part in parts if part.decision == verdict.decision and part.rule == verdict.rule), "")
     permitted_by = permitting(rules, subjects, when) if verdict.decision == "ask" else []
-    tried = verdict.trial and _is_worth_trying(query, subjects)
+    tried = verdict.may_be_tried and _is_worth_trying(query, subjects)
     return PolicyExplanation(
         verdict.decision, verdict.rule, why or _sentence(verdict), parts, scopes, until, tried, permitted_by
     )
@@ -149,7 +149,9 @@ def _is_worth_trying(query: PolicyQuery, subjects: "Sequence[Subject]") -> bool:
     if query.tool != SHELL:
         return False
     params = RunShellCommandParams.model_validate(query.arguments)
-    return is_worth_trying(params, [subject.command for subject in subjects if subject.command is not None])
+    return not params.background and is_worth_trying(
+        params, [subject.command for subject in subjects if subject.command is not None]
+    )
 
 
 async def _subjects(query: PolicyQuery, context: "_WorkspacePolicy", allowed: Any, *, trusted: bool) -> "list[Subject]":

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+
+from amanu.core.place import WORKSPACE, Place
 
 
 @dataclass(frozen=True)
@@ -23,23 +24,9 @@ class NamedPath:
 
 @dataclass(frozen=True)
 class SandboxRequirements:
-    """The least access that lets an approved command work. Policy and the user decide it, never the model or the
-    workspace."""
+    """What the sandbox is told of a command. Policy and the user decide it, never the model or the workspace."""
 
-    writes: Literal["nothing", "workspace"] = "workspace"
-    """`nothing`: for a command that is known to have no effect · `workspace`: the roots, except protected files."""
-    read_only: bool = False
-    """Decided on in a mode in which nothing may change."""
-    network: bool = False
-    trial: bool = False
-    """Nobody was asked: it runs with `writes` nothing, to see whether it needs more."""
-    git: bool = False
-    """May also write git's own files (index, objects, refs; not hooks or config): a git command that needs to."""
-    settings: bool = False
-    """May also write git's settings as git itself changes them (remotes, branches, submodules)."""
-    checkout: bool = False
-    """May also write protected files that differ between branches (`protected_paths.CHECKED_OUT`): the line holds only
-    git commands."""
+    place: Place = WORKSPACE
     tracked_keys: bool = False
     """May read private keys that git has as they are, which would break `git diff` if hidden: only git reads files."""
     borrowing: bool = False
@@ -49,20 +36,13 @@ class SandboxRequirements:
     by a model or a workspace."""
     writable: tuple[Path, ...] = ()
     """Further folders it may write: caches that the user was asked about."""
-    secrets: bool = False
-    """May read the workspace's files that hold secrets (`.env`, keys): the user was asked, or one of their rules names
-    the command."""
-    unsandboxed: bool = False
-    """Runs outside the sandbox: the user said so for this call."""
     pinned: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """Absolute path → bytes of the files it runs, as they were approved. It sees these bytes where the sandbox's tier
     can do that."""
     layer: Path | None = None
-    """The folder of a layer over its roots (`sandbox/layers/`): what it writes in them, protected files and all of
-    git's included, stays in the layer. No other command may run in that layer meanwhile. Only where
-    `Sandbox.layer_fault` finds nothing; elsewhere it is not run."""
-    discarded: bool = False
-    """What it changes, in a layer of its own, is thrown away."""
+    """The folder of the layer over its roots (`sandbox/layers/`) where the place is a private copy: what it writes in
+    them, protected files and all of git's included, stays in the layer. No other command may run in that layer
+    meanwhile. Only where `Sandbox.layer_fault` finds nothing; elsewhere it is not run."""
     watched: tuple[str, ...] = ()
     """Files and links it runs: if one has been replaced by the end, the result says so. No tier can pin a name."""
     folder_identity: tuple[int, int] | None = None

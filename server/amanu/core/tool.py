@@ -4,7 +4,7 @@ import asyncio
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
@@ -14,6 +14,7 @@ from amanu.core.argument_aliases import normalize_arguments
 from amanu.core.command import Command
 from amanu.core.conversation import Picture
 from amanu.core.model import Freeform, ToolSpec
+from amanu.core.place import Place, Placing
 from amanu.core.requirements import SandboxRequirements
 from amanu_protocol.items import BlobRef, CommandSandbox, Decision, Effect, Grant, Line, Source
 
@@ -100,6 +101,23 @@ class PlanText:
 
 
 @dataclass(frozen=True)
+class CommandPreview:
+    """A command line as it would run."""
+
+    line: str
+    """The user may change it (`Tool.with_command`)."""
+    placing: Placing
+    requirements: SandboxRequirements
+    """With `placing.approved`, or with the place that was decided on."""
+    grants: tuple[Grant, ...] = ()
+    """What the user can grant with an approval."""
+    likely_grants: tuple[Grant, ...] = ()
+    """The grants it probably needs."""
+    blocked: str = ""
+    """What blocked the command when it was run already, as a clause; "" for nothing."""
+
+
+@dataclass(frozen=True)
 class Preview:
     """What a call would do, found out without any effect."""
 
@@ -119,35 +137,25 @@ class Preview:
     digest: str = ""
     """Digest of everything that is decided on, including the bytes of files. It is computed again just before the call
     runs; if it differs, the call is decided on again."""
-    requirements: SandboxRequirements | None = None
-    """For a command: what it may do."""
+    command: CommandPreview | None = None
+    """For a command line: where it would run, and with what."""
     sandbox: CommandSandbox | None = None
-    """For a command: the sandbox it will run in, with what it probably needs."""
-    grants: tuple[Grant, ...] = ()
-    """What the user can grant with an approval."""
-    likely_grants: tuple[Grant, ...] = ()
-    """The grants it probably needs."""
-    command: str | None = None
-    """The command line that would run, where the user may change it (`Tool.with_command`)."""
+    """What holds the command that it starts, with what that probably needs, or the one that it types into."""
     plan: PlanText | None = None
     """The plan that is to be approved."""
     note: str = ""
     """For the model, with the result: how the call was understood; "" for nothing."""
-    trial: bool = False
-    """A command that may be tried before anybody is asked, in a sandbox where it changes nothing."""
-    in_layer: bool = False
-    """Such a trial, or a command that only reads, runs on a private copy of the workspace."""
-    sees_edits: bool = False
-    """That copy has the undecided edits before it in its step."""
     review: bool = False
     """It is about a draft that the user is to decide on now."""
-    draft: bool = False
-    """It runs on that copy whoever allows it, and what it changes is drafted; unless it needs access that the copy
-    cannot give."""
-    blocked: str = ""
-    """What blocked a command that was run already, as a clause; "" for nothing."""
     notes: tuple[Line, ...] = ()
     """Lines for the user besides the detail, or besides the diff of a proposal: what the model says, where it runs."""
+
+    def at(self, place: Place) -> "Preview":
+        """The preview of its command line, to be run there."""
+        if self.command is None:
+            return self
+        requirements = replace(self.command.requirements, place=place)
+        return replace(self, command=replace(self.command, requirements=requirements))
 
 
 Need = Literal["write", "network", "unsandboxed", "secrets"]
@@ -248,6 +256,8 @@ class CallContext:
     one by one, and `run` only reports."""
     by_user: bool = False
     """The user decided on the call, not a rule."""
+    edited: bool = False
+    """Its command line is the user's own."""
     decision: Decision | None = None
     """What was decided on the call; None when it does not run in a turn."""
     allowed: SubjectFilter = list
@@ -275,6 +285,12 @@ class CallContext:
     def blocked(self) -> Blocked | None:
         """What the sandbox blocked when the call was run before."""
         return None if self.ran is None else self.ran.blocked
+
+    @property
+    def likely_grants(self) -> tuple[Grant, ...]:
+        """The grants that the command line probably needs."""
+        command = None if self.preview is None else self.preview.command
+        return () if command is None else command.likely_grants
 
     def require_reviewed(self, path: Path) -> None:
         """Raise `ToolError` unless the decision covered that resolved path: a link may lead elsewhere by now."""

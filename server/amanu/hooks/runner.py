@@ -5,8 +5,9 @@ import contextlib
 import signal
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from amanu.core.place import MACHINE, READ_ONLY, Reach
 from amanu.core.requirements import SandboxRequirements
 from amanu.hooks.model import PLUGIN_VARIABLES, HookRun, HookView
 from amanu.hooks.pins import own_files
@@ -150,9 +151,7 @@ def _requirements(view: HookView, place: HookPlace) -> SandboxRequirements:
     if hook.source.plugin is not None:
         readable.append(hook.source.plugin)
     return SandboxRequirements(
-        writes="nothing",
-        network=hook.network,
-        unsandboxed=hook.outside,
+        MACHINE if hook.outside else replace(READ_ONLY, reach=Reach(network=hook.network)),
         readable=tuple(readable),
         pinned=dict(view.contents),
     )

@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from amanu.core.requirements import SandboxRequirements
 from amanu.mcp.config import ServerConfig, expand
 from amanu.mcp.variables import UserVariables
 from amanu.sandbox.sandbox import Sandbox
@@ -55,10 +54,8 @@ def _reach(config: ServerConfig, sandbox: Sandbox) -> str:
     access = config.access
     if not access.sandbox:
         return "Not sandboxed: it can do anything you can."
-    if sandbox.proof is not None:
-        need = SandboxRequirements(writes="workspace" if access.writes else "nothing", network=access.network)
-        if sandbox.tier == "none":
-            return sandbox.describe(need).summary
+    if sandbox.proof is not None and sandbox.tier == "none":
+        return sandbox.describe(access.place).summary
     writes = "can change files of the workspace" if access.writes else "can read the workspace and change nothing"
     network = "can use the network" if access.network else "has no network access"
     return f"Sandboxed: it {writes}, {network}, and sees only installed tools in your home folder."

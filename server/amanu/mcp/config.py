@@ -10,6 +10,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from amanu.core.place import MACHINE, Place, Reach
+
 NAME = re.compile(r"[A-Za-z0-9_-]{1,40}\Z")
 """Of a server: it becomes part of the names of tools, which may have 64 characters."""
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -74,6 +76,10 @@ class Access:
     caches: tuple[str, ...] = ()
     """As configured: `~` is the home folder."""
     sandbox: bool = True
+
+    @property
+    def place(self) -> Place:
+        return Place(writes=self.writes, reach=Reach(network=self.network)) if self.sandbox else MACHINE
 
     @property
     def is_contained(self) -> bool:

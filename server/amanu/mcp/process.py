@@ -54,12 +54,10 @@ class Command:
     def requirements(self) -> SandboxRequirements:
         outside = tuple(folder for folder in (self.folder, self.plugin) if folder is not None)
         return SandboxRequirements(
-            writes="workspace" if self.access.writes else "nothing",
-            network=self.access.network,
+            self.access.place,
             readable=outside,
             writable=tuple(self.caches),
             programs=self._outside_files,
-            unsandboxed=not self.access.sandbox,
         )
 
     @property

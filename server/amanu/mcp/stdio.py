@@ -65,7 +65,7 @@ async def stdio_streams(command: Command, sandbox: Sandbox, log: ServerLog, link
 
 def _why_it_ended(code: int | None, command: Command, log: ServerLog) -> str:
     program = Path(command.argv[0])
-    if code in _NOT_STARTED and not command.requirements.unsandboxed and program.exists():
+    if code in _NOT_STARTED and command.requirements.place.base != "machine" and program.exists():
         return _HIDDEN.format(program=program)
     ended = "It closed its output" if code is None else f"It ended with code {code}"
     return f"{ended}: {log.reason.rstrip('.')}." if log.reason else f"{ended}."

@@ -92,11 +92,12 @@ class Approvals(SessionRules):
         `agent`: the sub-agent that calls."""
         self._allowed_bases.pop(call_id, None)  # an earlier yes was to an earlier form of the call
         edit = self._edits.pop(call_id, None)
-        if edit is not None and edit.answer.command != preview.command:
+        command = preview.command
+        if edit is not None and (command is None or edit.answer.command != command.line):
             edit = None  # a hook has changed the user's line: it is not theirs any more
         if edit is not None and self._covered(edit, preview):
             allowed = edit.answer.model_copy(update={"outcome": "allowed", "grants": edit.grants_for(preview)})
-            return self._settle(call_id, allowed)
+            return self._settle(call_id, self.placed(preview, allowed))
         verdict, decision = self.decide_unasked(preview)
         if decision is not None:
             return self._settle(call_id, decision)
@@ -205,6 +206,8 @@ class Approvals(SessionRules):
         for call_id, pending in list(self._pending.items()):
             try:
                 verdict, decision = self.decide_by_rule(pending.subjects)
+                if decision is not None:
+                    verdict, decision = self.at_its_place(pending.preview, verdict, decision)
             except AmanuError:
                 return
             if decision is not None:
@@ -285,6 +288,7 @@ class Approvals(SessionRules):
         subjects = (preview.subject, *preview.extra_subjects)
         asked_subjects, scopes = self._open_subjects(subjects, verdict)
         title = one_line(preview.title)
+        command = preview.command
         approval = Approval(
             tool_call_id=call_id,
             title=title,
@@ -297,10 +301,10 @@ class Approvals(SessionRules):
             digest=preview.digest if preview.proposal_id is None else self._proposal_digest(preview.proposal_id),
             parts=self.parts(subjects),
             sandbox=preview.sandbox,
-            blocked=visible(preview.blocked),
-            grants=list(preview.grants),
-            likely_grants=list(preview.likely_grants),
-            command=self._editable(preview.command),
+            blocked="" if command is None else visible(command.blocked),
+            grants=[] if command is None else list(command.grants),
+            likely_grants=[] if command is None else list(command.likely_grants),
+            command=None if command is None else self._editable(command.line),
             original_command=original_command,
             document=None if preview.plan is None else str(preview.plan.path),
             agent_id=None if agent is None else agent.agent_id,
@@ -309,9 +313,7 @@ class Approvals(SessionRules):
         self._past_questions.append(PastQuestion(call_id, title, asked_subjects))
         self._settled.pop(call_id, None)  # asked again: the call has changed
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
-        pending = PendingApproval(
-            approval, subjects, asked_subjects, preview.notes, answer, preview_again, review=preview.review
-        )
+        pending = PendingApproval(approval, preview, asked_subjects, answer, preview_again)
         pending.approval = self._explained(pending, {})
         self.wait.begin()
         self._pending[call_id] = pending
@@ -323,9 +325,9 @@ class Approvals(SessionRules):
             self._answer(call_id, Decision(outcome="cancelled", by="rule", rule=f"the end of the {ended}"))
             raise
 
-    def _editable(self, command: str | None) -> str | None:
+    def _editable(self, line: str) -> str | None:
         """The command line, if a user who edits it sees all of it."""
-        return command if command and command == visible(command) == self._emit.redact(command) else None
+        return line if line and line == visible(line) == self._emit.redact(line) else None
 
     def _open_subjects(
         self, subjects: tuple[Subject, ...], verdict: Verdict
@@ -354,7 +356,7 @@ class Approvals(SessionRules):
             blocks = self._blocks(pending, proposal)
             lines = wording.conflict_lines(self._conflicts(pending, proposal), blocks=blocks)
         approval = pending.approval.model_copy(update=changes)
-        return wording.explain_approval(approval, (*pending.notes, *lines))
+        return wording.explain_approval(approval, (*pending.preview.notes, *lines))
 
     def _proposal_of(self, pending: PendingApproval) -> Proposal | None:
         proposal_id = pending.approval.proposal_id
@@ -378,7 +380,7 @@ class Approvals(SessionRules):
         if pending is None:
             return
         self.wait.end()
-        decision = wording.summarize_decision(decision)
+        decision = wording.summarize_decision(self.placed(pending.preview, decision))
         self._settled[call_id] = decision
         if pending.revised is not None:
             self._revised[call_id] = pending.revised

@@ -25,11 +25,13 @@ class CommandEdit:
         in_sight = {*self.seen.likely_grants, *self.answer.grants}
         if "unsandboxed" in in_sight:
             in_sight.add("network")
-        return in_sight >= {*preview.likely_grants} and _reach(preview.sandbox) <= _reach(self.seen.sandbox)
+        needed = () if preview.command is None else preview.command.likely_grants
+        return in_sight >= {*needed} and _reach(preview.sandbox) <= _reach(self.seen.sandbox)
 
     def grants_for(self, preview: Preview) -> list[Grant]:
         """The grants of the answer that this call can have."""
-        return [grant for grant in self.answer.grants if grant in preview.grants]
+        grants = () if preview.command is None else preview.command.grants
+        return [grant for grant in self.answer.grants if grant in grants]
 
 
 def _reach(sandbox: CommandSandbox | None) -> int:

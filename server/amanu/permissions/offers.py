@@ -83,7 +83,7 @@ def _covering(rules: Sequence[Rule], subject: Subject, context: PolicyContext, *
         except AmanuError:  # nothing a rule could be written for
             return False
         verdict = decide((*rules, *added), subject, context)
-        return verdict.decision == "allow" and (verdict.network or not network)
+        return verdict.decision == "allow" and (bool(verdict.grants) or not network)
 
     texts = (with_grants(text, ["network"]) if network else text for text in ("", *_candidates(subject)))
     return next((text for text in texts if allowed(text)), None)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from amanu.core.tool import Preview, Subject
-from amanu_protocol.items import Approval, Decision, Line
+from amanu_protocol.items import Approval, Decision
 
 
 @dataclass
@@ -14,18 +14,25 @@ class PendingApproval:
     """A question waiting for the user."""
 
     approval: Approval
-    subjects: tuple[Subject, ...]
+    preview: Preview
+    """What was asked about at first."""
     open_subjects: tuple[Subject, ...]
     """Those of `subjects` that no rule allows."""
-    notes: tuple[Line, ...]
     answer: "asyncio.Future[Decision]"
     preview_again: Callable[[], Awaitable[Preview]] | None = None
     """Makes the preview anew, where what is asked about can change while the question is open; None: it cannot."""
-    review: bool = False
-    """It is about all that is open of its proposal, whichever calls that is from."""
     revised: Preview | None = None
     """What is asked about now, if that has changed since the question was first asked."""
     asked_at: float = field(default_factory=time.monotonic)
+
+    @property
+    def subjects(self) -> tuple[Subject, ...]:
+        return (self.preview.subject, *self.preview.extra_subjects)
+
+    @property
+    def review(self) -> bool:
+        """Whether it is about all that is open of its proposal, whichever calls that is from."""
+        return self.preview.review
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from amanu.core.tool import Subject
 from amanu.permissions.matching import RulesInForce, destroying_words, names_command
 from amanu.text.display import visible
 from amanu.text.wording import NO_RULE
-from amanu_protocol.items import CommandPart, Mode
+from amanu_protocol.items import CommandPart, Grant, Mode
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,13 @@ class Verdict:
     """The rule that decided, with its origin; or why no rule did, as a clause: "no rule allows it"."""
     rememberable: bool = True
     """False when only `once` can be answered."""
-    network: bool = False
-    """Allowed with the network."""
-    unsandboxed: bool = False
-    """Allowed outside the sandbox."""
+    grants: tuple[Grant, ...] = ()
+    """Allowed with these."""
     named: bool = False
     """The command is allowed by a rule that names it, so by one of the user's."""
     why: str = ""
     """A sentence about the command, for the user."""
-    trial: bool = False
+    may_be_tried: bool = False
     """A command that is asked about, but may first be tried where it can change nothing: no rule is about it."""
 
 
@@ -103,7 +101,7 @@ def _decide(rules: Collection[Rule], in_force: RulesInForce, subject: Subject, c
             NOT_UNDERSTOOD,
             rememberable=False,
             why=subject.because,
-            trial=not any(_forbids_commands(rule, subject) for rule in rules),
+            may_be_tried=not any(_forbids_commands(rule, subject) for rule in rules),
         )
     if subject.effect == "write" and ("\n" in subject.text or visible(subject.text) != subject.text):
         return Verdict("ask", HIDDEN, rememberable=False)
@@ -114,11 +112,11 @@ def _decide(rules: Collection[Rule], in_force: RulesInForce, subject: Subject, c
     if matching:
         return Verdict("ask", NO_SANDBOX, rememberable=False, why=why)
     if command is not None and destroying_words(command):
-        return Verdict("ask", DESTROYS, rememberable=False, why=why, trial=drafts(context.mode))
+        return Verdict("ask", DESTROYS, rememberable=False, why=why, may_be_tried=drafts(context.mode))
     if subject.permitted_by and subject.reach == "workspace" and (context.sandboxed or subject.effect != "run"):
         return Verdict("allow", subject.permitted_by, why=why)
     rememberable = command is None or command.prefix is not None
-    return Verdict("ask", NOTHING_MATCHED, rememberable=rememberable, why=why, trial=command is not None)
+    return Verdict("ask", NOTHING_MATCHED, rememberable=rememberable, why=why, may_be_tried=command is not None)
 
 
 def _forbids_commands(rule: Rule, subject: Subject) -> bool:
@@ -150,12 +148,16 @@ def _allowed(matching: Sequence[Rule], subject: Subject, why: str, *, sandboxed:
             return Verdict(
                 "allow",
                 str(rule),
-                network=rule.network or rule.unsandboxed,
-                unsandboxed=rule.unsandboxed,
+                grants=_grants(rule),
                 named=runs and any(map(names_command, matching)),
                 why=why,
             )
     return None
+
+
+def _grants(rule: Rule) -> tuple[Grant, ...]:
+    """What the rule grants: outside the sandbox, nothing keeps a command from the network."""
+    return ("unsandboxed",) if rule.unsandboxed else ("network",) if rule.network else ()
 
 
 _STRICTEST_FIRST = ("deny", "ask", "allow")
@@ -171,19 +173,22 @@ def decide_all(
     verdicts = decide_each(rules, subjects, context)
     strictest = min(verdicts, key=lambda verdict: (_STRICTEST_FIRST.index(verdict.decision), verdict.rememberable))
     if strictest.decision != "allow":
-        trial = all(verdict.trial for verdict in verdicts if verdict.decision != "allow")
-        return replace(strictest, network=False, unsandboxed=False, named=False, trial=trial), verdicts
+        may_be_tried = all(verdict.may_be_tried for verdict in verdicts if verdict.decision != "allow")
+        return replace(strictest, grants=(), named=False, may_be_tried=may_be_tried), verdicts
     pairs = zip(subjects, verdicts, strict=True)
     acting = [(subject, verdict) for subject, verdict in pairs if acts(subject) or _asks(subject)]
     if not acting:  # what only looks needed no rule of the user's
-        return replace(strictest, network=False, unsandboxed=False, named=False), verdicts
-    offline = next((verdict for _, verdict in acting if not verdict.network), None)
+        return replace(strictest, grants=(), named=False), verdicts
+    offline = next((verdict for _, verdict in acting if not verdict.grants), None)
     if offline is not None and any(subject.command and subject.command.network for subject, _ in acting):
         return Verdict("ask", f"{NO_NETWORK}: {offline.rule}", rememberable=False, why=offline.why), verdicts
     verdict = replace(
         acting[0][1],
-        network=offline is None,
-        unsandboxed=all(verdict.unsandboxed for _, verdict in acting),
+        grants=("unsandboxed",)
+        if all("unsandboxed" in verdict.grants for _, verdict in acting)
+        else ("network",)
+        if offline is None
+        else (),
         named=all(verdict.named for _, verdict in acting),
     )
     return verdict, verdicts

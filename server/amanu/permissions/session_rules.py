@@ -5,10 +5,12 @@ from dataclasses import replace
 from typing import Protocol
 
 from amanu.core import protected_paths as protected
+from amanu.core.place import Place
 from amanu.core.rules import Rule
-from amanu.core.tool import Preview, Subject
+from amanu.core.tool import CommandPreview, Preview, Subject
 from amanu.permissions.ceilings import Ceilings, UnaskedCommands
 from amanu.permissions.matching import exact_paths
+from amanu.permissions.placing import Ruling, unasked
 from amanu.permissions.policy import (
     DRAFTED,
     NOTHING_MATCHED,
@@ -22,7 +24,6 @@ from amanu.permissions.policy import (
     decide_each,
     drafts,
     of_mode,
-    runs_on_copy,
 )
 from amanu.text import wording
 from amanu_protocol.items import CommandPart, Decision, Grant, Proposal, Scope
@@ -164,14 +165,15 @@ class SessionRules:
         if self._decide_draft(preview) is not None:
             return False
         verdict = self.verdict((preview.subject, *preview.extra_subjects))
-        return verdict.decision == "ask" and not (preview.trial and verdict.trial)
+        is_tried = preview.command is not None and preview.command.placing.tried is not None and verdict.may_be_tried
+        return verdict.decision == "ask" and not is_tried
 
     def decide_by_rule(self, subjects: Sequence[Subject]) -> tuple[Verdict, Decision | None]:
         """The verdict on a call about those, and the decision; None when the user has to be asked."""
         verdict = self._unasked.within(subjects, self.verdict(subjects))
         match verdict.decision:
             case "allow":
-                return verdict, Decision(outcome="allowed", by="rule", rule=verdict.rule, grants=grants_of(verdict))
+                return verdict, Decision(outcome="allowed", by="rule", rule=verdict.rule, grants=list(verdict.grants))
             case "deny":
                 reason = f"Denied by a rule: {wording.rule_in_words(verdict.rule)}."
                 return verdict, Decision(outcome="denied", by="rule", rule=verdict.rule, reason=reason)
@@ -185,50 +187,50 @@ class SessionRules:
         if (decision := self._decide_draft(preview)) is not None:
             return Verdict("allow", decision.rule or ""), decision
         verdict, decision = self.decide_by_rule(subjects)
-        if decision is None and preview.trial and verdict.trial:
-            tried = self._unasked.within(subjects, replace(verdict, decision="allow", rule=self._trial_rule()))
-            if tried.decision == "ask":
-                return tried, None
-            decision = Decision(outcome="allowed", by="rule", rule=tried.rule, trial=True)
-        elif decision is not None and verdict.decision == "allow" and self._runs_on_copy(preview, verdict):
-            decision = decision.model_copy(update={"trial": True})
-        elif decision is not None and verdict.decision == "allow" and self._passes_rules_by(preview, verdict):
-            if not preview.trial:
-                return replace(verdict, decision="ask", rule=_NOT_HELD), None
-            decision = decision.model_copy(update={"trial": True})
-        return verdict, decision
+        if decision is not None:
+            return self.at_its_place(preview, verdict, decision)
+        if preview.command is None:
+            return verdict, None
+        place = self._unasked_place(preview, preview.command, verdict)
+        if place is None:
+            return verdict, None
+        tried = self._unasked.within(subjects, replace(verdict, decision="allow", rule=self._trial_rule()))
+        if tried.decision == "ask":
+            return tried, None
+        return verdict, Decision(outcome="allowed", by="rule", rule=tried.rule).model_copy(update=_at(place))
+
+    def at_its_place(self, preview: Preview, verdict: Verdict, decision: Decision) -> tuple[Verdict, Decision | None]:
+        """A rule's verdict and decision, with the place where a command line runs; None where rules about files would
+        not hold it there."""
+        if preview.command is None or decision.outcome != "allowed":
+            return verdict, decision
+        place = self._unasked_place(preview, preview.command, verdict)
+        if place is None:
+            return replace(verdict, decision="ask", rule=_NOT_HELD), None
+        return verdict, decision.model_copy(update=_at(place))
+
+    def placed(self, preview: Preview, decision: Decision) -> Decision:
+        """The user's decision on a command line with the place where it runs, if it may."""
+        if preview.command is None or decision.outcome != "allowed" or decision.place is not None:
+            return decision
+        grants: list[Grant] = [grant for grant in decision.grants if grant in preview.command.grants]
+        return decision.model_copy(update=_at(preview.command.placing.granted(grants, secrets=True)))
 
     def still_allowed(self, preview: Preview, decision: Decision) -> bool:
         """Whether that approval still holds under the current rules and mode: the user's ends only with a deny, a
         rule's also when no rule allows the call any more."""
         current = self.verdict((preview.subject, *preview.extra_subjects))
         if current.decision != "allow":
-            tried = decision.trial and preview.trial and current.trial
+            tries = preview.command is not None and preview.command.placing.tried is not None
+            tried = decision.trial and tries and current.may_be_tried
             return current.decision == "ask" and (decision.by == "user" or tried)
-        return decision.by == "user" or {*decision.grants} <= {*grants_of(current)}
+        return decision.by == "user" or {*decision.grants} <= {*current.grants}
 
-    def reveals_secrets(self, preview: Preview, decision: Decision) -> bool:
-        """Whether that approval lets a command read files that hold secrets: the user gave it, or has a rule that
-        names the command."""
-        return decision.by == "user" or self.verdict((preview.subject, *preview.extra_subjects)).named
-
-    def _runs_on_copy(self, preview: Preview, verdict: Verdict) -> bool:
-        """Whether a command that a rule allows runs on a private copy of the workspace all the same. Not what a rule of
-        the user's names or grants more; nor a single command of git, which does all or nothing, needs no undo and may
-        switch to a branch with other protected files."""
-        if not (preview.trial and preview.in_layer and runs_on_copy(self.context().mode)):
-            return False
-        is_plain = not (verdict.named or verdict.network or verdict.unsandboxed)
-        only_git = preview.requirements is not None and preview.requirements.checkout
-        count = sum(map(acts, (preview.subject, *preview.extra_subjects)))
-        return is_plain and count > (1 if only_git and not self._guards_files() else 0)
-
-    def _passes_rules_by(self, preview: Preview, verdict: Verdict) -> bool:
-        """Whether a command that no rule of the user's names would write in the workspace itself, where nothing holds
-        it to rules about files."""
-        need = preview.requirements
-        in_place = need is not None and need.writes == "workspace" and not preview.in_layer
-        return in_place and not verdict.named and self._guards_files()
+    def _unasked_place(self, preview: Preview, command: CommandPreview, verdict: Verdict) -> Place | None:
+        granted = tuple(grant for grant in verdict.grants if grant in command.grants)  # a mode may grant less
+        acting = sum(map(acts, (preview.subject, *preview.extra_subjects)))
+        ruling = Ruling(replace(verdict, grants=granted), self.context().mode, acting, self._guards_files())
+        return unasked(command.placing, ruling)
 
     def _guards_files(self) -> bool:
         """Whether rules beyond the built-in ones deny or ask about writing a file."""
@@ -258,5 +260,6 @@ class SessionRules:
         return [subject for subject, verdict in zip(subjects, verdicts, strict=True) if verdict.decision == decision]
 
 
-def grants_of(verdict: Verdict) -> list[Grant]:
-    return ["unsandboxed"] if verdict.unsandboxed else ["network"] if verdict.network else []
+def _at(place: Place) -> dict[str, object]:
+    """The fields of a decision that say where the command runs."""
+    return {"trial": place.tried, "place": place.wire()}

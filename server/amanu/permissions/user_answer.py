@@ -4,7 +4,7 @@ from amanu.core.rules import with_grants
 from amanu.permissions.offers import remember
 from amanu.permissions.pending_approval import PendingApproval
 from amanu.permissions.policy import decide_all
-from amanu.permissions.session_rules import SessionRules, grants_of
+from amanu.permissions.session_rules import SessionRules
 from amanu.text.display import one_line, visible
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Decision, Grant
@@ -41,7 +41,7 @@ def read_answer(params: ApprovalResolveParams, pending: PendingApproval, client:
     text = params.rule or with_grants(offered[params.scope], grants, only=True)
     saved = remember(text, params.scope, pending.open_subjects, rules.context(), grants)
     granting_verdict = decide_all((*rules.rules(), *saved), pending.subjects, rules.context())[0]
-    grants = [grant for grant in pending.approval.grants if grant in {*grants, *grants_of(granting_verdict)}]
+    grants = [grant for grant in pending.approval.grants if grant in {*grants, *granting_verdict.grants}]
     rules.remember(params.scope, saved)
     return Decision(
         outcome="allowed",

@@ -68,9 +68,15 @@ def command(
     """The command line that runs `argv` in this sandbox. `roots` are descriptors of the roots, `pinned` of files'
     bytes, and `filter` of the system call filter; bubblewrap reads and closes them. `temporary` becomes `/tmp`; the
     command starts in `folder`."""
-    nothing, layer = need.writes == "nothing", layer or LayerBinds()
+    nothing, layer = not need.place.writes, layer or LayerBinds()
     # The host name must be one that no name server is asked for.
-    out = [str(program), *_NAMESPACES, "--hostname", "localhost", *(("--share-net",) if need.network else ())]
+    out = [
+        str(program),
+        *_NAMESPACES,
+        "--hostname",
+        "localhost",
+        *(("--share-net",) if need.place.reach.network else ()),
+    ]
     if layer.identity is not None:
         out += ["--uid", str(layer.identity[0]), "--gid", str(layer.identity[1])]
     if layer.lock is not None:

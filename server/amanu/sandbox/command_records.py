@@ -43,8 +43,8 @@ def prior_state(tier: Tier, need: SandboxRequirements, view: FilesystemView) -> 
         folders=view.protected.folders,
         identities={path: file_identity for path in names if (file_identity := identity(path)) is not None},
         contents=contents,
-        settings=need.settings,
-        checkout=need.checkout,
+        settings=need.place.reach.git == "settings",
+        checkout=need.place.reach.checks_out,
     )
     return prior, large
 
@@ -180,7 +180,9 @@ def _left_open(tier: Tier, need: SandboxRequirements, view: FilesystemView) -> l
     """The guarded paths that the sandbox leaves writable: links; git's settings, where required; with Landlock, all."""
     if tier == "landlock":
         return list(view.guarded)
-    return [path for path in view.guarded if path.is_symlink() or (need.settings and is_settings(path))]
+    return [
+        path for path in view.guarded if path.is_symlink() or (need.place.reach.git == "settings" and is_settings(path))
+    ]
 
 
 def _contents(paths: Iterable[Path]) -> tuple[dict[Path, Tree], list[Path]]:

@@ -93,10 +93,11 @@ def filesystem_view(
     chosen = [path for path in (*_user_paths(settings.read, home), *need.readable) if path.exists()]
     above = [tree for root in outside if (tree := enclosing_worktree(root, homes)) is not None]
     others: list[GitDirs] = []
-    if need.git:
+    reach = need.place.reach
+    if reach.writes_git:
         chosen += [hooks for hooks in (user_hooks(home),) if hooks is not None and hooks.exists()]
         others = [git_dirs for tree in above if (git_dirs := repository(tree / ".git")) is not None]
-    scan = scan_protected(outside, home, others, checkout=need.checkout)
+    scan = scan_protected(outside, home, others, checkout=reach.checks_out)
     repositories = scan.repositories
     installed = find_toolchains(environment.get("PATH", ""), home, homes, int(time.monotonic() / _TOOLS_SECONDS))
     called = find_programs(need.programs, homes)
@@ -113,7 +114,7 @@ def filesystem_view(
         *_amanu_folders(ours),
         *(path for path in _user_paths(settings.hide, home) if path.exists()),
     ]
-    workspace_secrets = [] if need.secrets else [path for path in scan.secrets if not is_inside(path, chosen)]
+    workspace_secrets = [] if reach.secrets else [path for path in scan.secrets if not is_inside(path, chosen)]
     shown_secrets = [path for path in workspace_secrets if is_shown_by_git(path, repositories, keys=need.tracked_keys)]
     workspace_secrets = [path for path in workspace_secrets if path not in shown_secrets]
     secret += workspace_secrets
@@ -148,14 +149,15 @@ def _write_access(
     need: SandboxRequirements, roots: Sequence[Path], scan: ProtectedScan
 ) -> tuple[list[Path], list[Path], list[Path]]:
     """What of the workspace is writable, and inside that, what is read only and what is guarded."""
-    if need.writes != "workspace":
+    reach = need.place.reach
+    if not need.place.writes:
         return [], [], []
     gits = dict.fromkeys(folder for git_dirs in scan.repositories for folder in (git_dirs.folder, git_dirs.common))
     names, runs = [path for path in scan.names if path not in gits], scan.executed_paths()
-    read_only = [*names, *(runs if need.git else gits)]
+    read_only = [*names, *(runs if reach.writes_git else gits)]
     return (
-        [*roots, *(gits if need.git else ())],
-        [path for path in read_only if not (need.settings and is_settings(path))],
+        [*roots, *(gits if reach.writes_git else ())],
+        [path for path in read_only if not (reach.git == "settings" and is_settings(path))],
         [*names, *runs],
     )
 
@@ -205,7 +207,7 @@ def _amanu_folders(ours: Home) -> list[Path]:
 
 def _resolver(need: SandboxRequirements) -> list[Path]:
     """The resolver configuration, which is often a file in `/run`."""
-    return [_real("/etc/resolv.conf")] if need.network else []
+    return [_real("/etc/resolv.conf")] if need.place.reach.network else []
 
 
 def _reachable(path: Path) -> bool:

@@ -73,7 +73,7 @@ def launcher_orders(
     """The launcher and its orders, marshalled. `closed` paths cannot be written, and so no file can be created beside
     them: whoever may create files in a folder may replace those in it. `environment`: the command's; None for that of
     the launcher. `inherited`: the descriptors it keeps. Blocking: lists the folders that contain exceptions."""
-    files, tcp, scoped = handled_rights(version, network=need.network)
+    files, tcp, scoped = handled_rights(version, network=need.place.reach.network)
     rules: dict[str, int] = {}
 
     def grant(paths: Iterable[str], rights: int) -> None:

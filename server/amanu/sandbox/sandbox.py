@@ -19,6 +19,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from amanu.config import SandboxSettings as Settings
+from amanu.core.place import SCRATCH, WORKSPACE, Place
 from amanu.core.requirements import NamedPath, SandboxRequirements
 from amanu.home import Home
 from amanu.sandbox import bubblewrap, landlock, seatbelt, seccomp
@@ -152,23 +153,30 @@ class Sandbox:
         `OSError`. Blocking."""
         return Layer.create(self._home.layers, roots)
 
-    def describe(self, need: SandboxRequirements | None) -> CommandSandbox:
-        """What a command with these requirements would run in; None: whatever commands run in, what they may write
-        being a matter of the mode. Before `proved`, no sandbox is promised."""
-        summary = None if need is not None else _FOR_ALL.format(tier=self.tier)
-        need = need or SandboxRequirements()
-        if self.tier == "none" or need.unsandboxed:
-            why = "with your permission" if need.unsandboxed else "no sandbox works here"
+    def describe(self, place: Place | None) -> CommandSandbox:
+        """What a command at that place would run in; None: whatever commands run in, what they may write being a matter
+        of the mode. Before `proved`, no sandbox is promised."""
+        summary = None if place is not None else _FOR_ALL.format(tier=self.tier)
+        shown = None if place is None else place.wire()
+        place = place or WORKSPACE
+        if self.tier == "none" or place.base == "machine":
+            why = "no sandbox works here" if self.tier == "none" else "with your permission"
             sentence = f"Not sandboxed ({why}): it can do anything you can."
             return CommandSandbox(
-                tier="none", writes="everything", network=True, summary=sentence, brief="not sandboxed"
+                tier="none",
+                writes="everything",
+                network=True,
+                summary=sentence,
+                brief="not sandboxed",
+                place=shown,
             )
         return CommandSandbox(
             tier=self.tier,
-            writes=need.writes,
-            network=need.network,
-            summary=summary or _sentence(self.tier, need),
-            brief=_brief(self.tier, need),
+            writes="workspace" if place.writes else "nothing",
+            network=place.reach.network,
+            summary=summary or _sentence(self.tier, place),
+            brief=_brief(self.tier, place),
+            place=shown,
         )
 
     @asynccontextmanager
@@ -185,7 +193,7 @@ class Sandbox:
         """How to start `argv` in its sandbox, in the folder of that handle; stay in the context until it has ended.
         `roots` are real paths. `entry_shell` runs inside the sandbox. Raises `SandboxError`."""
         need, proof = need or SandboxRequirements(), await self.proved()
-        if need.unsandboxed:
+        if need.place.base == "machine":
             proof = Proof("none", ())
         stack = ExitStack()
         launch_arguments = (list(argv), need, list(roots), folder, handle, dict(environment), entry_shell)
@@ -210,7 +218,7 @@ class Sandbox:
     def recorded(self, pid: int, mark: str, need: SandboxRequirements) -> AbstractContextManager[None]:
         """A context to stay in while that command runs: if the daemon is killed meanwhile, the next one ends it, unless
         its sandbox does so at once."""
-        ends_itself = self.tier in ("bubblewrap", "landlock") and not need.unsandboxed
+        ends_itself = self.tier in ("bubblewrap", "landlock") and need.place.base != "machine"
         return contextlib.nullcontext() if ends_itself else self._processes.recorded(pid, mark)
 
     async def close(self) -> None:
@@ -277,7 +285,7 @@ class Sandbox:
         self, argv: Sequence[str], folder: Path, roots: Sequence[Path]
     ) -> AsyncGenerator[Launch]:
         """Launch for the trial of a layer: as commands are launched."""
-        need, handle = SandboxRequirements(layer=folder), await asyncio.to_thread(os.open, roots[0], _HANDLE)
+        need, handle = SandboxRequirements(SCRATCH, layer=folder), await asyncio.to_thread(os.open, roots[0], _HANDLE)
         environment = {"PATH": os.defpath, "HOME": os.environ.get("HOME", "/")}
         try:
             async with self.launch(argv, need, roots, roots[0], handle, environment) as started:
@@ -302,6 +310,8 @@ class Sandbox:
         """Build the sandboxed command line. What must be undone later is pushed on the stack. Blocking."""
         if need.layer is not None and tier != "bubblewrap":
             raise SandboxError("Without bubblewrap a command cannot be run in a layer.")
+        assert need.place.on_copy == (need.layer is not None), need
+        reach = need.place.reach
         entry_shell = entry_shell or plain_entry_shell()
         start_folder = f"/proc/self/fd/{handle}"  # exactly the folder that was checked, whatever its name leads to now
         start_folder = start_folder if os.path.exists("/proc/self/fd") else str(folder)  # noqa: PTH110
@@ -316,7 +326,7 @@ class Sandbox:
         if need.layer is not None:
             handles = {root: handles[root] for root in outermost_roots(handles)}
             layer = stack.enter_context(command_layer(need.layer, handles))
-            view = layer.view(self._view(need, roots, environment), secrets=need.secrets)
+            view = layer.view(self._view(need, roots, environment), secrets=reach.secrets)
             record, closed = None, list[Path]()
         else:
             view, record, closed = self._begin(stack, tier, need, roots, environment)
@@ -327,7 +337,7 @@ class Sandbox:
         temporary = self._temporary_for(tuple(roots))
         visible_temporary = Path("/tmp") if tier == "bubblewrap" else temporary
         environment |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(visible_temporary))
-        if not need.git:
+        if not reach.writes_git:
             # A read-only command must not fail because it cannot refresh the index.
             environment["GIT_OPTIONAL_LOCKS"] = "0"
         plain = SandboxedCommand(
@@ -350,7 +360,7 @@ class Sandbox:
     ) -> tuple[FilesystemView, CommandRecord | None, list[Path]]:
         """Record what is there before the command. Returns what it sees, its record, and the paths too large to record,
         which must be closed to it."""
-        if need.writes == "nothing":
+        if not need.place.writes:
             return self._view(need, roots, environment), None, []
         try:
             with self._records.lock():
@@ -410,9 +420,9 @@ def _in_landlock(
 ) -> SandboxedCommand:
     """The plain command behind Landlock and a system call filter. `closed` paths cannot be written."""
     version = landlock.version()
-    allowed = seccomp.allowed_families(network=need.network, own_namespace=False)
+    allowed = seccomp.allowed_families(network=need.place.reach.network, own_namespace=False)
     filter = seccomp.filter_program(
-        allowed, alone=False, cuts=landlock.refuses_truncation(version), owners=need.writes != "nothing"
+        allowed, alone=False, cuts=landlock.refuses_truncation(version), owners=need.place.writes
     )
     orders = landlock.launcher_orders(need, view, temporary, filter, version, closed, plain.environment, plain.pass_fds)
     spec = stack.enter_context(_bytes(orders))
@@ -439,16 +449,16 @@ def _in_bubblewrap(
     program = bubblewrap.program()
     if program is None:
         raise SandboxError("bubblewrap is no longer installed; restart Amanu.")
-    allowed = seccomp.allowed_families(network=need.network, own_namespace=True)
+    allowed = seccomp.allowed_families(network=need.place.reach.network, own_namespace=True)
     filter = stack.enter_context(_bytes(seccomp.filter_program(allowed)))
     shown = dict(need.pinned if layer is None else layer.shown(need.pinned))
     attempts = stack.enter_context(network_attempts())
-    if not need.network and os.path.isfile(resolver := os.path.realpath("/etc/resolv.conf")):  # noqa: PTH113
+    if not need.place.reach.network and os.path.isfile(resolver := os.path.realpath("/etc/resolv.conf")):  # noqa: PTH113
         shown[resolver] = NO_RESOLVER
     pinned = {path: stack.enter_context(_bytes(data)) for path, data in shown.items()}
     inner, gate = plain.argv, None
     if entry_shell is not None:
-        gate = stack.enter_context(start_gate(lambda pid: None if need.network else attempts.watch(pid)))
+        gate = stack.enter_context(start_gate(lambda pid: None if need.place.reach.network else attempts.watch(pid)))
         inner = entry_shell.with_step(gate.step).wrap(inner)
     argv = bubblewrap.command(
         program,
@@ -494,29 +504,32 @@ _FOR_ALL = (
 )
 
 
-def _sentence(tier: Tier, need: SandboxRequirements) -> str:
-    writes = "It can change nothing"
-    if need.writes == "workspace":
-        git = "git's hooks and settings" if need.git else "git's own files"
-        writes = f"It can change the workspace except {git} and files that editors and agents obey"
-        if tier == "landlock":
-            writes = (
-                "It can change the workspace; changes to git's hooks and settings and to files that editors and agents "
-                "obey are moved aside when it ends"
-            )
-        if need.layer is not None:
-            writes = "What it changes in the workspace is kept apart until it is accepted"
-    if need.discarded:
-        writes = "What it changes in the workspace is thrown away"
-    network = "it can use the network" if need.network else "it has no network access"
-    return f"Sandboxed ({tier}). {writes}; {network}; in your home folder it sees only installed tools."
+def _sentence(tier: Tier, place: Place) -> str:
+    network = "it can use the network" if place.reach.network else "it has no network access"
+    return f"Sandboxed ({tier}). {_writes(tier, place)}; {network}; in your home folder it sees only installed tools."
 
 
-def _brief(tier: Tier, need: SandboxRequirements) -> str:
-    names = {"nothing": "read-only", "workspace": "can change the workspace", "everything": "can change any file"}
-    is_apart = need.layer is not None or need.discarded
-    writes = "private copy of the workspace" if is_apart else names[need.writes]
-    return f"sandboxed ({tier}): {writes}, {'network access' if need.network else 'no network'}"
+def _writes(tier: Tier, place: Place) -> str:
+    if not place.writes:
+        return "It can change nothing"
+    if place.then == "dropped":
+        return "What it changes in the workspace is thrown away"
+    if place.on_copy:
+        return "What it changes in the workspace is kept apart until it is accepted"
+    if tier == "landlock":
+        return (
+            "It can change the workspace; changes to git's hooks and settings and to files that editors and agents "
+            "obey are moved aside when it ends"
+        )
+    git = "git's hooks and settings" if place.reach.writes_git else "git's own files"
+    return f"It can change the workspace except {git} and files that editors and agents obey"
+
+
+def _brief(tier: Tier, place: Place) -> str:
+    writes = "can change the workspace" if place.writes else "read-only"
+    if place.on_copy and place.writes:
+        writes = "private copy of the workspace"
+    return f"sandboxed ({tier}): {writes}, {'network access' if place.reach.network else 'no network'}"
 
 
 async def _undo(preparing: asyncio.Task[SandboxedCommand], stack: ExitStack) -> None:

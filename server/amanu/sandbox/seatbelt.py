@@ -42,7 +42,7 @@ def profile(need: SandboxRequirements, view: FilesystemView, temporary: Path) ->
         *_rule("deny file-write*", "subpath", (*view.read_only, *_absent(view))),
         *_rule("deny file-read* file-write*", "subpath", view.secret),
     ]
-    if not need.network:
+    if not need.place.reach.network:
         lines += [
             "(deny network*)",
             '(allow network* (local ip "localhost:*"))',

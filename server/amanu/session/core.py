@@ -15,7 +15,7 @@ from amanu.core.tool import AgentLabel
 from amanu.models.routing import AUTO
 from amanu.permissions.approvals import Approvals
 from amanu.permissions.ceilings import Ceilings
-from amanu.permissions.policy import PolicyContext, drafts, is_read_only
+from amanu.permissions.policy import PolicyContext, drafts
 from amanu.proposals.proposals import Proposals
 from amanu.session.access import Access
 from amanu.session.audit_recorder import AuditRecorder
@@ -229,8 +229,7 @@ class SessionCore:
             services.secrets,
             services.sandbox,
             trusted=self.trusted,
-            read_only=lambda: is_read_only(self.mode),
-            drafting=lambda: drafts(self.mode),
+            mode=lambda: self.mode,
             plan_mode=self.plan if self.plan.active or not services.headless else None,
             headless=services.headless,
             feedback=feedback,

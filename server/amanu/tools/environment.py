@@ -12,6 +12,7 @@ from amanu.core.plan_mode import PlanMode
 from amanu.core.questions import UserQuestions
 from amanu.core.sub_agents import SubAgents
 from amanu.core.tool import P, Tool
+from amanu.permissions.policy import is_read_only
 from amanu.proposals.proposals import Proposals
 from amanu.sandbox.sandbox import Sandbox
 from amanu.text.redaction import Secrets
@@ -22,7 +23,7 @@ from amanu.web.fetch import PageFetcher
 from amanu.web.search import SearchService
 from amanu.workspace.search import Search
 from amanu.workspace.workspace import Workspace
-from amanu_protocol.items import BlobRef, Todo
+from amanu_protocol.items import BlobRef, Mode, Todo
 from amanu_protocol.requests import EditorRenameParams, EditorRenameResult
 
 
@@ -61,10 +62,8 @@ class ToolEnvironment:
     """What commands run in; None: no sandbox."""
     trusted: Callable[[], bool] = lambda: False
     """Whether the user trusts the workspace at this moment."""
-    read_only: Callable[[], bool] = lambda: False
-    """Whether nothing that commands change may be kept at this moment."""
-    drafting: Callable[[], bool] = lambda: False
-    """Whether what calls change is drafted at this moment."""
+    mode: Callable[[], Mode] = lambda: "ask"
+    """The mode that holds at this moment."""
     plan_mode: PlanMode | None = None
     """None: there is no session."""
     headless: bool = False
@@ -91,6 +90,10 @@ class ToolEnvironment:
     """Asks the user; None: nobody is there."""
     agents: SubAgents | None = None
     """Runs sub-agents; None: there are none."""
+
+    def read_only(self) -> bool:
+        """Whether nothing that commands change may be kept at this moment."""
+        return is_read_only(self.mode())
 
     @cached_property
     def limits(self) -> ToolLimits:

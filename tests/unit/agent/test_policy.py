@@ -282,7 +282,7 @@ def test_what_a_call_asks_for_is_asked_unless_a_rule_grants_it(
         subject = replace(subject, command=replace(subject.command, asks=frozenset([asks])))
     found, _ = decide_all((*built_in(), *rules(*texts)), [subject])
     assert found.decision == decision
-    assert found.unsandboxed == (unsandboxed and (asks is not None or effect == "some"))
+    assert ("unsandboxed" in found.grants) == (unsandboxed and (asks is not None or effect == "some"))
 
 
 def test_what_must_be_asked_can_only_be_answered_once() -> None:

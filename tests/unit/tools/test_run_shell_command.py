@@ -4,7 +4,6 @@ import asyncio
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from amanu.sandbox import rlimits as kernel_limits
 from amanu.sandbox.sandbox import Sandbox
 from amanu.tools.shell.output import CommandOutput, LiveOutput, readable
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import BlobRef
+from amanu_protocol.items import BlobRef, Grant
 from support.required_programs import needs
 from support.tool_harness import ToolHarness
 
@@ -85,8 +84,9 @@ async def test_ways_to_services_are_for_commands_that_may_reach_them(
     tool, call = harness.tools["run_shell_command"], harness.context()
     params = tool.params.model_validate({"command": "touch b; echo ${DATABASE_URL:11} $APP_TOKEN"})
     call.preview = await tool.preview(params, call)
-    assert call.preview.requirements is not None
-    call.preview = replace(call.preview, requirements=replace(call.preview.requirements, network=network))
+    assert call.preview.command is not None
+    grants: list[Grant] = ["network"] if network else []
+    call.preview = call.preview.at(call.preview.command.placing.granted(grants, secrets=False))
     outcome = await tool.run(params, call)
     await sandbox.close()
     assert outcome.for_model.startswith(f"me:{expected}@db/x\n")
@@ -272,8 +272,8 @@ def test_output_does_not_depend_on_the_pieces(chunk: int) -> None:
 )
 async def test_what_the_line_itself_rewrites_is_not_pinned(tmp_path: Path, command: str, pinned: list[str]) -> None:
     harness = ToolHarness(tmp_path, {"Makefile": "all:\n\ttrue\n"})
-    need = (await harness.preview("run_shell_command", {"command": command})).requirements
-    assert need is not None and [Path(each).name for each in need.pinned] == pinned
+    shown = (await harness.preview("run_shell_command", {"command": command})).command
+    assert shown is not None and [Path(each).name for each in shown.requirements.pinned] == pinned
 
 
 async def test_what_was_allowed_for_it_only_reads_is_another_call_when_it_reads_something_else(tmp_path: Path) -> None:

@@ -2,9 +2,6 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from dataclasses import replace
 
 from amanu.core.tool import CallContext, Outcome
 from amanu.system.tasks import run_to_completion
@@ -16,8 +13,8 @@ from amanu.tools.shell.command_question import short_line
 from amanu.tools.shell.command_result import CommandResults
 from amanu.tools.shell.job import Job, JobEnd
 from amanu.tools.shell.job_report import report
+from amanu.tools.shell.places import opened
 from amanu.tools.shell.report import CommandEnd
-from amanu.tools.shell.session_layer import SessionLayer
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import BlobRef
 
@@ -40,23 +37,28 @@ class BackgroundRuns:
         self._launcher = launcher
         self._results = CommandResults(environment, launcher)
 
-    async def start(
-        self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext, layer: SessionLayer | None = None
-    ) -> Outcome:
+    async def start(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
         """Start it as a job and wait until it is ready. A cancelled call ends the job: it belongs to the session only
-        once the model knows of it. With a `layer` it runs in that, which ends with it."""
-        limit = params.timeout_s
-        if plan.need.writes == "nothing" and not plan.by_user:
+        once the model knows of it."""
+        limit, place = params.timeout_s, plan.need.place
+        if not place.writes and not plan.by_user:
             limit = min(limit or self._limits.shell_read_only, self._limits.shell_read_only)
 
+        copied = ""
+
         async def run(job: Job) -> JobEnd:
+            nonlocal copied
             end = CommandEnd()
-            async with _placed(plan, layer, call) as placed, self._launcher.launched(placed, end) as process:
+            async with (
+                opened(plan, call, self._environment.layer) as at,
+                self._launcher.launched(at.plan, end) as process,
+            ):
+                copied = at.note
                 end.stop_reason = await job.follow(process, limit, self._limits.shell_endless)
             return await self._job_end(job, end, plan)
 
         jobs = self._environment.jobs
-        sandbox = None if self._sandbox is None else self._sandbox.describe(plan.need)
+        sandbox = None if self._sandbox is None else self._sandbox.describe(place)
         title = one_line(short_line(params.command))
         job = await jobs.start(call.call_id, title, run, sandbox=sandbox, tty=params.tty)
         waits = params.until is not None or params.port is not None
@@ -64,7 +66,7 @@ class BackgroundRuns:
             seconds = params.wait_s or (_READY_SECONDS if waits else _BRIEF_SECONDS)
             reached = await job.wait(seconds, until=params.until, port=params.port)
             first = _not_ready(params, seconds) if waits and reached == "timeout" else ""
-            first = first if layer is None else " ".join(filter(None, [first, _DRAFTED_JOB, layer.too_large_note]))
+            first = " ".join(filter(None, [first, _DRAFTED_JOB, copied])) if place.on_copy else first
             return await report(job, jobs, self._limits.shell_model, first=first, in_call=True)
         except asyncio.CancelledError:
             await run_to_completion(job.stop("with its call"))
@@ -79,20 +81,6 @@ class BackgroundRuns:
         with contextlib.suppress(AmanuError):  # a full disk: the output is in memory still
             blob = await self._environment.blobs.put_blob(output) if output else None
         return JobEnd(end.code, end.exit_note(), details, blob, end.failed)
-
-
-@asynccontextmanager
-async def _placed(plan: CommandPlan, layer: SessionLayer | None, call: CallContext) -> AsyncGenerator[CommandPlan]:
-    """The plan for the time that the command runs in that layer, which is gone afterwards."""
-    if layer is None:
-        yield plan
-        return
-    try:
-        async with layer.command(call) as layered:
-            layered.forget()
-            yield replace(plan, need=replace(plan.need, writes="workspace", layer=layered.folder))
-    finally:
-        await layer.close()
 
 
 def _not_ready(params: RunShellCommandParams, seconds: float) -> str:

@@ -72,8 +72,8 @@ class Attempt:
     output: str
     failed: bool
     sandbox: CommandSandbox
-    trial: bool
-    """It ran to see what it lacks (`SandboxRequirements.trial`)."""
+    may_need_more: bool
+    """It was tried, or ran on a private copy: what it could not write there, it may be able to write elsewhere."""
     command: str
     """The command line."""
     connects: bool
@@ -137,14 +137,14 @@ def _unwritten(attempt: Attempt, lines: Iterable[str]) -> Blocked | None:
     """What could not be written. Once the workspace could be, only what is outside it is the sandbox's doing."""
     pattern = DENIED if attempt.sandbox.tier == "landlock" else READ_ONLY
     for line in lines:
-        if attempt.trial and NOT_COPIED.search(line):
+        if attempt.may_need_more and NOT_COPIED.search(line):
             return _blocked("write", line)
         if pattern.search(line):
             paths = _PATH.findall(_SPEAKER.sub("", line))[:_EXAMINED]
             outside = [path for path in paths if not _is_in(Path(path), attempt.roots)]
             if any(path in attempt.command for path in outside) and attempt.sandbox.tier != "landlock":
                 return _blocked("unsandboxed", line)
-            if attempt.trial and not outside:
+            if attempt.may_need_more and not outside:
                 return _blocked("write", line)
     return None
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from amanu.core.command import Ask, Command, CommandContext, Reading
+from amanu.core.place import Git
 from amanu.core.protected_paths import npmrc_holds_token
 from amanu.core.requirements import SandboxRequirements
 from amanu.core.tool import CallContext, Subject, ToolError
+from amanu.permissions.placing import LineFacts
 from amanu.sandbox.git_dirs import remote_addresses
 from amanu.sandbox.process_records import MARK
 from amanu.tools.environment import ToolEnvironment
@@ -24,18 +26,15 @@ PLAN_INSTEAD = "Make this a step of the plan, and call exit_plan_mode when the p
 
 @dataclass(frozen=True)
 class CommandAnalysis:
-    """What a command line would do, what its sandbox must allow, and the digest of all that was decided on."""
+    """What a command line would do, where it runs, what its sandbox is told, and the digest of all that was decided
+    on."""
 
     reading: Reading
+    line: LineFacts
     need: SandboxRequirements
     digest: str
     logs_in: bool
     """It probably needs the user's keys, or the socket of a service (`shell/logins.py`)."""
-
-    @property
-    def keeps_history(self) -> bool:
-        """Whether it may change the git repository. Such a line must see only saved text and accepted edits."""
-        return any(command.git and command.effect != "none" and not command.looks for command in self.reading.commands)
 
     @property
     def only_adds(self) -> bool:
@@ -85,11 +84,11 @@ class CommandAnalyzer:
         judged = repr(
             [(command.effect, command.reads, command.git) for command in reading.commands] + [reading.unclear]
         )
-        place = f"{real} {need.folder_identity}"
+        where = f"{real} {need.folder_identity}"
         digest = fingerprint(
             [
-                place,
-                need.writes,
+                where,
+                "workspace" if reading.effect != "none" and not self._read_only() else "nothing",
                 *sorted(call.blocked.needs if call.blocked else ()),
                 json.dumps(reading.argv),
                 *map(identity, sorted(programs)),
@@ -100,7 +99,7 @@ class CommandAnalyzer:
         # A try has told already what it lacks.
         is_online = any(command.git and command.network for command in reading.commands)
         is_login = call.blocked is None and logs_in(reading.commands, remote_addresses(real) if is_online else ())
-        return CommandAnalysis(reading, need, digest, is_login)
+        return CommandAnalysis(reading, _line_facts(reading), need, digest, is_login)
 
     def subjects(self, params: RunShellCommandParams, reading: Reading) -> list[Subject]:
         """Each command of the line, each file it is known to read, and the line itself where not all of it is
@@ -176,19 +175,8 @@ class CommandAnalyzer:
     ) -> SandboxRequirements:
         """What the sandbox must allow. `pinned`: files that must stay as they were approved; `stored`: path → content
         of those that are small enough."""
-        from amanu.shell.git import writes_settings
-
-        read_only = self._read_only()
-        only_git = _is_only_git(reading)
         return SandboxRequirements(
             readable=self._workspace.guard.readable_folders,
-            writes="nothing" if reading.effect == "none" or read_only else "workspace",
-            read_only=read_only,
-            git=not read_only and any(command.git for command in reading.commands),
-            settings=not read_only
-            and only_git
-            and all(writes_settings(command.words) for command in _effective(reading)),
-            checkout=only_git and not read_only,
             tracked_keys=reading.unclear is None
             and all(command.git or (command.effect == "none" and not command.reads) for command in reading.commands),
             borrowing=self._trusted(),
@@ -206,6 +194,23 @@ class CommandAnalyzer:
             "secrets": params.secrets,
         }
         return frozenset(ask for ask, is_requested in requests.items() if is_requested)
+
+
+def _line_facts(reading: Reading) -> LineFacts:
+    commands = reading.commands
+    keeps_history = any(command.git and command.effect != "none" and not command.looks for command in commands)
+    return LineFacts(reading.effect != "none", _git_access(reading), keeps_history)
+
+
+def _git_access(reading: Reading) -> Git:
+    """What of git's own files the line must be able to write."""
+    from amanu.shell.git import writes_settings
+
+    if not any(command.git for command in reading.commands):
+        return "none"
+    if not _is_only_git(reading):
+        return "files"
+    return "settings" if all(writes_settings(command.words) for command in _effective(reading)) else "checkout"
 
 
 def _effective(reading: Reading) -> list[Command]:

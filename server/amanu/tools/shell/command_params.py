@@ -53,7 +53,7 @@ class RunShellCommandParams(Params):
 def is_worth_trying(params: RunShellCommandParams, commands: Iterable[Command]) -> bool:
     """Whether a call may be tried before anybody is asked. Not one that asks for more by itself, and not what probably
     waits a minute for a network that is not there."""
-    asks = params.background or params.network or params.outside or params.secrets
+    asks = params.network or params.outside or params.secrets
     return not asks and not any(command.network and not _fails_at_once(command) for command in commands)
 
 

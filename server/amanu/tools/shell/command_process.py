@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 
+from amanu.core.place import Place
 from amanu.core.requirements import SandboxRequirements
 from amanu.core.tool import ToolError
 from amanu.sandbox.entry_shell import EntryShell
@@ -161,12 +162,11 @@ class CommandLauncher:
     async def launched(self, plan: CommandPlan, end: CommandEnd) -> AsyncGenerator[CommandProcess]:
         """Start the command; leaving the context ends it, and then `end` says how. Raises `ToolError` when it could not
         be started."""
-        need = plan.need
+        need, read_only = plan.need, self._environment.read_only()
         mark = f"{MARK}{token_hex(8)}"
         environment = self.child_environment(mark, need, tty=plan.tty)
         # Without the user's approval a command may not take the machine's memory; one that only reads needs little.
-        only_reads = need.writes == "nothing" and not need.trial
-        kernel = limits(None if plan.by_user else 4 if only_reads else 2)
+        kernel = limits(None if plan.by_user else 4 if need.place.only_looks else 2)
         end.memory = kernel.memory
         entry = None if (bash := self._find_bash()) is None else limited_entry_shell(bash, kernel)
         with self._opened_folder(plan.folder) as handle, pipe_statuses(plan.pipe) as statuses:
@@ -180,7 +180,7 @@ class CommandLauncher:
             async with self._sandboxed(argv, plan, handle, environment, entry) as started:
                 identities = await asyncio.to_thread(_identities, need)
                 if not await plan.still_valid():  # the last moment before it starts; building the sandbox took a while
-                    raise ToolError(CHANGED if self._environment.read_only() == need.read_only else MODE_CHANGED)
+                    raise ToolError(CHANGED if self._environment.read_only() == read_only else MODE_CHANGED)
                 running = await self._start(started, mark, plan)
                 end.unseen, end.hidden = started.workspace_secrets, started.hidden
                 pid = running.process.pid
@@ -205,7 +205,8 @@ class CommandLauncher:
     def child_environment(self, mark: str, need: SandboxRequirements, *, tty: bool = False) -> dict[str, str]:
         """The environment of a command whose processes are marked so."""
         name, _, value = mark.partition("=")
-        services = need.writes != "nothing" and (self._sandbox is None or self._sandbox.describe(need).network)
+        place = need.place
+        services = place.writes and (self._sandbox is None or place.reach.network)
         variables, settings = self._environment.variables, self._environment.settings
         inherited = without_secrets(
             variables, settings.key_variables, settings.shell.pass_environment, services=services
@@ -214,21 +215,21 @@ class CommandLauncher:
         if tty:
             environment["TERM"] = "xterm-256color"
             del environment["NO_COLOR"]
-        if need.writes == "nothing" and not need.trial:
+        if place.only_looks:
             from amanu.shell.git import LOOKING
 
             return {**without_git_settings(environment), **LOOKING}
         if not self._trusted():
-            hooks = self.runs_hooks(need)
-            environment = without_git_settings(environment, hooks=hooks, logs_in=need.unsandboxed)
-        return environment if need.layer is None or need.git else with_untouched_index(environment)
+            hooks = self.runs_hooks(place)
+            environment = without_git_settings(environment, hooks=hooks, logs_in=place.base == "machine")
+        return with_untouched_index(environment) if place.on_copy and not place.reach.writes_git else environment
 
-    def runs_hooks(self, need: SandboxRequirements) -> bool:
+    def runs_hooks(self, place: Place) -> bool:
         """Hooks are the repository's code: unless the user trusts it, they run only as part of an allowed command in a
         sandbox without network."""
-        if need.writes == "nothing":
+        if not place.writes:
             return False
-        return self._trusted() or (self._sandbox is not None and self._sandbox.describe(need).network is False)
+        return self._trusted() or (self._sandbox is not None and not place.reach.network)
 
     @contextlib.contextmanager
     def _opened_folder(self, folder: Path) -> Generator[int]:

@@ -94,7 +94,7 @@ class CommandResults:
             for_user,
             blob,
             is_error=end.failed,
-            sandbox=None if self._sandbox is None else self._sandbox.describe(plan.need),
+            sandbox=None if self._sandbox is None else self._sandbox.describe(plan.need.place),
             fields=fields,
             summary=end.summary(user_text),
             warns=bool(end.hidden_failures),
@@ -104,7 +104,7 @@ class CommandResults:
         """What there is to say of a command that printed `text`, besides how it ended."""
         notes = [*end.process_notes(), *end.quarantine_notes(self._display_path)]
         notes += await self._skipped_hooks(plan.need, plan.folder)
-        sandbox = None if self._sandbox is None else self._sandbox.describe(plan.need)
+        sandbox = None if self._sandbox is None else self._sandbox.describe(plan.need.place)
         if memory_note := end.memory_note(text):
             notes.append(memory_note)
         tried_network = end.tried_network and sandbox is not None and not sandbox.network
@@ -141,7 +141,7 @@ class CommandResults:
         return text, user_text, is_cut or is_user_cut
 
     async def _skipped_hooks(self, need: SandboxRequirements, folder: Path) -> list[str]:
-        if not need.git or self._launcher.runs_hooks(need):
+        if not need.place.reach.writes_git or self._launcher.runs_hooks(need.place):
             return []
         home = self._environment.variables.get("HOME")
         hooks = await asyncio.to_thread(hooks_of, folder, Path(home) if home else None)
@@ -153,7 +153,7 @@ class CommandResults:
         """What the model can do about a failure that looks like the sandbox's doing."""
         hints = [hidden_hint(text, end, read_only=self._environment.read_only())]
         if hints[0] is None and end.failed:
-            protected = () if need.unsandboxed else tuple(map(os.path.basename, need.pinned))
+            protected = () if need.place.base == "machine" else tuple(map(os.path.basename, need.pinned))
             unseen = [self._display_path(path) for path in end.unseen]
             hints.append(denial_hint(text, sandbox, protected, unseen, tried_network=end.tried_network))
         if end.code in _NOT_RUN and sandbox.tier != "none":

@@ -40,7 +40,7 @@ class ForegroundRuns:
         need = plan.need
         unsaved = [] if need.layer is not None else [f for f in await self._workspace.unsaved() if not f.draft]
         total = params.timeout_s or self._limits.shell_total
-        if need.writes == "nothing" and not need.trial:
+        if need.place.only_looks:
             total = min(total, self._limits.shell_read_only)
         streams, end = CommandStreams(self._environment), CommandEnd()
         floor = None if need.layer is None or plan.by_user else await asyncio.to_thread(DiskFloor, need.layer)
@@ -67,10 +67,10 @@ class ForegroundRuns:
         attempt = Attempt(
             text,
             end.failed,
-            self._sandbox.describe(plan.need),
-            trial=plan.need.trial,
+            self._sandbox.describe(plan.need.place),
+            may_need_more=plan.need.place.tried or (plan.need.place.on_copy and plan.need.place.writes),
             command=plan.command,
-            connects=call.preview is not None and bool(call.preview.likely_grants),
+            connects=bool(call.likely_grants),
             unseen=[str(path) for path in end.unseen],
             hidden=end.hidden,
             roots=[*roots, Path("/tmp"), Path("/dev"), Path("/proc")],

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
+from amanu.core.place import LOOK, READ_ONLY
 from amanu.core.requirements import SandboxRequirements
 from amanu.core.tool import ToolError
 from amanu.sandbox.layers.layer import LayerRoot
@@ -31,7 +32,7 @@ async def git_prints(
 ) -> str | None:
     """Run `git WORDS` in that folder, on the `layer` if given, and return its output; None if it fails, takes long, or
     no sandbox works."""
-    need = SandboxRequirements(writes="nothing", layer=layer)
+    need = SandboxRequirements(READ_ONLY if layer is None else LOOK, layer=layer)
     if not await launcher.has_sandbox():
         return None
     plan = CommandPlan(shlex.join(["git", *words]), folder, need, by_user=False, still_valid=_always)

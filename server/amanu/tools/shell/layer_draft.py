@@ -8,6 +8,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Literal
 
+from amanu.core.place import Place
 from amanu.sandbox.layers.layer import Layer, LayerError, explained
 from amanu.sandbox.layers.redo import noted
 from amanu.sandbox.layers.transfer import set_executable
@@ -70,13 +71,13 @@ class LayerDraft:
         } | self.executable
         self.turns = {path: turns for path, turns in decided.turns.items() if path in paths} | self.turns
 
-    def note(self, changes: LayerChanges, before: "LayerDraft", *, as_saved: bool) -> None:
+    def note(self, changes: LayerChanges, before: "LayerDraft", place: Place) -> None:
         """A command has drafted these besides files. When it started, the draft was as `before`: what was decided on
         meanwhile is no part of it any more."""
         if self.executable is before.executable:
             left = {path: before.executable[path] for path in changes.conflicts if path in before.executable}
             self.executable, self.folders = left | changes.executable, list(changes.folders)
-            self.emptied = self.emptied if as_saved else list(changes.emptied)
+            self.emptied = self.emptied if place.finds == "saved" else list(changes.emptied)
         else:
             self.executable = _new_bits(before, changes.executable)
             self.folders = [path for path in changes.folders if path not in before.folders]

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 
 from amanu.core.tool import Blocked, CallContext, Outcome, ToolError
+from amanu.permissions.policy import drafts
 from amanu.sandbox.layers.disk_floor import DiskFloor
 from amanu.text.display import one_line
 from amanu.tools.environment import ToolEnvironment
@@ -15,6 +16,7 @@ from amanu.tools.shell.foreground_run import ForegroundRuns
 from amanu.tools.shell.git_changes import describe
 from amanu.tools.shell.layer_changes import LayerChanges
 from amanu.tools.shell.layer_review import LayerReview, with_notes
+from amanu.tools.shell.places import opened
 from amanu_protocol.items import DraftRun
 
 _NO_ROOM = (
@@ -35,33 +37,36 @@ class LayeredCommands:
         self._workspace = environment.workspace
         self._proposals = environment.proposals
         self._layer = environment.layer
-        self._drafting = environment.drafting
+        self._mode = environment.mode
         self._analyzer = analyzer
         self._runs = runs
         self._review = review
 
     async def run(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
-        """Run it on the session's private copy of the workspace. The outcome contains its changes; those of a blocked
-        run are discarded, except ignored files."""
-        keeps_history = call.preview is not None and not call.preview.sees_edits
-        drafted = call.preview is not None and call.preview.draft
-        async with self._layer.command(call, as_saved=keeps_history, draft=drafted) as layered:
-            need = replace(plan.need, writes="workspace", layer=layered.folder, git=keeps_history)
+        """Run it on a private copy of the workspace. The outcome contains its changes, unless they are thrown away;
+        those of a blocked run are discarded, except ignored files."""
+        place = plan.need.place
+        async with opened(plan, call, self._layer) as at:
+            if at.dropped is not None:
+                outcome = await self._runs.run(params, at.plan, call)
+                return with_notes(outcome, [_THROWN_AWAY] if await at.dropped.has_changes() else [])
+            layered = at.kept
+            assert layered is not None
             floor = await asyncio.to_thread(DiskFloor, layered.folder)
-            outcome = await self._runs.run(params, replace(plan, need=need), call)
+            outcome = await self._runs.run(params, at.plan, call)
             if await asyncio.to_thread(floor.is_reached):
                 layered.forget()
                 outcome = with_notes(outcome, [_NO_ROOM.format(folder=layered.folder)])
                 return replace(outcome, is_error=True, blocked=Blocked(frozenset({"write"}), _FILLED))
-            looks = await self._runs.look_at_repositories(layered.layer, keeps_history=keeps_history)
+            looks = await self._runs.look_at_repositories(layered.layer, keeps_history=place.reach.writes_git)
             changes = replace(await layered.read(), need=plan.need)
             if looks:
-                adds = not self._drafting() and await self._only_adds(params, call)
+                adds = not drafts(self._mode()) and await self._only_adds(params, call)
                 await asyncio.to_thread(describe, changes.git, looks, adds=adds)
-            reason = _unreviewable(changes, keeps_history=keeps_history)
+            reason = _unreviewable(changes, keeps_history=place.reach.writes_git)
             if outcome.blocked is not None or reason:
                 await layered.take_back()
-        if drafted and outcome.blocked is None and not reason:
+        if place.then == "drafted" and outcome.blocked is None and not reason:
             outcome = await self._review.settle_draft(outcome, changes)
             if not (changes.edits or changes.held or changes.git.needs_decision):
                 await asyncio.to_thread(changes.folder.remove)
@@ -72,7 +77,7 @@ class LayeredCommands:
             return replace(outcome, changes=changes) if changes.needs_decision else outcome
         if outcome.blocked is None and not reason:
             outcome = await self._review.settle(outcome, changes, call)
-            if keeps_history and self._proposals.drafts.is_open:
+            if place.reach.writes_git and self._proposals.drafts.is_open:
                 outcome = with_notes(outcome, [_WITHOUT_DRAFT])
             return replace(outcome, changes=changes) if changes.needs_decision else outcome
         await asyncio.to_thread(changes.folder.remove)
@@ -81,24 +86,11 @@ class LayeredCommands:
     async def run_again(self, params: RunShellCommandParams, changes: LayerChanges, call: CallContext) -> Outcome:
         """Run a git command that made these changes once more, because its repository has changed since. Raises
         `ToolError` if it had the network: what it did there, it would do twice."""
-        if changes.need.network:
+        if changes.need.place.reach.network:
             raise ToolError("The repository changed meanwhile, and a command with network access is not run twice.")
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
         plan = CommandPlan(params.command, folder, changes.need, by_user=False, still_valid=_always)
         return await self.run(params, plan, call)
-
-    async def run_and_discard(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
-        """Run it on a private copy of the workspace that is thrown away."""
-        keeps_history = call.preview is not None and not call.preview.sees_edits
-        async with self._layer.discarded(call, as_saved=keeps_history) as layer:
-            need = replace(plan.need, writes="workspace", layer=layer.folder, git=keeps_history)
-            outcome = await self._runs.run(params, replace(plan, need=need), call)
-            return with_notes(outcome, [_THROWN_AWAY] if await layer.has_changes() else [])
-
-    async def look(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
-        """Run one that has no effect."""
-        async with self._layer.command(call) as layered:
-            return await self._runs.run(params, replace(plan, need=replace(plan.need, layer=layered.folder)), call)
 
     async def _only_adds(self, params: RunShellCommandParams, call: CallContext) -> bool:
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))

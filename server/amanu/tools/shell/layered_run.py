@@ -8,6 +8,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from amanu.core import protected_paths as protected
+from amanu.core.place import Place
 from amanu.core.tool import CallContext, Subject, ToolError
 from amanu.proposals.model import FileEdit
 from amanu.proposals.proposals import Proposals
@@ -29,8 +30,7 @@ class View:
     """None: it was deleted."""
     drafted: Mapping[Path, HeldFile]
     """What else is drafted; it is in the layer already."""
-    as_saved: bool
-    """Neither what is unsaved nor what is not decided."""
+    place: Place
 
 
 class LayeredRun:
@@ -44,10 +44,8 @@ class LayeredRun:
         """Whether nothing is left in the layer but what is ignored."""
         self.layer = layer
         self._proposals = proposals
-        self.drafts = False
-        """What no proposal shows of its changes stays in the layer, as part of the draft."""
-        self.as_saved = view.as_saved
-        """It found neither what is unsaved nor what is not decided."""
+        self.place = view.place
+        self._counts = True
         self._laid_in = view.laid_in
         self._drafted = {
             path: None if file.stored is None else _content(file.root.upper / file.name)
@@ -56,6 +54,11 @@ class LayeredRun:
         self._call = call
         self.turn_id = call.turn_id
         self._begun = _tick()
+
+    @property
+    def drafts(self) -> bool:
+        """Whether what no proposal shows of its changes stays in the layer, as part of the draft."""
+        return self.place.then == "drafted" and self._counts
 
     def forget(self) -> None:
         """Nobody reads what it changes; the layer is of no further use."""
@@ -91,13 +94,13 @@ class LayeredRun:
         assert self.changes is not None
         kept = [file for file in self.changes.drafted if file.path in self._drafted]
         taken_back = [file.path for file in self.changes.drafted if file not in kept]
-        self.changes, self.drafts = replace(self.changes, drafted=kept), False
+        self.changes, self._counts = replace(self.changes, drafted=kept), False
         await asyncio.to_thread(drop, self.layer, taken_back)
         await asyncio.to_thread(drop_folders, self.layer, self.changes.folders)
 
     async def _base(self, path: Path) -> FileText:
         """What the command's version of the file is compared with."""
-        if self.as_saved:
+        if self.place.finds == "saved":
             return await self._proposals.text_without_edits(path)
         return await self._proposals.text_for_command(self._call, path)
 
@@ -116,7 +119,7 @@ class LayeredRun:
         executable: dict[Path, bool] = {}
         refused = found.refused
         for path, new in found.texts.items():
-            if self.as_saved and self._proposals.drafts.has(path):
+            if self.place.finds == "saved" and self._proposals.drafts.has(path):
                 refused = refused or f"it changed {self._proposals.relative(path)}, which has an open draft"
                 continue
             try:

@@ -14,7 +14,9 @@ from pydantic import JsonValue
 
 from amanu.core.command import Reading
 from amanu.core.requirements import SandboxRequirements
-from amanu.core.tool import CallContext, Outcome, Preview, ToolError
+from amanu.core.tool import CallContext, CommandPreview, Outcome, Preview, ToolError
+from amanu.permissions.placing import PlacingFacts, placing
+from amanu.permissions.policy import drafts
 from amanu.shell.pipes import last_pipe
 from amanu.text.display import unbroken, visible
 from amanu.tools.environment import SessionTool, ToolEnvironment
@@ -30,6 +32,7 @@ from amanu.tools.shell.job import check_pattern
 from amanu.tools.shell.layer_changes import LayerChanges
 from amanu.tools.shell.layer_review import LayerReview, with_notes
 from amanu.tools.shell.layered_commands import LayeredCommands
+from amanu.tools.shell.places import opened
 from amanu.tools.shell.report import all_files
 from amanu.tools.shell.same_changes import are_same
 from amanu_protocol.items import Line
@@ -53,7 +56,6 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         super().__init__(environment)
         self._sandbox = environment.sandbox
         self._read_only = environment.read_only
-        self._drafting = environment.drafting
         self._layer = environment.layer
         self._review = LayerReview(environment)
         self._launcher = CommandLauncher(environment)
@@ -97,20 +99,12 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         self._analyzer.check_mode(params, analysis.reading)
         subject, *also = self._analyzer.subjects(params, analysis.reading)
         wants = self._analyzer.wants(params, analysis)
-        offered = replace(analysis.need, network="network" in wants, unsandboxed="unsandboxed" in wants)
         running = "Run in the background:" if params.background else "Run"
-        layered = await self._layer.works()
-        draft = layered and self._may_be_drafted(analysis, call)
-        trial = self._may_be_tried(params, analysis.reading, call, draft=draft)
-        if trial and self._layer.unknown:
+        places = placing(await self._facts(params, analysis, call))
+        if places.tried is not None and self._layer.unknown:
             raise ToolError(self._layer.unknown)
-        only_reads = analysis.reading.effect == "none"
-        is_apart = trial or draft or ((only_reads or self._read_only()) and not params.background)
-        in_layer = layered and is_apart
-        is_discarded = in_layer and self._read_only() and not only_reads
-        need, offered = (replace(access, discarded=is_discarded) for access in (analysis.need, offered))
-        if draft and not offered.unsandboxed:  # whatever is granted, it runs on a copy
-            offered = replace(offered, layer=folder)
+        likely = places.granted(wants, secrets=False)
+        is_apart = places.approved.on_copy and drafts(self._environment.mode())
         return Preview(
             title=f"{running} {short_line(params.command)}",
             subject=subject,
@@ -118,20 +112,19 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             detail=visible(params.command),
             reads=frozenset([str(folder)]),
             digest=analysis.digest,
-            requirements=need,
-            sandbox=None if self._sandbox is None else self._sandbox.describe(offered),
-            grants=self._analyzer.allowable,
-            likely_grants=wants,
-            command=params.command,
-            trial=trial,
-            in_layer=in_layer,
-            sees_edits=in_layer and not analysis.keeps_history,
-            draft=draft,
+            command=CommandPreview(
+                params.command,
+                places,
+                replace(analysis.need, place=places.approved),
+                self._analyzer.allowable,
+                wants,
+                "" if call.blocked is None else blocked_line(call.blocked),
+            ),
+            sandbox=None if self._sandbox is None else self._sandbox.describe(likely),
             notes=(
                 *(Line(tone="plain", text=unbroken(line)) for line in lines),
-                *(() if draft else await self._deletion_notes(analysis.reading, folder)),
+                *(() if is_apart else await self._deletion_notes(analysis.reading, folder)),
             ),
-            blocked="" if call.blocked is None else blocked_line(call.blocked),
         )
 
     def with_command(self, arguments: Mapping[str, JsonValue], command: str) -> dict[str, JsonValue]:
@@ -154,35 +147,27 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             return await self._bring_home(params, call.ran, changes, call)
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
         call.require_reviewed(folder)
-        need = (call.preview and call.preview.requirements) or SandboxRequirements()
+        command = None if call.preview is None else call.preview.command
+        need = SandboxRequirements() if command is None else command.requirements
         plan = CommandPlan(
             params.command,
             folder,
             need,
             by_user=call.by_user,
             still_valid=call.still_valid,
-            names_network=call.preview is not None and "network" in call.preview.likely_grants,
+            names_network="network" in call.likely_grants,
             background=params.background,
             tty=params.tty,
             pipe=() if params.background else await asyncio.to_thread(last_pipe, params.command),
         )
-        drafted = call.preview is not None and call.preview.draft and need.trial
-        if params.background and drafted:
-            return await self._background.start(params, plan, call, self._layer.apart())
-        if params.background:
-            if works_there := need.unsandboxed or need.writes == "workspace":
-                await self._bring_built(call)
-            return _in_place(await self._background.start(params, plan, call), params, works_there)
-        in_layer = call.preview is not None and call.preview.in_layer
-        if in_layer and need.discarded:
-            return await self._layered.run_and_discard(params, plan, call)
-        if in_layer and need.trial:
+        if need.place.on_copy and need.place.writes and not params.background:
             return await self._layered.run(params, plan, call)
-        if in_layer and need.writes == "nothing" and await self._layer.shows_more(call):
-            return await self._layered.look(params, plan, call)
-        if works_there := need.unsandboxed or need.writes == "workspace":
+        if works_there := need.place.writes and not need.place.on_copy:
             await self._bring_built(call)
-        return _in_place(await self._foreground.run(params, plan, call), params, works_there)
+        if params.background:
+            return _in_place(await self._background.start(params, plan, call), params, works_there)
+        async with opened(plan, call, self._layer) as at:
+            return _in_place(await self._foreground.run(params, at.plan, call), params, works_there)
 
     async def _deletion_notes(self, reading: Reading, folder: Path) -> tuple[Line, ...]:
         """How much it deletes, where that is easily known."""
@@ -232,15 +217,19 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         commands = [subject for subject in self._analyzer.subjects(params, analysis.reading) if subject.effect == "run"]
         return await self._review.preview(short_line(params.command), outcome, changes, commands, call)
 
-    def _may_be_tried(self, params: RunShellCommandParams, reading: Reading, call: CallContext, *, draft: bool) -> bool:
+    async def _facts(self, params: RunShellCommandParams, analysis: CommandAnalysis, call: CallContext) -> PlacingFacts:
+        works = await self._layer.works()
         has_sandbox = self._sandbox is not None and self._sandbox.tier != "none"
-        foreground = params.model_copy(update={"background": False}) if draft else params
-        return has_sandbox and call.blocked is None and is_worth_trying(foreground, reading.commands)
-
-    def _may_be_drafted(self, analysis: CommandAnalysis, call: CallContext) -> bool:
-        """Whether what it changes is drafted, wherever the layer can hold that."""
-        too_much = call.blocked is not None and "write" in call.blocked.needs
-        return self._drafting() and not (too_much or analysis.keeps_history)
+        return PlacingFacts(
+            self._environment.mode(),
+            "none" if not has_sandbox else "layers" if works else "in place",
+            analysis.line,
+            background=params.background,
+            worth_trying=is_worth_trying(params, analysis.reading.commands),
+            blocked=frozenset() if call.blocked is None else call.blocked.needs,
+            edited=call.edited,
+            by_agent=call.agent is not None,
+        )
 
     async def _bring_built(self, call: CallContext) -> None:
         """A command that was allowed to work on the workspace finds what earlier ones built; the question named it."""

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from amanu.core.place import LOOK, Place
 from amanu.core.tool import CallContext, Subject, SubjectFilter, ToolError
 from amanu.proposals.proposals import Proposals
 from amanu.sandbox.layers.copying import copy_paths
@@ -138,20 +139,17 @@ class SessionLayer:
         return _missing(self._ignored)
 
     @asynccontextmanager
-    async def command(
-        self, call: CallContext, *, as_saved: bool = False, draft: bool = False
-    ) -> AsyncGenerator["LayeredRun"]:
-        """A context to run one command in; others wait. `as_saved`: it finds only what is saved and accepted. `draft`:
-        changes that no proposal shows stay in the layer. Raises `ToolError`."""
+    async def command(self, call: CallContext, place: Place = LOOK) -> AsyncGenerator["LayeredRun"]:
+        """A context to run one command in, at that place; others wait. Raises `ToolError`."""
+        as_saved = place.finds == "saved"
         async with self._lock:
             aside: dict[Path, HeldFile] = {}
             try:
                 layer = await self._ready()
                 laid_in = {} if as_saved else await self._lay_in(layer, call)
                 aside = await asyncio.to_thread(take_out, layer, self._draft.files) if as_saved else {}
-                view = View(laid_in, {} if as_saved else self._draft.files, as_saved)
+                view = View(laid_in, {} if as_saved else self._draft.files, place)
                 run = LayeredRun(layer, self._proposals, view, call)
-                run.drafts = draft
                 before = replace(self._draft)
                 try:
                     yield run
@@ -162,14 +160,14 @@ class SessionLayer:
                 raise ToolError(f"{_FAILED}: {explained(error)}") from None
 
     @asynccontextmanager
-    async def discarded(self, call: CallContext, *, as_saved: bool) -> AsyncGenerator[DiscardedLayer]:
+    async def discarded(self, call: CallContext, place: Place) -> AsyncGenerator[DiscardedLayer]:
         """A context to run one command in, like `command`, but in a layer of its own: later commands find nothing of
         what it changes. Raises `ToolError`."""
         layer: Layer | None = None
         try:
             layer = await asyncio.to_thread(self._create)
             there: list[Path] = []
-            if not as_saved:
+            if place.finds == "session":
                 async with self._lock:
                     await self._copy_to(layer)
                 there = [*await self._lay_in(layer, call), *self._draft.paths, *self._draft.folders, *self._ignored]
@@ -448,7 +446,7 @@ class SessionLayer:
         draft.files = {**{path: file for path, file in aside.items() if path in draft.files}, **files}
         await asyncio.to_thread(put_back, run.layer, aside.values())
         if run.drafts:
-            draft.note(changes, before, as_saved=run.as_saved)
+            draft.note(changes, before, run.place)
             draft_changes = DraftChanges(before, draft, changes.fresh)
             for path in draft_changes.paths:
                 draft.note_turn(path, run.turn_id)

@@ -11,6 +11,7 @@ from amanu.tools.environment import SessionTool
 from amanu.tools.shell.command_analysis import PLAN_INSTEAD, PLANNING
 from amanu.tools.shell.job import Job
 from amanu.tools.shell.job_report import report
+from amanu_protocol.items import CommandSandbox
 
 Key = Literal["enter", "ctrl-c", "ctrl-d", "tab", "escape", "up", "down"]
 
@@ -88,13 +89,19 @@ class WriteCommand(SessionTool[WriteCommandParams]):
             raise ToolError("There is nothing to type: give `text`, `key` or both.")
         if params.key is not None and not job.shown.tty and params.key not in (*_WITHOUT_TERMINAL, "ctrl-c"):
             raise ToolError(f"{job.job_id} has no terminal, so {params.key} has no effect. Restart it with tty=true.")
-        writes = "everything" if job.shown.sandbox is None else job.shown.sandbox.writes
-        if self._environment.read_only() and writes != "nothing" and not _only_interrupts(params):
+        if self._environment.read_only() and _can_change_files(job.shown.sandbox) and not _only_interrupts(params):
             raise ToolError(
                 f"{PLANNING} {job.job_id} was started before and can change files, so only ctrl-c can be typed into "
                 f"it. {PLAN_INSTEAD}"
             )
         return job
+
+
+def _can_change_files(sandbox: CommandSandbox | None) -> bool:
+    if sandbox is None:
+        return True
+    is_dropped = sandbox.place is not None and sandbox.place.then == "dropped"
+    return sandbox.writes != "nothing" and not is_dropped
 
 
 def _only_interrupts(params: WriteCommandParams) -> bool:
