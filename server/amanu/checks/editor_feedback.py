@@ -138,8 +138,9 @@ class EditorFeedback:
             was = self._applied.setdefault(key, applied)
             self._applied[key] = applied
             if applied != was:
-                self._start(proposal.proposal_id, path, _place(file, was), _place(file, applied))
-                self._have_checked(proposal.proposal_id, file, was, applied)
+                before = _place(path, file, was)
+                self._start(proposal.proposal_id, path, before, _place(path, file, applied))
+                self._have_checked(proposal.proposal_id, before, file, was, applied)
             elif states & _OPEN:
                 self._look(path, file.base_sha256)
 
@@ -237,9 +238,10 @@ class EditorFeedback:
             async for change in changes:
                 yield change
 
-    def _have_checked(self, proposal_id: str, file: ProposedFile, was: Sequence[str], applied: Sequence[str]) -> None:
+    def _have_checked(
+        self, proposal_id: str, path: Path, file: ProposedFile, was: Sequence[str], applied: Sequence[str]
+    ) -> None:
         """Have Amanu's own checkers look at what was just applied; not at what was taken back."""
-        path = _place(file, was)
         if (
             not set(applied) - set(was)
             or file.change not in ("edit", "create")
@@ -401,10 +403,9 @@ def _finished_check(checker: str, findings: FindingsChange) -> Check:
     )
 
 
-def _place(file: ProposedFile, applied: Sequence[str]) -> Path:
-    """The file's path with these hunks applied."""
-    moved = file.change == "rename" and applied and file.new_path is not None
-    return Path(file.new_path if moved and file.new_path is not None else file.path)
+def _place(path: Path, file: ProposedFile, applied: Sequence[str]) -> Path:
+    """The path of that file with these hunks applied."""
+    return Path(file.new_path) if file.change == "rename" and applied and file.new_path is not None else path
 
 
 def _without(current: FindingsChange, reported: Sequence[Finding]) -> FindingsChange:
