@@ -22,7 +22,7 @@ KINDS: dict[str, tuple[PlacingFacts, int]] = {
     "anything else (`make`, `npm test`)": (replace(ANY, line=ACTS), 1),
     "one git command that changes the repository (`git commit`)": (replace(ANY, line=COMMIT), 1),
     "what needs the network (`npm install`)": (replace(ANY, line=ACTS, worth_trying=False), 1),
-    "what was blocked when it was tried": (replace(ANY, line=ACTS, blocked=frozenset({"write"})), 1),
+    "what could not write what it needs when it was tried": (replace(ANY, line=ACTS, blocked=frozenset({"write"})), 1),
     "in the background (`npm run dev`)": (replace(ANY, line=ACTS, background=True), 1),
     "in the background, `git commit`": (replace(ANY, line=COMMIT, background=True), 1),
     "a line that you edited": (replace(ANY, line=ACTS, edited=True), 1),
@@ -57,7 +57,7 @@ def _cell(facts: PlacingFacts, acting: int) -> str:
     if is_read_only(facts.mode) and facts.blocked:
         return "–"  # no more can be allowed there
     verdict = Verdict("allow" if _allows(facts) else "ask", "", may_be_tried=True)
-    first = unasked(places, Ruling(verdict, facts.mode, acting, guards_files=False))
+    first = unasked(places, Ruling(verdict, facts.mode, acting, rules_guard_files=False))
     approved = _said(places.approved)
     if first is None:
         return f"asked; then {approved}"

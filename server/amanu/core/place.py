@@ -23,7 +23,7 @@ Then = Literal["stays", "proposed", "drafted", "dropped"]
 """What becomes of what it writes. Nothing is written by a command that only reads."""
 
 Git = Literal["none", "files", "checkout", "settings"]
-"""What of git's own files it may write, each with those before it. `files`: the index, objects and refs, never hooks ·
+"""What of git's own files it may write; each level includes those before it. `files`: the index, objects and refs, never hooks ·
 `checkout`: protected files that differ between branches (`protected_paths.CHECKED_OUT`), for lines that hold only git
 commands · `settings`: remotes, branches and submodules, as git itself changes them."""
 
@@ -53,7 +53,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class Place:
-    """Raises `ValueError` for a place that cannot be."""
+    """Raises `ValueError` for an impossible combination."""
 
     base: Base = "workspace"
     writes: bool = True
@@ -87,7 +87,7 @@ class Place:
 
     @property
     def only_looks(self) -> bool:
-        """Whether the command is known to change nothing: not merely tried where it cannot."""
+        """Whether it is to change nothing, rather than being tried where it cannot."""
         return not (self.writes or self.tried)
 
     @property
@@ -135,7 +135,7 @@ SCRATCH = Place("fork", finds="session", then="dropped")
 
 
 def outside(*, acts: bool, git: Git) -> Place:
-    """The machine, for a line that writes so much of git's own files."""
+    """The place outside the sandbox. `git`: how much of git's own files the line may write."""
     return replace(MACHINE, writes=acts, reach=replace(MACHINE.reach, git=git if acts else "none"))
 
 
@@ -146,7 +146,7 @@ class Placing:
     tried: Place | None
     """Before anybody is asked; None: it is not tried."""
     approved: Place
-    """Once it is approved, with nothing granted besides."""
+    """Once it is approved, with no extra grants."""
     acts: bool = True
     """It has an effect, or may have one."""
 

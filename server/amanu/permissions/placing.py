@@ -10,8 +10,8 @@ from amanu.permissions.policy import Verdict, drafts, is_read_only, runs_on_copy
 from amanu_protocol.items import Mode
 
 Sandbox = Literal["none", "in place", "layers"]
-"""`none`: none works on this machine · `in place`: one that holds commands in the workspace itself, whichever tier ·
-`layers`: one that can also give them a private copy."""
+"""`none`: none works on this machine · `in place`: one that holds commands in the workspace itself · `layers`: one that
+can also give them a private copy."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class PlacingFacts:
     background: bool = False
     """It goes on after its call."""
     worth_trying: bool = True
-    """It asks for nothing besides, and will not wait in vain for a network that is not there."""
+    """It requests no extra access, and will not wait in vain for a network that is not there."""
     blocked: frozenset[Need] = frozenset()
-    """What the sandbox blocked when it ran before, or could not be reviewed of what it wrote."""
+    """What the sandbox blocked when it ran before; `write` also where its changes could not be reviewed."""
     edited: bool = False
     """The line is the user's own, who expects to be asked at once."""
     by_agent: bool = False
@@ -45,13 +45,13 @@ class PlacingFacts:
 
 @dataclass(frozen=True)
 class Ruling:
-    """What the rules say of a command line, which is no denial."""
+    """The rules' verdict on a command line that they do not deny."""
 
     verdict: Verdict
     mode: Mode
-    acting: int
+    acting_commands: int
     """How many of its commands have an effect, or may have one."""
-    guards_files: bool
+    rules_guard_files: bool
     """Rules deny or ask about writing some files."""
 
 
@@ -69,42 +69,42 @@ def unasked(places: Placing, ruling: Ruling) -> Place | None:
     if tried is not None and tried.on_copy and runs_on_copy(ruling.mode) and not (verdict.named or verdict.grants):
         # A single command of git does all or nothing, needs no undo, and may switch to a branch with other protected
         # files.
-        only_git = places.approved.reach.checks_out
-        if ruling.acting > (1 if only_git and not ruling.guards_files else 0):
+        in_place = 1 if places.approved.reach.checks_out and not ruling.rules_guard_files else 0
+        if ruling.acting_commands > in_place:
             return tried
     approved = places.granted(verdict.grants, secrets=verdict.named)
-    if ruling.guards_files and not verdict.named and approved.writes and not approved.on_copy:
-        return tried  # on the workspace itself, nothing would hold it to those rules
+    if ruling.rules_guard_files and not verdict.named and approved.writes and not approved.on_copy:
+        return tried  # in the workspace itself, nothing would hold it to those rules
     return approved
 
 
 def _approved(facts: PlacingFacts) -> Place:
     line = facts.line
-    if facts.sandbox == "none":
+    if facts.sandbox == "none":  # what acts is refused in plan mode before it comes here
         return outside(acts=line.acts, git=line.git)
     on_copy = facts.sandbox == "layers"
     if is_read_only(facts.mode):
         if not on_copy or facts.background:
             return READ_ONLY
-        return replace(_copy(facts, "dropped"), base="fork") if line.acts else _look(facts)
+        return _copy(facts, "dropped") if line.acts else _look(facts)
     if on_copy and drafts(facts.mode) and not ("write" in facts.blocked or line.keeps_history):
-        return replace(_copy(facts, "dropped"), base="fork") if facts.background else _copy(facts, "drafted")
+        return _copy(facts, "dropped" if facts.background else "drafted")
     if not line.acts:
         return _look(facts) if on_copy and not facts.background else READ_ONLY
     return Place(reach=Reach(git=line.git))
 
 
 def _tried(facts: PlacingFacts, approved: Place) -> Place | None:
-    in_background = facts.background and not approved.on_copy
-    if facts.sandbox == "none" or facts.blocked or facts.edited or in_background or not facts.worth_trying:
+    outlives_its_try = facts.background and not approved.on_copy
+    if facts.sandbox == "none" or facts.blocked or facts.edited or outlives_its_try or not facts.worth_trying:
         return None
-    if not approved.on_copy and approved.writes:
-        approved = _copy(facts, "proposed") if facts.sandbox == "layers" else READ_ONLY
-    return replace(approved, tried=True)
+    if approved.on_copy or not approved.writes:
+        return replace(approved, tried=True)
+    return replace(_copy(facts, "proposed") if facts.sandbox == "layers" else READ_ONLY, tried=True)
 
 
 def _copy(facts: PlacingFacts, then: Literal["proposed", "drafted", "dropped"]) -> Place:
-    base = "fork" if facts.by_agent else "copy"
+    base = "fork" if facts.by_agent or then == "dropped" else "copy"
     if facts.line.keeps_history:
         return Place(base, finds="saved", then=then, reach=Reach(git="files"))
     return Place(base, finds="session", then=then)

@@ -152,7 +152,8 @@ class AuditRecorder:
         call.decided = decision.outcome != "edited"  # what becomes of the user's own line is decided next
         who = decision.client or "a client" if decision.by == "user" else f"rule: {decision.rule}"
         fields = decision.model_dump(mode="json", exclude_defaults=True)
-        text = f"{decision.outcome.capitalize()} by {who}."
+        where = "" if decision.place is None else f", to run {decision.place.words}"
+        text = f"{decision.outcome.capitalize()} by {who}{where}."
         self._add("decided", text, call_id, record=position, digest=call.digest or None, **fields)
         if decision.by == "user" and decision.rule and decision.scope not in (None, "once"):
             text = f"Remembered for the {decision.scope}: {decision.rule}"
