@@ -31,8 +31,8 @@ KINDS: dict[str, tuple[PlacingFacts, int]] = {
 SANDBOXES: dict[Sandbox, str] = {
     "layers": "Where private copies work (bubblewrap, an overlay file system):",
     "in place": "Elsewhere in a sandbox (Landlock, `sandbox.layers = false`):",
-    "none": "Where no sandbox works, every command that you approve runs with your own rights. In `plan`, only commands "
-    "that only print something run.",
+    "none": "Where no sandbox works, every command that you approve runs with your own rights. In `plan`, only those\n"
+    "run that only print something.",
 }
 
 

@@ -23,9 +23,9 @@ Then = Literal["stays", "proposed", "drafted", "dropped"]
 """What becomes of what it writes. Nothing is written by a command that only reads."""
 
 Git = Literal["none", "files", "checkout", "settings"]
-"""What of git's own files it may write; each level includes those before it. `files`: the index, objects and refs, never hooks ·
-`checkout`: protected files that differ between branches (`protected_paths.CHECKED_OUT`), for lines that hold only git
-commands · `settings`: remotes, branches and submodules, as git itself changes them."""
+"""What of git's own files it may write; each level includes those before it. `files`: the index, objects and refs,
+never hooks · `checkout`: protected files that differ between branches (`protected_paths.CHECKED_OUT`), for lines that
+hold only git commands · `settings`: remotes, branches and submodules, as git itself changes them."""
 
 _IN_PLACE: tuple[Base, ...] = ("machine", "workspace")
 
