@@ -136,8 +136,8 @@ class CommandPlace(Wire):
     writes: bool
     """False: it can write nothing but temporary files."""
     finds: Literal["disk", "saved", "session"]
-    """`disk`: the workspace's files · `saved`: the same, on a copy · `session`: also unsaved text, undecided edits and the
-    draft."""
+    """`disk`: the workspace's files · `saved`: the same, on a copy · `session`: also unsaved text, undecided edits and
+    the draft."""
     then: Literal["stays", "proposed", "drafted", "dropped"]
     """What becomes of what it writes."""
     network: bool

@@ -166,8 +166,8 @@ export interface CommandPlace {
   /** False: it can write nothing but temporary files. */
   writes: boolean;
   /**
-   * `disk`: the workspace's files · `saved`: the same, on a copy · `session`: also unsaved text, undecided edits and the
-   * draft.
+   * `disk`: the workspace's files · `saved`: the same, on a copy · `session`: also unsaved text, undecided edits and
+   * the draft.
    */
   finds: "disk" | "saved" | "session";
   /** What becomes of what it writes. */
