@@ -1,13 +1,19 @@
 """Combinations that the table of places (`places.tsv`) made visible, each tried for real."""
 
+import os
 import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from amanu.core.rules import RuleTable
+from amanu.home import find_home
 from amanu.permissions import approvals
+from amanu.sandbox.self_test import Tier
+from amanu.tools import environment
+from amanu.tools.limits import ToolLimits
 from amanu_protocol.items import CommandPlace, Mode, ToolCall
 from amanu_protocol.requests import AuditQueryParams
 from support.agent_session import ask_agent, complete, nested, session_with_agents
@@ -39,6 +45,14 @@ def place(item: ToolCall) -> CommandPlace:
     return item.decision.place
 
 
+async def only(d: ScriptedSession, tier: Tier) -> bool:
+    """Have commands run in that tier. False if it does not work here."""
+    sandbox = d.sessions.services.sandbox
+    await sandbox.proved()  # else what is being proved now would be taken for that tier's
+    sandbox._best = tier  # pyright: ignore[reportPrivateUsage]
+    return (await sandbox.proved()).tier == tier
+
+
 def keep_conf(d: ScriptedSession) -> Path:
     """A file that a rule of the user's guards."""
     conf = d.root / "keep" / "conf"
@@ -49,16 +63,24 @@ def keep_conf(d: ScriptedSession) -> Path:
     return conf
 
 
-async def test_what_only_looks_can_be_let_out_of_the_sandbox_while_the_copy_shows_more(tmp_path: Path) -> None:
-    steps = [step("", shell("mkdir out; echo built > out/x")), step("", shell("cat notes.txt", outside=True)), DONE]
+@pytest.mark.parametrize("who", ["a rule", "the user"])
+async def test_what_only_looks_can_be_let_out_of_the_sandbox_while_the_copy_shows_more(
+    who: str, tmp_path: Path
+) -> None:
+    steps = [step("", shell("mkdir out; echo built > out/x")), step("", shell("cat out/x", outside=True)), DONE]
     async with scripted_session(tmp_path, *steps) as d:
         (d.root / ".gitignore").write_text("out/\n")
         subprocess.run(["git", "init", "-q", str(d.root)], check=True)
-        d.session.allow("@run+unsandboxed(cat *)")
+        if who == "a rule":
+            d.session.allow("@run+unsandboxed(cat *)")
         await d.prompt("go")
+        if who == "the user":
+            state = await d.until(lambda state: state.approvals)
+            assert any("are moved into the workspace, too: out" in line.text for line in state.approvals[0].lines)
+            await d.answer("allow", grants=["unsandboxed"])
         await d.ended()
         _, looked = commands(d)
-        assert (looked.state, looked.output.startswith("line 1\n")) == ("succeeded", True)
+        assert (looked.state, looked.output) == ("succeeded", "built\nExit code: 0")
         assert (place(looked).base, place(looked).writes) == ("machine", False)
 
 
@@ -94,8 +116,7 @@ async def test_a_mode_that_allows_commands_does_not_answer_for_one_that_no_copy_
 
 async def test_the_users_own_line_in_auto_on_landlock_runs_in_the_workspace(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, step("", shell("touch two", network=True)), DONE, mode="auto") as d:
-        d.sessions.services.sandbox._best = "landlock"  # pyright: ignore[reportPrivateUsage]
-        if (await d.sessions.services.sandbox.proved()).tier != "landlock":
+        if not await only(d, "landlock"):
             pytest.skip("Landlock does not work here")
         await d.prompt("go")
         await d.answer("allow", command="touch made")
@@ -146,3 +167,50 @@ async def test_the_audit_log_says_where_each_command_ran(tmp_path: Path) -> None
         told = [entry.data["place"]["words"] for entry in found.entries if entry.kind == "decided"]  # type: ignore[index]
         copy = "on a private copy of the workspace; what it changes is proposed"
         assert told == [copy, "in the workspace"]
+
+
+async def test_the_secrets_that_a_rule_showed_are_hidden_once_it_is_gone(tmp_path: Path) -> None:
+    waits, reads = (
+        shell("until grep -q yes go; do sleep 0.05; done"),
+        shell("python3 -c \"print(open('.env').read())\""),
+    )
+    async with scripted_session(tmp_path, step("", waits, reads), DONE, mode="auto") as d:
+        (d.root / ".env").write_text("KEY=hello\n")
+        (d.root / "go").write_text("not yet")
+        d.session.allow("@run(python3 *)")
+        await d.prompt("go")
+        await d.until(lambda _: len(commands(d)) == 2 and commands(d)[1].state == "scheduled")
+        d.session.approvals._session_rules.clear()  # pyright: ignore[reportPrivateUsage]
+        (d.root / "go").write_text("yes")
+        if (await d.until(lambda state: state.approvals or state.last_turn)).approvals:
+            await d.answer("reject")
+        await d.over("p1")
+        assert "hello" not in d.told()
+
+
+async def test_without_a_sandbox_a_variable_that_leads_elsewhere_is_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/etc/kube")
+    (find_home(os.environ).make().config / "config.toml").write_text('[sandbox]\nwithout = "accept"\n')
+    line = "KUBECONFIG=/tmp/evil; python3 show.py"
+    async with scripted_session(tmp_path, step("", shell(line)), DONE) as d:
+        await only(d, "none")
+        (d.root / "show.py").write_text("")
+        d.session.allow("@run(python3 *)")
+        await d.prompt("go")
+        state = await d.until(lambda state: state.approvals or state.last_turn)
+        assert [part.text for part in state.approvals[0].parts if part.decision == "ask"] == ["KUBECONFIG=/tmp/evil"]
+        await d.answer("reject")
+        await d.over("p1")
+
+
+async def test_a_background_command_of_a_draft_that_nobody_was_asked_about_ends_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "ToolLimits", partial(ToolLimits, shell_read_only=0.3))
+    steps = [step("", shell("sleep 60", background=True, wait_s=0.1)), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await d.prompt("go")
+        state = await d.until(lambda state: state.jobs and state.jobs[0].state != "running" and state.last_turn)
+        assert "time limit" in state.jobs[0].summary

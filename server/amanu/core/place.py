@@ -20,7 +20,7 @@ Finds = Literal["disk", "saved", "session"]
 edits and the draft."""
 
 Then = Literal["stays", "proposed", "drafted", "dropped"]
-"""What becomes of what it writes. Nothing is written by a command that only reads."""
+"""What becomes of what it writes; `dropped` also for a command that only reads there."""
 
 Git = Literal["none", "files", "checkout", "settings"]
 """What of git's own files it may write; each level includes those before it. `files`: the index, objects and refs,

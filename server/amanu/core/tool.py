@@ -140,7 +140,7 @@ class Preview:
     command: CommandPreview | None = None
     """For a command line: where it would run, and with what."""
     sandbox: CommandSandbox | None = None
-    """What holds the command that it starts, with what that probably needs, or the one that it types into."""
+    """The sandbox of the command that is to be started, with the grants it probably needs, or that is typed into."""
     plan: PlanText | None = None
     """The plan that is to be approved."""
     note: str = ""

@@ -205,9 +205,7 @@ class Approvals(SessionRules):
         the current reason. Where the rules cannot be read, all of them stay."""
         for call_id, pending in list(self._pending.items()):
             try:
-                verdict, decision = self.decide_by_rule(pending.subjects)
-                if decision is not None:
-                    verdict, decision = self.at_its_place(pending.preview, verdict, decision)
+                verdict, decision = self.decide_by_rule(pending.preview)
             except AmanuError:
                 return
             if decision is not None:
@@ -232,7 +230,9 @@ class Approvals(SessionRules):
         short."""
         answer = read_edit(params, command, pending, client)
         call_id = params.tool_call_id
-        self._edits[call_id] = CommandEdit(answer, pending.approval, self.reasons(pending.subjects))
+        self._edits[call_id] = CommandEdit(
+            answer, pending.approval, pending.preview.command, self.reasons(pending.subjects)
+        )
         self._answer(call_id, answer)
         return ApprovalResolveResult(status="resolved", outcome="edited", client=client)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amanu.core.tool import Preview
+from amanu.core.tool import CommandPreview, Preview
 from amanu_protocol.items import Approval, CommandSandbox, Decision, Grant
 
 
@@ -13,6 +13,8 @@ class CommandEdit:
     answer: Decision
     seen: Approval
     """The approval the user saw."""
+    command: CommandPreview | None
+    """The command that it was about."""
     reasons: frozenset[tuple[str, str]]
     """(What, why) of all that was asked about."""
 
@@ -25,8 +27,11 @@ class CommandEdit:
         in_sight = {*self.seen.likely_grants, *self.answer.grants}
         if "unsandboxed" in in_sight:
             in_sight.add("network")
-        needed = () if preview.command is None else preview.command.likely_grants
-        return in_sight >= {*needed} and _reach(preview.sandbox) <= _reach(self.seen.sandbox)
+        if preview.command is None or self.command is None:
+            return False
+        acts_more = preview.command.placing.acts and not self.command.placing.acts
+        needs_more = not in_sight >= {*preview.command.likely_grants}
+        return not (acts_more or needs_more) and _reach(preview.sandbox) <= _reach(self.seen.sandbox)
 
     def grants_for(self, preview: Preview) -> list[Grant]:
         """The grants of the answer that this call can have."""

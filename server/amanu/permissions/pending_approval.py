@@ -15,7 +15,7 @@ class PendingApproval:
 
     approval: Approval
     preview: Preview
-    """What was asked about at first."""
+    """The call as it was when the question was first asked."""
     open_subjects: tuple[Subject, ...]
     """Those of `subjects` that no rule allows."""
     answer: "asyncio.Future[Decision]"

@@ -45,7 +45,7 @@ class Verdict:
     rememberable: bool = True
     """False when only `once` can be answered."""
     grants: tuple[Grant, ...] = ()
-    """Allowed with these."""
+    """What it may have besides, if it is allowed."""
     named: bool = False
     """The command is allowed by a rule that names it, so by one of the user's."""
     why: str = ""

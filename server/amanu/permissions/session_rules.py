@@ -168,12 +168,20 @@ class SessionRules:
         is_tried = preview.command is not None and preview.command.placing.tried is not None and verdict.may_be_tried
         return verdict.decision == "ask" and not is_tried
 
-    def decide_by_rule(self, subjects: Sequence[Subject]) -> tuple[Verdict, Decision | None]:
-        """The verdict on a call about those, and the decision; None when the user has to be asked."""
-        verdict = self._unasked.within(subjects, self.verdict(subjects))
+    def decide_by_rule(self, preview: Preview) -> tuple[Verdict, Decision | None]:
+        """The verdict on the call, and the decision of a rule; None when the user has to be asked."""
+        subjects = (preview.subject, *preview.extra_subjects)
+        verdict, fields = self.verdict(subjects), dict[str, object]()
+        if verdict.decision == "allow" and preview.command is not None:
+            place = self._unasked_place(preview, preview.command, verdict)
+            if place is None:
+                return replace(verdict, decision="ask", rule=_NOT_HELD), None
+            fields = _at(place)
+        verdict = self._unasked.within(subjects, verdict)
         match verdict.decision:
             case "allow":
-                return verdict, Decision(outcome="allowed", by="rule", rule=verdict.rule, grants=list(verdict.grants))
+                decision = Decision(outcome="allowed", by="rule", rule=verdict.rule, grants=list(verdict.grants))
+                return verdict, decision.model_copy(update=fields)
             case "deny":
                 reason = f"Denied by a rule: {wording.rule_in_words(verdict.rule)}."
                 return verdict, Decision(outcome="denied", by="rule", rule=verdict.rule, reason=reason)
@@ -183,31 +191,19 @@ class SessionRules:
     def decide_unasked(self, preview: Preview) -> tuple[Verdict, Decision | None]:
         """The verdict on the call, and the decision, where a rule decides or it may be tried first; None when the user
         has to be asked."""
-        subjects = (preview.subject, *preview.extra_subjects)
         if (decision := self._decide_draft(preview)) is not None:
             return Verdict("allow", decision.rule or ""), decision
-        verdict, decision = self.decide_by_rule(subjects)
-        if decision is not None:
-            return self.at_its_place(preview, verdict, decision)
-        if preview.command is None:
-            return verdict, None
+        verdict, decision = self.decide_by_rule(preview)
+        if decision is not None or preview.command is None:
+            return verdict, decision
         place = self._unasked_place(preview, preview.command, verdict)
         if place is None:
             return verdict, None
+        subjects = (preview.subject, *preview.extra_subjects)
         tried = self._unasked.within(subjects, replace(verdict, decision="allow", rule=self._trial_rule()))
         if tried.decision == "ask":
             return tried, None
         return verdict, Decision(outcome="allowed", by="rule", rule=tried.rule).model_copy(update=_at(place))
-
-    def at_its_place(self, preview: Preview, verdict: Verdict, decision: Decision) -> tuple[Verdict, Decision | None]:
-        """A rule's verdict and decision, with the place where a command line runs; None where rules about files would
-        not hold it there."""
-        if preview.command is None or decision.outcome != "allowed":
-            return verdict, decision
-        place = self._unasked_place(preview, preview.command, verdict)
-        if place is None:
-            return replace(verdict, decision="ask", rule=_NOT_HELD), None
-        return verdict, decision.model_copy(update=_at(place))
 
     def placed(self, preview: Preview, decision: Decision) -> Decision:
         """The user's decision on a command line with the place where it runs, if it may."""
@@ -220,11 +216,11 @@ class SessionRules:
         """Whether that approval still holds under the current rules and mode: the user's ends only with a deny, a
         rule's also when no rule allows the call any more."""
         current = self.verdict((preview.subject, *preview.extra_subjects))
-        if current.decision != "allow":
-            tries = preview.command is not None and preview.command.placing.tried is not None
-            tried = decision.trial and tries and current.may_be_tried
-            return current.decision == "ask" and (decision.by == "user" or tried)
-        return decision.by == "user" or {*decision.grants} <= {*current.grants}
+        if decision.by == "user" or current.decision == "deny":
+            return current.decision != "deny"
+        if preview.command is None or decision.place is None:
+            return current.decision == "allow" and {*decision.grants} <= {*current.grants}
+        return self._unasked_place(preview, preview.command, current) == Place.read(decision.place)
 
     def _unasked_place(self, preview: Preview, command: CommandPreview, verdict: Verdict) -> Place | None:
         granted = tuple(grant for grant in verdict.grants if grant in command.grants)  # a mode may grant less

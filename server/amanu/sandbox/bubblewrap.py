@@ -68,15 +68,10 @@ def command(
     """The command line that runs `argv` in this sandbox. `roots` are descriptors of the roots, `pinned` of files'
     bytes, and `filter` of the system call filter; bubblewrap reads and closes them. `temporary` becomes `/tmp`; the
     command starts in `folder`."""
-    nothing, layer = not need.place.writes, layer or LayerBinds()
+    place, layer = need.place, layer or LayerBinds()
+    network = ("--share-net",) if place.reach.network else ()
     # The host name must be one that no name server is asked for.
-    out = [
-        str(program),
-        *_NAMESPACES,
-        "--hostname",
-        "localhost",
-        *(("--share-net",) if need.place.reach.network else ()),
-    ]
+    out = [str(program), *_NAMESPACES, "--hostname", "localhost", *network]
     if layer.identity is not None:
         out += ["--uid", str(layer.identity[0]), "--gid", str(layer.identity[1])]
     if layer.lock is not None:
@@ -104,7 +99,7 @@ def command(
             out += _bound("--bind" if writable else "--ro-bind", path)
     for path in layer.mounted:
         out += _bound("--ro-bind-try", path)
-    if not nothing:
+    if place.writes:
         for path in sorted(view.read_only, key=lambda path: len(path.parts)):
             out += _bound("--ro-bind-try", path)
     for path, handle in pinned.items():

@@ -41,7 +41,7 @@ class BackgroundRuns:
         """Start it as a job and wait until it is ready. A cancelled call ends the job: it belongs to the session only
         once the model knows of it."""
         limit, place = params.timeout_s, plan.need.place
-        if not place.writes and not plan.by_user:
+        if (place.on_copy or not place.writes) and not plan.by_user:
             limit = min(limit or self._limits.shell_read_only, self._limits.shell_read_only)
 
         copied = ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from amanu.core.command import Ask, Command, CommandContext, Reading
-from amanu.core.place import Git
+from amanu.core.place import MACHINE, WORKSPACE, Git
 from amanu.core.protected_paths import npmrc_holds_token
 from amanu.core.requirements import SandboxRequirements
 from amanu.core.tool import CallContext, Subject, ToolError
@@ -26,7 +26,7 @@ PLAN_INSTEAD = "Make this a step of the plan, and call exit_plan_mode when the p
 
 @dataclass(frozen=True)
 class CommandAnalysis:
-    """What a command line would do, where it runs, what its sandbox is told, and the digest of all that was decided
+    """What a command line would do, what its sandbox is told wherever it runs, and the digest of all that is decided
     on."""
 
     reading: Reading
@@ -156,18 +156,20 @@ class CommandAnalyzer:
                 return True  # as a command sees it, too
             return bool(call.allowed([Subject(TOOL, "read", self._workspace.relative(inside))]))
 
+        has_sandbox = self._sandbox is not None and self._sandbox.tier != "none"
+        need = SandboxRequirements(WORKSPACE if has_sandbox else MACHINE)
         return CommandContext(
             folder=real_folder,
             roots=self._workspace.guard.real_roots,
             # What has no effect is run with git's variables taken out.
             environment={
                 name: value
-                for name, value in self._launcher.child_environment(MARK, SandboxRequirements()).items()
+                for name, value in self._launcher.child_environment(MARK, need).items()
                 if not name.startswith("GIT_")
             },
             may_read=may_read,
             trusted=self._trusted(),
-            sandboxed=self._sandbox is not None and self._sandbox.tier != "none",
+            sandboxed=has_sandbox,
         )
 
     def _requirements(

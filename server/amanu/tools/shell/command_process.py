@@ -14,6 +14,7 @@ from secrets import token_hex
 from amanu.core.place import Place
 from amanu.core.requirements import SandboxRequirements
 from amanu.core.tool import ToolError
+from amanu.permissions.policy import is_read_only
 from amanu.sandbox.entry_shell import EntryShell
 from amanu.sandbox.process_records import MARK
 from amanu.sandbox.rlimits import limited_entry_shell, limits
@@ -33,6 +34,7 @@ from amanu.tools.shell.pipe_statuses import pipe_statuses
 from amanu.tools.shell.report import STOPPED_SWAPPED, CommandEnd
 from amanu.tools.shell.script_watch import ScriptWatch
 from amanu.tools.shell.terminal import BECOME_CONTROLLING, Terminal
+from amanu_protocol.items import Mode
 
 CHANGED = (
     "What this command would run was changed or replaced just before it started, so it was not run. Call again: the "
@@ -78,6 +80,8 @@ class CommandPlan:
     """The user decided on it, not a rule."""
     still_valid: Callable[[], Awaitable[bool]]
     """Whether it would still do what was decided on."""
+    mode: Mode = "ask"
+    """The mode in which that was."""
     names_network: bool = False
     """Its line names a program that probably uses the network."""
     background: bool = False
@@ -162,7 +166,7 @@ class CommandLauncher:
     async def launched(self, plan: CommandPlan, end: CommandEnd) -> AsyncGenerator[CommandProcess]:
         """Start the command; leaving the context ends it, and then `end` says how. Raises `ToolError` when it could not
         be started."""
-        need, read_only = plan.need, self._environment.read_only()
+        need = plan.need
         mark = f"{MARK}{token_hex(8)}"
         environment = self.child_environment(mark, need, tty=plan.tty)
         # Without the user's approval a command may not take the machine's memory; one that only reads needs little.
@@ -180,7 +184,8 @@ class CommandLauncher:
             async with self._sandboxed(argv, plan, handle, environment, entry) as started:
                 identities = await asyncio.to_thread(_identities, need)
                 if not await plan.still_valid():  # the last moment before it starts; building the sandbox took a while
-                    raise ToolError(CHANGED if self._environment.read_only() == read_only else MODE_CHANGED)
+                    was_read_only = is_read_only(plan.mode)
+                    raise ToolError(CHANGED if self._environment.read_only() == was_read_only else MODE_CHANGED)
                 running = await self._start(started, mark, plan)
                 end.unseen, end.hidden = started.workspace_secrets, started.hidden
                 pid = running.process.pid

@@ -45,7 +45,7 @@ class LayeredRun:
         self.layer = layer
         self._proposals = proposals
         self.place = view.place
-        self._counts = True
+        self._is_taken_back = False
         self._laid_in = view.laid_in
         self._drafted = {
             path: None if file.stored is None else _content(file.root.upper / file.name)
@@ -58,7 +58,7 @@ class LayeredRun:
     @property
     def drafts(self) -> bool:
         """Whether what no proposal shows of its changes stays in the layer, as part of the draft."""
-        return self.place.then == "drafted" and self._counts
+        return self.place.then == "drafted" and not self._is_taken_back
 
     def forget(self) -> None:
         """Nobody reads what it changes; the layer is of no further use."""
@@ -94,7 +94,7 @@ class LayeredRun:
         assert self.changes is not None
         kept = [file for file in self.changes.drafted if file.path in self._drafted]
         taken_back = [file.path for file in self.changes.drafted if file not in kept]
-        self.changes, self._counts = replace(self.changes, drafted=kept), False
+        self.changes, self._is_taken_back = replace(self.changes, drafted=kept), True
         await asyncio.to_thread(drop, self.layer, taken_back)
         await asyncio.to_thread(drop_folders, self.layer, self.changes.folders)
 

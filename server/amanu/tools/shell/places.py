@@ -33,7 +33,8 @@ async def opened(plan: CommandPlan, call: CallContext, layer: SessionLayer) -> A
     if not place.on_copy:
         yield OpenedPlace(plan)
     elif not (place.writes or await layer.shows_more(call)):
-        yield OpenedPlace(replace(plan, need=replace(plan.need, place=replace(READ_ONLY, reach=place.reach))))
+        in_place = replace(READ_ONLY, reach=place.reach, tried=place.tried)
+        yield OpenedPlace(replace(plan, need=replace(plan.need, place=in_place)))
     elif plan.background:
         own = layer.apart()
         try:

@@ -101,7 +101,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         wants = self._analyzer.wants(params, analysis)
         running = "Run in the background:" if params.background else "Run"
         places = placing(await self._facts(params, analysis, call))
-        if places.tried is not None and self._layer.unknown:
+        if self._layer.unknown and (places.tried is not None or call.edited):
             raise ToolError(self._layer.unknown)
         likely = places.granted(wants, secrets=False)
         is_apart = places.approved.on_copy and drafts(self._environment.mode())
@@ -153,6 +153,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             params.command,
             folder,
             need,
+            mode=self._environment.mode(),
             by_user=call.by_user,
             still_valid=call.still_valid,
             names_network="network" in call.likely_grants,
@@ -162,7 +163,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         )
         if need.place.on_copy and need.place.writes and not params.background:
             return await self._layered.run(params, plan, call)
-        if works_there := need.place.writes and not need.place.on_copy:
+        works_there = need.place.writes and not need.place.on_copy
+        if works_there or need.place.base == "machine":
             await self._bring_built(call)
         if params.background:
             return _in_place(await self._background.start(params, plan, call), params, works_there)
