@@ -128,7 +128,7 @@ SandboxTier = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 
 
 class CommandPlace(Wire):
-    """Where a command runs, what it finds there, and what becomes of what it writes."""
+    """The place of a command: where it runs, what it finds there, and what becomes of what it writes."""
 
     base: Literal["machine", "workspace", "copy", "fork"]
     """`machine`: outside the sandbox · `workspace`: the workspace itself · `copy`: the session's private copy of it ·
@@ -139,16 +139,16 @@ class CommandPlace(Wire):
     """`disk`: the workspace's files · `saved`: the same, on a copy · `session`: also unsaved text, undecided edits and
     the draft."""
     then: Literal["stays", "proposed", "drafted", "dropped"]
-    """What becomes of what it writes."""
+    """The fate of what it writes."""
     network: bool
     secrets: bool
     """It may read the workspace's files that hold secrets."""
     git: Literal["none", "files", "checkout", "settings"]
-    """What of git's own files it may write, each with those before it."""
+    """The part of git's own files that it may write; each level includes those before it."""
     tried: bool
     """Nobody was asked: what the sandbox blocks becomes a question."""
     words: str
-    """For the user: "on a private copy of the workspace; what it changes is proposed"."""
+    """The same for the user: "on a private copy of the workspace; what it changes is proposed"."""
 
 
 class CommandSandbox(Wire):
@@ -162,7 +162,7 @@ class CommandSandbox(Wire):
     brief: str = ""
     """The same in a few words, to go on another line."""
     place: CommandPlace | None = None
-    """Where it runs; None: wherever the mode says."""
+    """The place of the command; None: the one that the mode gives it."""
 
 
 class CommandPart(Wire):
@@ -241,7 +241,7 @@ class Decision(Wire):
     trial: bool = False
     """Allowed only as a trial run, on a private copy of the workspace or with nothing writable (`place.tried`)."""
     place: CommandPlace | None = None
-    """Where a command that was allowed runs."""
+    """The place of a command that was allowed."""
     command: str | None = None
     """The user's own command line, which took the place of the model's."""
     mode: Mode | None = None

@@ -50,7 +50,7 @@ def _rows(sandbox: Sandbox) -> str:
 
 
 def _cell(facts: PlacingFacts, acting: int) -> str:
-    """Where it runs where no rule of the user's is about it: before anybody is asked, and after a yes."""
+    """Say where it runs if no rule of the user's is about it: before anybody is asked, and after a yes."""
     places = placing(facts)
     if is_read_only(facts.mode) and not facts.worth_trying:
         return "refused"

@@ -1,4 +1,4 @@
-"""Where commands run: every combination of what is known about one, as `places.tsv` has it.
+"""The places of commands: every combination of what is known about one, as `places.tsv` has it.
 
 In a row, a column holds the values that are alike there, `*` all of them. `unasked` is where the command runs when
 nobody is asked ("tried:" when a block becomes a question), then come the places where it runs once it is approved: with
@@ -89,7 +89,7 @@ def _result(facts: Facts) -> Facts:
 
 
 def _refused(sandbox: str, *, acts: bool, online: bool) -> bool:
-    """What a mode that keeps nothing refuses before it is decided on."""
+    """Whether a mode that keeps nothing refuses the line before it is decided on."""
     return online or (acts and sandbox == "none")
 
 

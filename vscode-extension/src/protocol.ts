@@ -156,7 +156,7 @@ export interface AllowOption {
 /** What holds a command. `none`: it runs with the user's own permissions. */
 export type SandboxTier = "bubblewrap" | "landlock" | "seatbelt" | "none";
 
-/** Where a command runs, what it finds there, and what becomes of what it writes. */
+/** The place of a command: where it runs, what it finds there, and what becomes of what it writes. */
 export interface CommandPlace {
   /**
    * `machine`: outside the sandbox · `workspace`: the workspace itself · `copy`: the session's private copy of it ·
@@ -170,16 +170,16 @@ export interface CommandPlace {
    * the draft.
    */
   finds: "disk" | "saved" | "session";
-  /** What becomes of what it writes. */
+  /** The fate of what it writes. */
   then: "stays" | "proposed" | "drafted" | "dropped";
   network: boolean;
   /** It may read the workspace's files that hold secrets. */
   secrets: boolean;
-  /** What of git's own files it may write, each with those before it. */
+  /** The part of git's own files that it may write; each level includes those before it. */
   git: "none" | "files" | "checkout" | "settings";
   /** Nobody was asked: what the sandbox blocks becomes a question. */
   tried: boolean;
-  /** For the user: "on a private copy of the workspace; what it changes is proposed". */
+  /** The same for the user: "on a private copy of the workspace; what it changes is proposed". */
   words: string;
 }
 
@@ -192,7 +192,7 @@ export interface CommandSandbox {
   summary: string;
   /** The same in a few words, to go on another line. */
   brief: string;
-  /** Where it runs; None: wherever the mode says. */
+  /** The place of the command; None: the one that the mode gives it. */
   place: CommandPlace | null;
 }
 
@@ -278,7 +278,7 @@ export interface Decision {
   grants: Grant[];
   /** Allowed only as a trial run, on a private copy of the workspace or with nothing writable (`place.tried`). */
   trial: boolean;
-  /** Where a command that was allowed runs. */
+  /** The place of a command that was allowed. */
   place: CommandPlace | null;
   /** The user's own command line, which took the place of the model's. */
   command: string | null;

@@ -107,17 +107,17 @@
 ---What holds a command. `none`: it runs with the user's own permissions.
 ---@alias amanu.SandboxTier "bubblewrap"|"landlock"|"seatbelt"|"none"
 
----Where a command runs, what it finds there, and what becomes of what it writes.
+---The place of a command: where it runs, what it finds there, and what becomes of what it writes.
 ---@class amanu.CommandPlace
 ---@field base "machine"|"workspace"|"copy"|"fork" `machine`: outside the sandbox · `workspace`: the workspace itself · `copy`: the session's private copy of it · `fork`: a copy for a sub-agent, or for this command alone.
 ---@field writes boolean False: it can write nothing but temporary files.
 ---@field finds "disk"|"saved"|"session" `disk`: the workspace's files · `saved`: the same, on a copy · `session`: also unsaved text, undecided edits and the draft.
----@field then "stays"|"proposed"|"drafted"|"dropped" What becomes of what it writes.
+---@field then "stays"|"proposed"|"drafted"|"dropped" The fate of what it writes.
 ---@field network boolean
 ---@field secrets boolean It may read the workspace's files that hold secrets.
----@field git "none"|"files"|"checkout"|"settings" What of git's own files it may write, each with those before it.
+---@field git "none"|"files"|"checkout"|"settings" The part of git's own files that it may write; each level includes those before it.
 ---@field tried boolean Nobody was asked: what the sandbox blocks becomes a question.
----@field words string For the user: "on a private copy of the workspace; what it changes is proposed".
+---@field words string The same for the user: "on a private copy of the workspace; what it changes is proposed".
 
 ---What holds a command: the sandbox it runs in, or would.
 ---@class amanu.CommandSandbox
@@ -126,7 +126,7 @@
 ---@field network boolean
 ---@field summary string For the user: what the command can do, beginning with "Sandboxed" or "Not sandboxed".
 ---@field brief string The same in a few words, to go on another line.
----@field place? amanu.CommandPlace Where it runs; None: wherever the mode says.
+---@field place? amanu.CommandPlace The place of the command; None: the one that the mode gives it.
 
 ---One command of a command line, and what is thought of it.
 ---@class amanu.CommandPart
@@ -169,7 +169,7 @@
 ---@field reason? string The user's words when rejecting; they go to the model. `reviewed`: why nothing could be applied.
 ---@field grants amanu.Grant[] What the user added to an approval.
 ---@field trial boolean Allowed only as a trial run, on a private copy of the workspace or with nothing writable (`place.tried`).
----@field place? amanu.CommandPlace Where a command that was allowed runs.
+---@field place? amanu.CommandPlace The place of a command that was allowed.
 ---@field command? string The user's own command line, which took the place of the model's.
 ---@field mode? amanu.Mode For a plan: the mode it is carried out in.
 ---@field freshContext boolean

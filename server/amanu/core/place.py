@@ -1,4 +1,4 @@
-"""Where a command runs, what it finds there, and what becomes of what it writes: one value.
+"""The place of a command: where it runs, what it finds there, and what becomes of what it writes, as one value.
 
 `permissions/placing.py` decides it, `tools/shell/places.py` opens it, the sandbox enforces it, and the protocol and the
 audit log say it.
@@ -20,19 +20,19 @@ Finds = Literal["disk", "saved", "session"]
 edits and the draft."""
 
 Then = Literal["stays", "proposed", "drafted", "dropped"]
-"""What becomes of what it writes; `dropped` also for a command that only reads there."""
+"""The fate of what it writes; `dropped` also for a command that only reads there."""
 
 Git = Literal["none", "files", "checkout", "settings"]
-"""What of git's own files it may write; each level includes those before it. `files`: the index, objects and refs,
-never hooks · `checkout`: protected files that differ between branches (`protected_paths.CHECKED_OUT`), for lines that
-hold only git commands · `settings`: remotes, branches and submodules, as git itself changes them."""
+"""The part of git's own files that it may write; each level includes those before it. `files`: the index, objects and
+refs, never hooks · `checkout`: protected files that differ between branches (`protected_paths.CHECKED_OUT`), for lines
+that hold only git commands · `settings`: remotes, branches and submodules, as git itself changes them."""
 
 _IN_PLACE: tuple[Base, ...] = ("machine", "workspace")
 
 
 @dataclass(frozen=True)
 class Reach:
-    """What a command reaches besides the files of the workspace."""
+    """Access beyond the files of the workspace."""
 
     network: bool = False
     secrets: bool = False
@@ -92,7 +92,7 @@ class Place:
 
     @property
     def words(self) -> str:
-        """For the user, as an adverbial: "on a private copy of the workspace; what it changes is proposed"."""
+        """The place for the user, an adverbial: "on a private copy of the workspace; what it changes is proposed"."""
         parts = [_BASES[self.base]]
         if not self.writes:
             parts[0] += ", with nothing writable" if self.base != "machine" else ""
@@ -141,7 +141,7 @@ def outside(*, acts: bool, git: Git) -> Place:
 
 @dataclass(frozen=True)
 class Placing:
-    """Where a command runs."""
+    """The places of one command."""
 
     tried: Place | None
     """Before anybody is asked; None: it is not tried."""
@@ -151,7 +151,7 @@ class Placing:
     """It has an effect, or may have one."""
 
     def granted(self, grants: Collection[Grant], *, secrets: bool) -> Place:
-        """Where it runs once it is approved with these grants."""
+        """Return where it runs once it is approved with these grants."""
         place = self.approved
         if "unsandboxed" in grants or place.base == "machine":
             return outside(acts=self.acts, git=place.reach.git)

@@ -24,7 +24,7 @@ class NamedPath:
 
 @dataclass(frozen=True)
 class SandboxRequirements:
-    """What the sandbox is told of a command. Policy and the user decide it, never the model or the workspace."""
+    """All that the sandbox is told of a command. Policy and the user decide it, never the model or the workspace."""
 
     place: Place = WORKSPACE
     tracked_keys: bool = False

@@ -108,13 +108,13 @@ class CommandPreview:
     """The user may change it (`Tool.with_command`)."""
     placing: Placing
     requirements: SandboxRequirements
-    """With `placing.approved`, or with the place that was decided on."""
+    """Their place is `placing.approved`, or the one that was decided on."""
     grants: tuple[Grant, ...] = ()
-    """What the user can grant with an approval."""
+    """The grants that the user can add to an approval."""
     likely_grants: tuple[Grant, ...] = ()
     """The grants it probably needs."""
     blocked: str = ""
-    """What blocked the command when it was run already, as a clause; "" for nothing."""
+    """The reason why an earlier run was blocked, as a clause; "" for none."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Preview:
     """Digest of everything that is decided on, including the bytes of files. It is computed again just before the call
     runs; if it differs, the call is decided on again."""
     command: CommandPreview | None = None
-    """For a command line: where it would run, and with what."""
+    """The command line, and where it would run; None for other calls."""
     sandbox: CommandSandbox | None = None
     """The sandbox of the command that is to be started, with the grants it probably needs, or that is typed into."""
     plan: PlanText | None = None

@@ -16,12 +16,12 @@ can also give them a private copy."""
 
 @dataclass(frozen=True)
 class LineFacts:
-    """What a command line does, as far as its place depends on it."""
+    """A command line, as far as its place depends on it."""
 
     acts: bool = True
     """It has an effect, or may have one."""
     git: Git = "none"
-    """What of git's own files it writes if it works."""
+    """The part of git's own files that it must be able to write."""
     keeps_history: bool = False
     """It may change the repository, and so must see only what is saved and accepted."""
 
@@ -36,7 +36,7 @@ class PlacingFacts:
     worth_trying: bool = True
     """It requests no extra access, and will not wait in vain for a network that is not there."""
     blocked: frozenset[Need] = frozenset()
-    """What the sandbox blocked when it ran before; `write` also where its changes could not be reviewed."""
+    """Access that the sandbox blocked when it ran before; `write` also where its changes could not be reviewed."""
     edited: bool = False
     """The line is the user's own, who expects to be asked at once."""
     by_agent: bool = False
@@ -50,19 +50,19 @@ class Ruling:
     verdict: Verdict
     mode: Mode
     acting_commands: int
-    """How many of its commands have an effect, or may have one."""
+    """The number of its commands that have an effect, or may have one."""
     rules_guard_files: bool
     """Rules deny or ask about writing some files."""
 
 
 def placing(facts: PlacingFacts) -> Placing:
-    """Where the command runs if it is tried, and where once it is approved."""
+    """Decide where the command runs if it is tried, and where once it is approved."""
     approved = _approved(facts)
     return Placing(_tried(facts, approved), approved, facts.line.acts)
 
 
 def unasked(places: Placing, ruling: Ruling) -> Place | None:
-    """Where the command runs when nobody is asked; None: the user is asked."""
+    """Decide where the command runs when nobody is asked; None: the user is asked."""
     tried, verdict = places.tried, ruling.verdict
     if verdict.decision == "ask":
         return tried if verdict.may_be_tried else None

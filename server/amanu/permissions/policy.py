@@ -45,7 +45,7 @@ class Verdict:
     rememberable: bool = True
     """False when only `once` can be answered."""
     grants: tuple[Grant, ...] = ()
-    """What it may have besides, if it is allowed."""
+    """The access it has besides, if it is allowed."""
     named: bool = False
     """The command is allowed by a rule that names it, so by one of the user's."""
     why: str = ""
@@ -156,7 +156,7 @@ def _allowed(matching: Sequence[Rule], subject: Subject, why: str, *, sandboxed:
 
 
 def _grants(rule: Rule) -> tuple[Grant, ...]:
-    """What the rule grants: outside the sandbox, nothing keeps a command from the network."""
+    """Return the rule's grants. `unsandboxed` alone says enough: nothing keeps such a command from the network."""
     return ("unsandboxed",) if rule.unsandboxed else ("network",) if rule.network else ()
 
 

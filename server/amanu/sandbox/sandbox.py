@@ -154,7 +154,7 @@ class Sandbox:
         return Layer.create(self._home.layers, roots)
 
     def describe(self, place: Place | None) -> CommandSandbox:
-        """What a command at that place would run in; None: whatever commands run in, what they may write being a matter
+        """Describe what holds a command at that place; None: what holds commands in general, whose writing is a matter
         of the mode. Before `proved`, no sandbox is promised."""
         summary = None if place is not None else _FOR_ALL.format(tier=self.tier)
         shown = None if place is None else place.wire()

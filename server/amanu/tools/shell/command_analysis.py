@@ -26,7 +26,7 @@ PLAN_INSTEAD = "Make this a step of the plan, and call exit_plan_mode when the p
 
 @dataclass(frozen=True)
 class CommandAnalysis:
-    """What a command line would do, what its sandbox is told wherever it runs, and the digest of all that is decided
+    """A command line as it was understood, the access it has wherever it runs, and the digest of all that is decided
     on."""
 
     reading: Reading
@@ -205,7 +205,7 @@ def _line_facts(reading: Reading) -> LineFacts:
 
 
 def _git_access(reading: Reading) -> Git:
-    """What of git's own files the line must be able to write."""
+    """Return the part of git's own files that the line must be able to write."""
     from amanu.shell.git import writes_settings
 
     if not any(command.git for command in reading.commands):

@@ -22,7 +22,7 @@ class OpenedPlace:
     dropped: DiscardedLayer | None = None
     """The layer of a foreground command that is thrown away."""
     note: str = ""
-    """What the copy lacks, for the model; "" for nothing."""
+    """The files that the copy lacks, in a sentence for the model; "" for none."""
 
 
 @asynccontextmanager
