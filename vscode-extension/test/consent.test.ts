@@ -23,6 +23,7 @@ const ALLOWED: Decision = {
   mode: null,
   freshContext: false,
   trial: false,
+  place: null,
   summary: "allowed by @run",
 };
 

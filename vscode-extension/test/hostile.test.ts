@@ -64,6 +64,7 @@ function items(text: string): Item[] {
         mode: null,
         freshContext: false,
         trial: false,
+        place: null,
         summary: text,
       },
     },

@@ -45,7 +45,7 @@ export function state(given: Partial<SessionState> = {}): SessionState {
 }
 
 export function sandbox(tier: CommandSandbox["tier"], summary = "What it says."): CommandSandbox {
-  return { tier, summary, brief: "", writes: "workspace", network: false };
+  return { tier, summary, brief: "", writes: "workspace", network: false, place: null };
 }
 
 /** A command that waits for the user, and the question about it. */

@@ -350,6 +350,7 @@ function decidedBy(by: Decision["by"], outcome: Decision["outcome"], more: Parti
     mode: null,
     freshContext: false,
     trial: false,
+    place: null,
     summary: "",
     ...more,
   };
