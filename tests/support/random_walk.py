@@ -335,7 +335,9 @@ class Walker:
             side.asked = {item_id for item_id, agent_id in questions.items() if agent_id in working}
             for each in state.agents:
                 child = self.sessions.opened(each.session_id)
-                assert child is None or each.ended_at is not None or child.state.mode == state.mode, (
+                # While its session is being opened, that shows the mode of a moment before.
+                is_at_work = each.activity not in ("", "Waiting for its turn")
+                assert child is None or not is_at_work or child.state.mode == state.mode, (
                     f"{side.session_id} is in {state.mode}, its {each.agent_id} in {child.state.mode}"
                 )
             view = side.session.view()
