@@ -162,7 +162,7 @@ class CommandSandbox(Wire):
     brief: str = ""
     """The same in a few words, to go on another line."""
     place: CommandPlace | None = None
-    """The place of the command; None: the one that the mode gives it."""
+    """The place of the command; None: this is about commands in general, and each gets its place when it comes."""
 
 
 class CommandPart(Wire):
@@ -656,7 +656,7 @@ class SubAgent(Wire):
     told: bool = False
     """The model knows how it ended."""
     report: str = ""
-    """The text that the model is still to be told of one that ended in the background; "" for none."""
+    """The text that the model has yet to be told about an agent that ended in the background; "" for none."""
 
     @property
     def works(self) -> bool:

@@ -615,8 +615,8 @@ class CheckpointPreviewResult(Message):
 
 class CheckpointRestoreParams(Message):
     """Undo what that turn and all later ones did to files, take these turns out of the conversation, or both. With the
-    conversation, the plan goes back to what it was, and the mode to that from before the plan was approved. Not while a
-    turn runs (`turnInProgress`)."""
+    conversation, the plan goes back to what it was then, and the mode to the one before the plan was approved. Not
+    while a turn runs (`turnInProgress`)."""
 
     session_id: Id
     turn_id: str

@@ -15,14 +15,14 @@ PAGE = Path(__file__).parents[2] / "docs" / "permissions.md"
 BEGINS, ENDS = "<!-- generated: places -->\n", "<!-- end -->\n"
 MODES: tuple[Mode, ...] = ("plan", "ask", "acceptEdits", "draft", "auto")
 LOOKS, ACTS = LineFacts(acts=False), LineFacts()
-COMMIT = LineFacts(git="checkout", keeps_history=True)
+COMMIT = LineFacts(git="checkout", changes_repository=True)
 ANY = PlacingFacts("ask", "layers")
 KINDS: dict[str, tuple[PlacingFacts, int]] = {
     "only prints (`git status`, `ls`)": (replace(ANY, line=LOOKS), 0),
     "anything else (`make`, `npm test`)": (replace(ANY, line=ACTS), 1),
     "one git command that changes the repository (`git commit`)": (replace(ANY, line=COMMIT), 1),
     "what needs the network (`npm install`)": (replace(ANY, line=ACTS, worth_trying=False), 1),
-    "what could not write what it needs when it was tried": (replace(ANY, line=ACTS, blocked=frozenset({"write"})), 1),
+    "tried before, and could not write what it needs": (replace(ANY, line=ACTS, blocked=frozenset({"write"})), 1),
     "in the background (`npm run dev`)": (replace(ANY, line=ACTS, background=True), 1),
     "in the background, `git commit`": (replace(ANY, line=COMMIT, background=True), 1),
     "a line that you edited": (replace(ANY, line=ACTS, edited=True), 1),
@@ -31,8 +31,8 @@ KINDS: dict[str, tuple[PlacingFacts, int]] = {
 SANDBOXES: dict[Sandbox, str] = {
     "layers": "Where private copies work (bubblewrap, an overlay file system):",
     "in place": "Elsewhere in a sandbox (Landlock, `sandbox.layers = false`):",
-    "none": "Where no sandbox works, every command that you approve runs with your own rights. In `plan`, only those\n"
-    "run that only print something.",
+    "none": "Where no sandbox works, every command that you approve runs with your own rights. In `plan`, the only\n"
+    "commands that run are those that just print something.",
 }
 
 

@@ -1,7 +1,7 @@
 """The places of commands: every combination of what is known about one, as `places.tsv` has it.
 
-In a row, a column holds the values that are alike there, `*` all of them. `unasked` is where the command runs when
-nobody is asked ("tried:" when a block becomes a question), then come the places where it runs once it is approved: with
+In a row, each column lists the values that lead to the same result; `*` means all. `unasked` is where the command runs
+when nobody is asked ("tried:" when a block becomes a question); the other columns are where it runs once approved: with
 nothing granted, with the network, and outside the sandbox. The rows were written down from the code that decided before
 there were places."""
 
@@ -28,10 +28,10 @@ LINES = {
     "acts": (LineFacts(), 1),
     "acts, beside git": (LineFacts(), 1),
     "unclear": (LineFacts(), 2),
-    "commits, among others": (LineFacts(git="files", keeps_history=True), 2),
-    "commits": (LineFacts(git="checkout", keeps_history=True), 1),
-    "commits, twice": (LineFacts(git="checkout", keeps_history=True), 2),
-    "sets git up": (LineFacts(git="settings", keeps_history=True), 1),
+    "commits, among others": (LineFacts(git="files", changes_repository=True), 2),
+    "commits": (LineFacts(git="checkout", changes_repository=True), 1),
+    "commits, twice": (LineFacts(git="checkout", changes_repository=True), 2),
+    "sets git up": (LineFacts(git="settings", changes_repository=True), 1),
 }
 """Reading → what is known about the line, and how many of its commands act."""
 SANDBOXES: dict[str, Sandbox] = {"none": "none", "landlock": "in place", "bubblewrap": "in place", "layers": "layers"}

@@ -107,7 +107,7 @@ async def test_an_allowed_draft_is_applied_whole_or_not_at_all(tmp_path: Path, k
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_decision_on_a_draft_is_carried_out_whole_or_not_at_all(tmp_path: Path, kind: str) -> None:
-    """A conflict is found when the yes comes; the other files can be accepted without it."""
+    """A conflict is found when the user accepts; once they reject the file in conflict, the others can be accepted."""
     _, name, obstruct, _, why = KINDS[kind]
     async with scripted_session(tmp_path, *drafted(kind), mode="draft") as d:
         files(d)

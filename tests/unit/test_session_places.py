@@ -86,7 +86,7 @@ async def test_what_only_looks_can_be_let_out_of_the_sandbox_while_the_copy_show
 
 @pytest.mark.parametrize("mode", ["ask", "acceptEdits", "draft", "auto"])
 @pytest.mark.parametrize("background", [False, True])
-async def test_a_rule_that_allows_all_commands_passes_no_rule_about_files_by(
+async def test_a_rule_that_allows_all_commands_does_not_override_rules_about_files(
     mode: Mode, background: bool, tmp_path: Path
 ) -> None:
     line = "python3 -c \"open('keep/conf', 'w').write('x')\"; touch other"
@@ -101,7 +101,7 @@ async def test_a_rule_that_allows_all_commands_passes_no_rule_about_files_by(
         assert conf.read_text() == "precious\n"
 
 
-async def test_a_mode_that_allows_commands_does_not_answer_for_one_that_no_copy_holds(tmp_path: Path) -> None:
+async def test_a_mode_that_allows_commands_leaves_open_one_that_no_copy_holds(tmp_path: Path) -> None:
     line = "echo x > keep/conf; sleep 1"
     async with scripted_session(tmp_path, step("", shell(line, background=True)), DONE) as d:
         conf = keep_conf(d)

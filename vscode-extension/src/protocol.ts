@@ -192,7 +192,7 @@ export interface CommandSandbox {
   summary: string;
   /** The same in a few words, to go on another line. */
   brief: string;
-  /** The place of the command; None: the one that the mode gives it. */
+  /** The place of the command; None: this is about commands in general, and each gets its place when it comes. */
   place: CommandPlace | null;
 }
 
@@ -704,7 +704,7 @@ export interface SubAgent {
   summary: string;
   /** The model knows how it ended. */
   told: boolean;
-  /** The text that the model is still to be told of one that ended in the background; "" for none. */
+  /** The text that the model has yet to be told about an agent that ended in the background; "" for none. */
   report: string;
 }
 
@@ -1725,8 +1725,8 @@ export interface CheckpointPreviewResult {
 
 /**
  * Undo what that turn and all later ones did to files, take these turns out of the conversation, or both. With the
- * conversation, the plan goes back to what it was, and the mode to that from before the plan was approved. Not while a
- * turn runs (`turnInProgress`).
+ * conversation, the plan goes back to what it was then, and the mode to the one before the plan was approved. Not
+ * while a turn runs (`turnInProgress`).
  */
 export interface CheckpointRestoreParams {
   sessionId: Id;

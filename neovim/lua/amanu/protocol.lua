@@ -126,7 +126,7 @@
 ---@field network boolean
 ---@field summary string For the user: what the command can do, beginning with "Sandboxed" or "Not sandboxed".
 ---@field brief string The same in a few words, to go on another line.
----@field place? amanu.CommandPlace The place of the command; None: the one that the mode gives it.
+---@field place? amanu.CommandPlace The place of the command; None: this is about commands in general, and each gets its place when it comes.
 
 ---One command of a command line, and what is thought of it.
 ---@class amanu.CommandPart
@@ -425,7 +425,7 @@
 ---@field activity string What it is doing, on one line.
 ---@field summary string For the user, on one line: its steps and cost, and how it ended; without `activity`.
 ---@field told boolean The model knows how it ended.
----@field report string The text that the model is still to be told of one that ended in the background; "" for none.
+---@field report string The text that the model has yet to be told about an agent that ended in the background; "" for none.
 
 ---The plan of a session: a Markdown file that the model writes in plan mode and the user edits and approves.
 ---@class amanu.PlanDocument
@@ -1109,8 +1109,8 @@
 ---@field turns integer How many turns would leave the conversation.
 
 ---Undo what that turn and all later ones did to files, take these turns out of the conversation, or both. With the
----conversation, the plan goes back to what it was, and the mode to that from before the plan was approved. Not while a
----turn runs (`turnInProgress`).
+---conversation, the plan goes back to what it was then, and the mode to the one before the plan was approved. Not
+---while a turn runs (`turnInProgress`).
 ---@class amanu.CheckpointRestoreParams
 ---@field sessionId amanu.Id
 ---@field turnId string

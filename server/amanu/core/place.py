@@ -87,7 +87,7 @@ class Place:
 
     @property
     def only_looks(self) -> bool:
-        """Whether it is to change nothing, rather than being tried where it cannot."""
+        """Whether it is meant to change nothing; not so if it is only tried where it can change nothing."""
         return not (self.writes or self.tried)
 
     @property
@@ -99,7 +99,7 @@ class Place:
         elif self.on_copy:
             parts.append(f"what it changes is {_ENDS[self.then]}")
         if self.finds == "saved":
-            parts.append("it finds only what is saved and accepted")
+            parts.append("it sees only saved text and accepted edits")
         if self.base != "machine" and self.reach.network:
             parts.append("with network access")
         return "; ".join(parts)

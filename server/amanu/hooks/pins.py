@@ -103,7 +103,7 @@ def named_files(hook: Hook, workspace: Workspace, home: str = "") -> list[Path]:
 
 def _is_reviewed(hook: Hook, paths: Sequence[Path]) -> bool:
     """Whether a hook that names those files needs no approval: a user's that names none; or a plug-in's that names only
-    files of the plug-in, which the user has reviewed and any change to which turns it off."""
+    files of the plug-in. The user has reviewed those, and any change to them turns the hook off."""
     if hook.source.owner == "user" and not paths:
         return True
     plugin = hook.source.plugin

@@ -22,7 +22,7 @@ class LineFacts:
     """It has an effect, or may have one."""
     git: Git = "none"
     """The part of git's own files that it must be able to write."""
-    keeps_history: bool = False
+    changes_repository: bool = False
     """It may change the repository, and so must see only what is saved and accepted."""
 
 
@@ -38,7 +38,7 @@ class PlacingFacts:
     blocked: frozenset[Need] = frozenset()
     """Access that the sandbox blocked when it ran before; `write` also where its changes could not be reviewed."""
     edited: bool = False
-    """The line is the user's own, who expects to be asked at once."""
+    """The user wrote the line, so it is not tried: they expect to be asked at once."""
     by_agent: bool = False
     """A sub-agent calls it."""
 
@@ -87,7 +87,7 @@ def _approved(facts: PlacingFacts) -> Place:
         if not on_copy or facts.background:
             return READ_ONLY
         return _copy(facts, "dropped") if line.acts else _look(facts)
-    if on_copy and drafts(facts.mode) and not ("write" in facts.blocked or line.keeps_history):
+    if on_copy and drafts(facts.mode) and not ("write" in facts.blocked or line.changes_repository):
         return _copy(facts, "dropped" if facts.background else "drafted")
     if not line.acts:
         return _look(facts) if on_copy and not facts.background else READ_ONLY
@@ -105,7 +105,7 @@ def _tried(facts: PlacingFacts, approved: Place) -> Place | None:
 
 def _copy(facts: PlacingFacts, then: Literal["proposed", "drafted", "dropped"]) -> Place:
     base = "fork" if facts.by_agent or then == "dropped" else "copy"
-    if facts.line.keeps_history:
+    if facts.line.changes_repository:
         return Place(base, finds="saved", then=then, reach=Reach(git="files"))
     return Place(base, finds="session", then=then)
 

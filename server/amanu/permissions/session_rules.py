@@ -214,7 +214,7 @@ class SessionRules:
 
     def still_allowed(self, preview: Preview, decision: Decision) -> bool:
         """Whether that approval still holds under the current rules and mode: the user's ends only with a deny, a
-        rule's also when no rule allows the call any more."""
+        rule's also when the call is no longer allowed unasked, or would run in another place."""
         current = self.verdict((preview.subject, *preview.extra_subjects))
         if decision.by == "user" or current.decision == "deny":
             return current.decision != "deny"

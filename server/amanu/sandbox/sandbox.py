@@ -142,7 +142,7 @@ class Sandbox:
             self._layer_trials[key] = trial
             self._keep(trial)
         try:
-            # A cancelled caller does not end the trial: what a broken one would find out holds for the whole daemon.
+            # A cancelled caller does not end the trial: its result counts for the whole daemon.
             return await asyncio.shield(self._layer_trials[key])
         except Exception:
             self._layer_trials.pop(key, None)

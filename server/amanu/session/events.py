@@ -150,8 +150,8 @@ class EventStream:
             await asyncio.gather(self._journal.durable(), self._audited())
 
     async def save(self, event: Event) -> None:
-        """Save an event, with all before it, that no client may see earlier. It is emitted afterwards: its record comes
-        twice, which changes nothing. Raises `AmanuError` (storageError)."""
+        """Save an event that no client may see before it is on disk, with all events before it. It is emitted
+        afterwards, so its record comes twice, which changes nothing. Raises `AmanuError` (storageError)."""
         self._flush()
         self._record_only(self._without_secrets(event))
         await self.durable()

@@ -160,8 +160,8 @@ HEARD = {
     "Stop": (1, 0),
     "SessionEnd": (1, 0),
 }
-"""Event → how often the session and its sub-agent hear it in one turn. The agent reads a file, misses another, and has
-a write refused."""
+"""Event → how often the session and its sub-agent hear it in one turn. The agent reads one file,
+fails to find another, and has a write refused."""
 
 
 async def heard(d: ScriptedSession, session_id: str) -> Counter[str]:

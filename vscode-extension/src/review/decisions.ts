@@ -61,8 +61,8 @@ export class Decisions {
   }
 
   /**
-   * All that a session changes in the file that the user sees: the named session, else the one at the cursor. A yes
-   * counts for what was on screen: each further press shows more of the rest.
+   * Settle all that a session (the named one, else the one at the cursor) changes in the file that the user sees. A yes
+   * counts only once all of it was on screen: until then, each press shows the next change.
    */
   async settleFile(yes: boolean, sessionId?: string): Promise<void> {
     const editor = vscode.window.activeTextEditor;

@@ -4,8 +4,8 @@ import { PROPOSED } from "../proposals";
 import type { Places } from "./places";
 
 /**
- * The session that a command without one means: in an editor that shows changes, the one that made them; anywhere else
- * that of the chat in front. Never another one's.
+ * The session that a command means if it names none: in an editor that shows changes, the one that made them; anywhere
+ * else the one whose chat is in front. Never any other.
  */
 export class Owner implements vscode.Disposable {
   /** The user worked in a chat last, and not in an editor. */

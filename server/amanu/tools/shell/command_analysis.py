@@ -200,8 +200,8 @@ class CommandAnalyzer:
 
 def _line_facts(reading: Reading) -> LineFacts:
     commands = reading.commands
-    keeps_history = any(command.git and command.effect != "none" and not command.looks for command in commands)
-    return LineFacts(reading.effect != "none", _git_access(reading), keeps_history)
+    changes_repository = any(command.git and command.effect != "none" and not command.looks for command in commands)
+    return LineFacts(reading.effect != "none", _git_access(reading), changes_repository)
 
 
 def _git_access(reading: Reading) -> Git:

@@ -81,7 +81,7 @@ class CommandPlan:
     still_valid: Callable[[], Awaitable[bool]]
     """Whether it would still do what was decided on."""
     mode: Mode = "ask"
-    """The mode in which that was."""
+    """The mode in which the command was decided on."""
     names_network: bool = False
     """Its line names a program that probably uses the network."""
     background: bool = False

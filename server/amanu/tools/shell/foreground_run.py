@@ -49,9 +49,11 @@ class ForegroundRuns:
         outcome = await self._results.outcome(streams, end, unsaved, plan)
         return replace(outcome, blocked=await self._find_blocked(streams, end, plan, call))
 
-    async def look_at_repositories(self, layer: Layer, *, keeps_history: bool) -> Mapping[Path, RepositoryLook | None]:
+    async def look_at_repositories(
+        self, layer: Layer, *, changes_repository: bool
+    ) -> Mapping[Path, RepositoryLook | None]:
         """The repositories changed in the layer, by root; none for a command that may not change any."""
-        if not keeps_history:
+        if not changes_repository:
             return {}
         roots = await asyncio.to_thread(lambda: [each for each in layer.roots if (each.upper / ".git").exists()])
         return {root.path: await look_at_repository(self._launcher, root, layer.folder) for root in roots}

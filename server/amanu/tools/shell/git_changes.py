@@ -79,7 +79,7 @@ class GitChanges:
     is_plain_staging: bool = False
     """All it did is to stage files as the workspace has them, which is no decision of its own."""
     substance: list[object] = field(default_factory=list[object])
-    """One entry a repository: all that changed there, without the ids of new commits; None where those would matter."""
+    """One entry per repository: all that changed there, without the ids of new commits; None if that is not known."""
 
     @property
     def acts(self) -> list[str]:

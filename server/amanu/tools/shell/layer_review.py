@@ -28,7 +28,7 @@ _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it al
 _LEADS_OUT = "this link leads out of the workspace"
 _NO_UNDO = "Amanu cannot undo this change"
 _NOTHING = "Nothing else that it changed was applied, either."
-_ASKED_AGAIN = "The repository has changed since you said yes, so the command was run again and changed this."
+_ASKED_AGAIN = "The repository has changed since you said yes, so the command was run again. It now changes this:"
 _LEADING_COMMIT_ID = re.compile(r"([0-9a-f]{7,}) (.+)")
 
 

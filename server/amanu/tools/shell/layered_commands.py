@@ -58,12 +58,12 @@ class LayeredCommands:
                 layered.forget()
                 outcome = with_notes(outcome, [_NO_ROOM.format(folder=layered.folder)])
                 return replace(outcome, is_error=True, blocked=Blocked(frozenset({"write"}), _FILLED))
-            looks = await self._runs.look_at_repositories(layered.layer, keeps_history=place.reach.writes_git)
+            looks = await self._runs.look_at_repositories(layered.layer, changes_repository=place.reach.writes_git)
             changes = replace(await layered.read(), need=plan.need)
             if looks:
                 adds = not drafts(self._mode()) and await self._only_adds(params, call)
                 await asyncio.to_thread(describe, changes.git, looks, adds=adds)
-            reason = _unreviewable(changes, keeps_history=place.reach.writes_git)
+            reason = _unreviewable(changes, changes_repository=place.reach.writes_git)
             if outcome.blocked is not None or reason:
                 await layered.take_back()
         if place.then == "drafted" and outcome.blocked is None and not reason:
@@ -84,7 +84,7 @@ class LayeredCommands:
         return replace(outcome, blocked=outcome.blocked or Blocked(frozenset({"write"}), reason))
 
     async def run_again(self, params: RunShellCommandParams, changes: LayerChanges, call: CallContext) -> Outcome:
-        """Run a git command that made these changes once more, because its repository has changed since. Raises
+        """Run the git command behind these changes once more, because its repository has changed since. Raises
         `ToolError` if it had the network: what it did there, it would do twice."""
         if changes.need.place.reach.network:
             raise ToolError("The repository changed meanwhile, and a command with network access is not run twice.")
@@ -102,10 +102,10 @@ def _draft_run(params: RunShellCommandParams, outcome: Outcome) -> DraftRun:
     return DraftRun(command=command, ended=ended, failed=outcome.is_error, current=True)
 
 
-def _unreviewable(changes: LayerChanges, *, keeps_history: bool) -> str:
+def _unreviewable(changes: LayerChanges, *, changes_repository: bool) -> str:
     """Why what a command changed cannot be decided on afterwards; "" when it can. A line without a git command had
     unsaved text laid in, which must not get into git's history, nor be decided on by rules that name git commands."""
-    if changes.git.refused or (changes.git.files and not keeps_history):
+    if changes.git.refused or (changes.git.files and not changes_repository):
         return f"it changed .git/{changes.git.refused or changes.git.files[0].name.removeprefix('.git/')}"
     return changes.refused
 
