@@ -183,6 +183,7 @@ class _Run:
         if state is not None and state.approvals:
             await asyncio.sleep(0.55)  # an answer this soon would not be taken
             asked = state.approvals[0]
+            assert not asked.blocked, f"it is asked about because {asked.blocked}"
             self._armed.touch()
             answer: dict[str, Any] = {"sessionId": "s1", "toolCallId": asked.tool_call_id, "decision": "allow"}
             answer["digest"] = asked.digest

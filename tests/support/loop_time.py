@@ -2,13 +2,26 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
-TRIES = 3
+from amanu.system.loop_monitor import STALL
+
+_TRIES = 3
 """In how many the loop may be seen to be busy for too long: beside other processes the same work takes the processor
 twice as long, now and then."""
+_ORDINARY = 0.02
+"""Seconds of a processor that a fixed piece of work takes on an ordinary machine."""
+
+
+async def goes_on(longest: Callable[[int], Awaitable[float]]) -> None:
+    """Assert that what `longest` does, given the number of the try, holds the loop for no more than 50 ms of an
+    ordinary machine; a slower one, or one that others use, has more time. It returns the longest hold in seconds."""
+    tried: list[tuple[float, float]] = []
+    while len(tried) < _TRIES and not any(held < limit for held, limit in tried):
+        tried.append((await longest(len(tried)), STALL * max(1, _fixed_work() / _ORDINARY)))
+    assert any(held < limit for held, limit in tried), tried
 
 
 @contextmanager
@@ -34,3 +47,10 @@ def loop_times() -> Generator[list[float]]:
         yield times
     finally:
         selector.select = select
+
+
+def _fixed_work() -> float:
+    began, texts = time.thread_time(), dict[int, str]()
+    for number in range(100_000):
+        texts[number % 512] = str(number)
+    return time.thread_time() - began

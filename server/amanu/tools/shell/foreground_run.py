@@ -8,7 +8,7 @@ from pathlib import Path
 
 from amanu.core.tool import Blocked, CallContext, Outcome
 from amanu.sandbox.layers.disk_floor import DiskFloor
-from amanu.sandbox.layers.layer import Layer
+from amanu.sandbox.layers.layer import Layer, LayerRoot
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.shell.blocked import Attempt, find_blocked
 from amanu.tools.shell.command_params import RunShellCommandParams
@@ -56,7 +56,13 @@ class ForegroundRuns:
         if not changes_repository:
             return {}
         roots = await asyncio.to_thread(lambda: [each for each in layer.roots if (each.upper / ".git").exists()])
-        return {root.path: await look_at_repository(self._launcher, root, layer.folder) for root in roots}
+        return {root.path: await self._look_at(root, layer) for root in roots}
+
+    async def _look_at(self, root: LayerRoot, layer: Layer) -> RepositoryLook | None:
+        """The repository in the layer. Tries twice: a machine under load may refuse a mount or a process, and without
+        the look the user is asked in vain."""
+        look = await look_at_repository(self._launcher, root, layer.folder)
+        return look or await look_at_repository(self._launcher, root, layer.folder)
 
     async def _find_blocked(
         self, streams: CommandStreams, end: CommandEnd, plan: CommandPlan, call: CallContext
