@@ -538,6 +538,73 @@ class ProposedFile(Wire):
         return base_text if self.base_blob is None else None
 
 
+RowKind = Literal["file", "link", "folder", "mode", "deletion", "rename", "git"]
+"""A file that is not text, or too big for hunks · a link · a new empty folder · executable bits · a deleted file, link
+or folder · the same file under another name · changes to a git repository."""
+
+
+class RowVersion(Wire):
+    """One side of a row: what is at its path."""
+
+    kind: Literal["file", "link", "folder"]
+    size: int = 0
+    """Bytes of a file."""
+    mode: int = 0
+    """Permission bits of a file."""
+    file_id: str = ""
+    """The SHA-256 of a file's bytes, or another id if the file is too large to be read; "" if it is not known."""
+    target: str = ""
+    """The target of a link, as it is written there."""
+    picture: BlobRef | None = None
+    """The file, if it is a picture that a client can draw."""
+    media_type: str = ""
+    """The picture's, e.g. "image/png"."""
+
+
+class RowTurn(Wire):
+    """A row as an earlier turn drafted it."""
+
+    turn_id: str
+    kind: RowKind
+    title: str = ""
+    after: RowVersion | None = None
+
+
+class Row(Wire):
+    """A change that no hunk shows. It is decided as a whole, in the same states as a hunk."""
+
+    row_id: str
+    kind: RowKind
+    path: str
+    """Absolute; for `git`, the repository's root."""
+    new_path: str | None = None
+    """Absolute; only for `rename`."""
+    before: RowVersion | None = None
+    """None: nothing is there. `git` has neither side; the two sides of `mode` differ only in permission bits."""
+    after: RowVersion | None = None
+    state: HunkState
+    reason: str | None = None
+    """The same as a hunk's: why it was rejected, is still open, is in conflict or could not be undone."""
+    reviewed: bool = False
+    """The same as a hunk's."""
+    title: str
+    """One line for the user, to go after the path: "binary file, 4,096 bytes", "becomes executable"."""
+    lines: list[Line] = []
+    """Further lines for the user: the commits of `git`, their files and each ref that moves; or that the change cannot
+    be undone."""
+    needs: list[str] = []
+    """Ids of open rows and hunks without which it cannot be accepted. Accepting it accepts them; rejecting one of them
+    rejects it."""
+    undecidable: str = ""
+    """Why it cannot be decided any more, as a sentence; "" while it can."""
+    digest: str
+    """A hash of the kind, the path and both sides; for `git`, of the lines instead of the sides."""
+    earlier: list[RowTurn] = []
+    """The versions that earlier turns drafted, oldest first; a rewind brings them back."""
+    turn_id: str
+    """The turn that made the present version."""
+
+
 class DraftRun(Wire):
     """A command that ran on a draft."""
 
@@ -551,7 +618,7 @@ class DraftRun(Wire):
 
 
 class Proposal(Wire):
-    """One set of file edits, decided whole or hunk by hunk, before or after it is applied."""
+    """One set of changes, decided whole or hunk by hunk and row by row, before or after it is applied."""
 
     proposal_id: str
     turn_id: str
@@ -569,17 +636,22 @@ class Proposal(Wire):
     does not wait for the decision."""
     runs: list[DraftRun] = []
     """The latest commands that ran on a draft, the last one last."""
+    rows: list[Row] = []
+    """Changes that no hunk shows."""
     besides: list[str] = []
-    """Absolute paths of what belongs to a draft and no hunk shows (binary files, links, executable bits). It is applied
-    only if the whole draft is accepted, and lost if the daemon ends before that."""
+    """Absolute paths of the open rows of a draft, for clients that do not know rows."""
+
+    @property
+    def changes(self) -> list[Hunk | Row]:
+        """All hunks, then all rows."""
+        return [*(hunk for file in self.files for hunk in file.hunks), *self.rows]
 
     @property
     def waiting(self) -> int:
-        """Hunks that wait for a decision or, applied by a rule, to be kept or undone."""
+        """Hunks and rows that wait for a decision or, applied by a rule, to be kept or undone."""
         return sum(
-            hunk.state in ("pending", "conflicted") or (hunk.state == "applied" and not hunk.reviewed)
-            for file in self.files
-            for hunk in file.hunks
+            each.state in ("pending", "conflicted") or (each.state == "applied" and not each.reviewed)
+            for each in self.changes
         )
 
 

@@ -430,6 +430,13 @@ class HunkDecision(Message):
     reason: str | None = None
 
 
+class RowDecision(Message):
+    row_id: str
+    decision: str
+    """The same as for a hunk."""
+    reason: str | None = None
+
+
 class ProposalResult(Message):
     proposal: Proposal
 
@@ -439,7 +446,8 @@ class ProposalResolveParams(Message):
     proposal_id: str
     version: int
     """The version the user saw; `proposalConflict` if it is not the present one."""
-    hunks: list[HunkDecision] = Field(min_length=1)
+    hunks: list[HunkDecision] = []
+    rows: list[RowDecision] = []
 
 
 class ProposalResolveResult(Message):
@@ -453,7 +461,9 @@ class EditScope(Message):
 
     proposal_id: str | None = None
     hunk_ids: list[str] | None = None
-    """Only with `proposalId`."""
+    """Only with `proposalId`. Rows that `rowIds` does not name are then left out."""
+    row_ids: list[str] | None = None
+    """Only with `proposalId`. Hunks that `hunkIds` does not name are then left out."""
     turn_id: str | None = None
     path: str | None = None
 
@@ -507,16 +517,20 @@ class ProposalUndoParams(Message):
 
 
 class SkippedHunk(Message):
-    """A hunk that was not taken back, and why."""
+    """A hunk or row that was not taken back, and why."""
 
     proposal_id: str
     hunk_id: str
+    """The `rowId`, if it is a row."""
     reason: str
 
 
 class UndoneHunk(Message):
+    """A hunk or row that was taken back."""
+
     proposal_id: str
     hunk_id: str
+    """The `rowId`, if it is a row."""
 
 
 class UndoneFile(Message):
@@ -528,7 +542,7 @@ class UndoneFile(Message):
     """Of `rename`: where it is after that."""
     action: Literal["edit", "create", "delete", "rename", "none"]
     diff: str
-    """Unified."""
+    """Unified; for a row, its title."""
     undone: list[UndoneHunk]
     skipped: list[SkippedHunk]
 

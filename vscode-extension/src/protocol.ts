@@ -599,6 +599,82 @@ export interface ProposedFile {
   mode: number | null;
 }
 
+/**
+ * A file that is not text, or too big for hunks · a link · a new empty folder · executable bits · a deleted file, link
+ * or folder · the same file under another name · changes to a git repository.
+ */
+export type RowKind =
+  | "file"
+  | "link"
+  | "folder"
+  | "mode"
+  | "deletion"
+  | "rename"
+  | "git";
+
+/** One side of a row: what is at its path. */
+export interface RowVersion {
+  kind: "file" | "link" | "folder";
+  /** Bytes of a file. */
+  size: number;
+  /** Permission bits of a file. */
+  mode: number;
+  /** The SHA-256 of a file's bytes, or another id if the file is too large to be read; "" if it is not known. */
+  fileId: string;
+  /** The target of a link, as it is written there. */
+  target: string;
+  /** The file, if it is a picture that a client can draw. */
+  picture: BlobRef | null;
+  /** The picture's, e.g. "image/png". */
+  mediaType: string;
+}
+
+/** A row as an earlier turn drafted it. */
+export interface RowTurn {
+  turnId: string;
+  kind: RowKind;
+  title: string;
+  after: RowVersion | null;
+}
+
+/** A change that no hunk shows. It is decided as a whole, in the same states as a hunk. */
+export interface Row {
+  rowId: string;
+  kind: RowKind;
+  /** Absolute; for `git`, the repository's root. */
+  path: string;
+  /** Absolute; only for `rename`. */
+  newPath: string | null;
+  /** None: nothing is there. `git` has neither side; the two sides of `mode` differ only in permission bits. */
+  before: RowVersion | null;
+  after: RowVersion | null;
+  state: HunkState;
+  /** The same as a hunk's: why it was rejected, is still open, is in conflict or could not be undone. */
+  reason: string | null;
+  /** The same as a hunk's. */
+  reviewed: boolean;
+  /** One line for the user, to go after the path: "binary file, 4,096 bytes", "becomes executable". */
+  title: string;
+  /**
+   * Further lines for the user: the commits of `git`, their files and each ref that moves; or that the change cannot
+   * be undone.
+   */
+  lines: Line[];
+  /**
+   * Ids of open rows and hunks without which it cannot be accepted. Accepting it accepts them; rejecting one of them
+   * rejects it.
+   */
+  needs: string[];
+  /** Why it cannot be decided any more, as a sentence; "" while it can. */
+  undecidable: string;
+  /** A hash of the kind, the path and both sides; for `git`, of the lines instead of the sides. */
+  digest: string;
+  /** The versions that earlier turns drafted, oldest first; a rewind brings them back. */
+  earlier: RowTurn[];
+  /** The turn that made the present version. */
+  turnId: string;
+}
+
 /** A command that ran on a draft. */
 export interface DraftRun {
   /** On one line. */
@@ -610,7 +686,7 @@ export interface DraftRun {
   current: boolean;
 }
 
-/** One set of file edits, decided whole or hunk by hunk, before or after it is applied. */
+/** One set of changes, decided whole or hunk by hunk and row by row, before or after it is applied. */
 export interface Proposal {
   proposalId: string;
   turnId: string;
@@ -632,10 +708,9 @@ export interface Proposal {
   draft: boolean;
   /** The latest commands that ran on a draft, the last one last. */
   runs: DraftRun[];
-  /**
-   * Absolute paths of what belongs to a draft and no hunk shows (binary files, links, executable bits). It is applied
-   * only if the whole draft is accepted, and lost if the daemon ends before that.
-   */
+  /** Changes that no hunk shows. */
+  rows: Row[];
+  /** Absolute paths of the open rows of a draft, for clients that do not know rows. */
   besides: string[];
 }
 
@@ -1543,6 +1618,13 @@ export interface HunkDecision {
   reason?: string | null;
 }
 
+export interface RowDecision {
+  rowId: string;
+  /** The same as for a hunk. */
+  decision: string;
+  reason?: string | null;
+}
+
 export interface ProposalResult {
   proposal: Proposal;
 }
@@ -1552,7 +1634,8 @@ export interface ProposalResolveParams {
   proposalId: string;
   /** The version the user saw; `proposalConflict` if it is not the present one. */
   version: number;
-  hunks: HunkDecision[];
+  hunks?: HunkDecision[];
+  rows?: RowDecision[];
 }
 
 export interface ProposalResolveResult {
@@ -1566,8 +1649,10 @@ export interface ProposalResolveResult {
  */
 export interface EditScope {
   proposalId?: string | null;
-  /** Only with `proposalId`. */
+  /** Only with `proposalId`. Rows that `rowIds` does not name are then left out. */
   hunkIds?: string[] | null;
+  /** Only with `proposalId`. Hunks that `hunkIds` does not name are then left out. */
+  rowIds?: string[] | null;
   turnId?: string | null;
   path?: string | null;
 }
@@ -1622,15 +1707,18 @@ export interface ProposalUndoParams {
   dryRun?: boolean;
 }
 
-/** A hunk that was not taken back, and why. */
+/** A hunk or row that was not taken back, and why. */
 export interface SkippedHunk {
   proposalId: string;
+  /** The `rowId`, if it is a row. */
   hunkId: string;
   reason: string;
 }
 
+/** A hunk or row that was taken back. */
 export interface UndoneHunk {
   proposalId: string;
+  /** The `rowId`, if it is a row. */
   hunkId: string;
 }
 
@@ -1641,7 +1729,7 @@ export interface UndoneFile {
   /** Of `rename`: where it is after that. */
   newPath: string | null;
   action: "edit" | "create" | "delete" | "rename" | "none";
-  /** Unified. */
+  /** Unified; for a row, its title. */
   diff: string;
   undone: UndoneHunk[];
   skipped: SkippedHunk[];

@@ -370,6 +370,46 @@
 ---@field checks amanu.Check[]
 ---@field mode? integer Permission bits of the base on disk.
 
+---A file that is not text, or too big for hunks · a link · a new empty folder · executable bits · a deleted file, link
+---or folder · the same file under another name · changes to a git repository.
+---@alias amanu.RowKind "file"|"link"|"folder"|"mode"|"deletion"|"rename"|"git"
+
+---One side of a row: what is at its path.
+---@class amanu.RowVersion
+---@field kind "file"|"link"|"folder"
+---@field size integer Bytes of a file.
+---@field mode integer Permission bits of a file.
+---@field fileId string The SHA-256 of a file's bytes, or another id if the file is too large to be read; "" if it is not known.
+---@field target string The target of a link, as it is written there.
+---@field picture? amanu.BlobRef The file, if it is a picture that a client can draw.
+---@field mediaType string The picture's, e.g. "image/png".
+
+---A row as an earlier turn drafted it.
+---@class amanu.RowTurn
+---@field turnId string
+---@field kind amanu.RowKind
+---@field title string
+---@field after? amanu.RowVersion
+
+---A change that no hunk shows. It is decided as a whole, in the same states as a hunk.
+---@class amanu.Row
+---@field rowId string
+---@field kind amanu.RowKind
+---@field path string Absolute; for `git`, the repository's root.
+---@field newPath? string Absolute; only for `rename`.
+---@field before? amanu.RowVersion None: nothing is there. `git` has neither side; the two sides of `mode` differ only in permission bits.
+---@field after? amanu.RowVersion
+---@field state amanu.HunkState
+---@field reason? string The same as a hunk's: why it was rejected, is still open, is in conflict or could not be undone.
+---@field reviewed boolean The same as a hunk's.
+---@field title string One line for the user, to go after the path: "binary file, 4,096 bytes", "becomes executable".
+---@field lines amanu.Line[] Further lines for the user: the commits of `git`, their files and each ref that moves; or that the change cannot be undone.
+---@field needs string[] Ids of open rows and hunks without which it cannot be accepted. Accepting it accepts them; rejecting one of them rejects it.
+---@field undecidable string Why it cannot be decided any more, as a sentence; "" while it can.
+---@field digest string A hash of the kind, the path and both sides; for `git`, of the lines instead of the sides.
+---@field earlier amanu.RowTurn[] The versions that earlier turns drafted, oldest first; a rewind brings them back.
+---@field turnId string The turn that made the present version.
+
 ---A command that ran on a draft.
 ---@class amanu.DraftRun
 ---@field command string On one line.
@@ -377,7 +417,7 @@
 ---@field failed boolean
 ---@field current boolean Whether the draft is still as it was when the command ran.
 
----One set of file edits, decided whole or hunk by hunk, before or after it is applied.
+---One set of changes, decided whole or hunk by hunk and row by row, before or after it is applied.
 ---@class amanu.Proposal
 ---@field proposalId string
 ---@field turnId string
@@ -388,7 +428,8 @@
 ---@field agentId? string The sub-agent that made it; None: the session's own model, or the user.
 ---@field draft boolean Whether it was made in draft mode: the session's tools and commands see it before the user decides, and the turn does not wait for the decision.
 ---@field runs amanu.DraftRun[] The latest commands that ran on a draft, the last one last.
----@field besides string[] Absolute paths of what belongs to a draft and no hunk shows (binary files, links, executable bits). It is applied only if the whole draft is accepted, and lost if the daemon ends before that.
+---@field rows amanu.Row[] Changes that no hunk shows.
+---@field besides string[] Absolute paths of the open rows of a draft, for clients that do not know rows.
 
 ---A command that runs, or ran, in the background of a session.
 ---@class amanu.Job
@@ -980,6 +1021,11 @@
 ---@field newText? string The user's own text for the hunk, with `accept`.
 ---@field reason? string
 
+---@class amanu.RowDecision
+---@field rowId string
+---@field decision string The same as for a hunk.
+---@field reason? string
+
 ---@class amanu.ProposalResult
 ---@field proposal amanu.Proposal
 
@@ -987,7 +1033,8 @@
 ---@field sessionId amanu.Id
 ---@field proposalId string
 ---@field version integer The version the user saw; `proposalConflict` if it is not the present one.
----@field hunks amanu.HunkDecision[]
+---@field hunks? amanu.HunkDecision[]
+---@field rows? amanu.RowDecision[]
 
 ---@class amanu.ProposalResolveResult
 ---@field status "resolved"|"tooSoon"
@@ -997,7 +1044,8 @@
 ---all of them.
 ---@class amanu.EditScope
 ---@field proposalId? string
----@field hunkIds? string[] Only with `proposalId`.
+---@field hunkIds? string[] Only with `proposalId`. Rows that `rowIds` does not name are then left out.
+---@field rowIds? string[] Only with `proposalId`. Hunks that `hunkIds` does not name are then left out.
 ---@field turnId? string
 ---@field path? string
 
@@ -1036,22 +1084,23 @@
 ---@field scope amanu.EditScope
 ---@field dryRun? boolean Only say what would happen.
 
----A hunk that was not taken back, and why.
+---A hunk or row that was not taken back, and why.
 ---@class amanu.SkippedHunk
 ---@field proposalId string
----@field hunkId string
+---@field hunkId string The `rowId`, if it is a row.
 ---@field reason string
 
+---A hunk or row that was taken back.
 ---@class amanu.UndoneHunk
 ---@field proposalId string
----@field hunkId string
+---@field hunkId string The `rowId`, if it is a row.
 
 ---What undoing does, or did, to one file.
 ---@class amanu.UndoneFile
 ---@field path string Where the file is before that.
 ---@field newPath? string Of `rename`: where it is after that.
 ---@field action "edit"|"create"|"delete"|"rename"|"none"
----@field diff string Unified.
+---@field diff string Unified; for a row, its title.
 ---@field undone amanu.UndoneHunk[]
 ---@field skipped amanu.SkippedHunk[]
 
