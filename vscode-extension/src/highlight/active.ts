@@ -7,13 +7,24 @@ const KINDS: Record<vscode.ColorThemeKind, Kind> = {
   [vscode.ColorThemeKind.HighContrast]: "hc-black",
   [vscode.ColorThemeKind.HighContrastLight]: "hc-light",
 };
-/** What VS Code takes instead of the theme that was chosen, when it goes with the system. */
+/** The setting for the theme of each kind, which VS Code uses when it follows the system. */
 const PREFERRED: Record<Kind, string> = {
-  vs: "preferredLightColorTheme",
-  "vs-dark": "preferredDarkColorTheme",
-  "hc-black": "preferredHighContrastColorTheme",
-  "hc-light": "preferredHighContrastLightColorTheme",
+  vs: "workbench.preferredLightColorTheme",
+  "vs-dark": "workbench.preferredDarkColorTheme",
+  "hc-black": "workbench.preferredHighContrastColorTheme",
+  "hc-light": "workbench.preferredHighContrastLightColorTheme",
 };
+/** Old names of themes, which VS Code still accepts in settings, and their present ones: its `migrateThemeSettingsId`. */
+const RENAMED = new Map([
+  ["Default Dark Modern", "Dark Modern"],
+  ["Default Light Modern", "Light Modern"],
+  ["Default Dark+", "Dark+"],
+  ["Default Light+", "Light+"],
+  ["Experimental Dark", "Dark 2026"],
+  ["VS Code Dark", "Dark 2026"],
+  ["Experimental Light", "Light 2026"],
+  ["VS Code Light", "Light 2026"],
+]);
 
 interface Contribution {
   id?: string;
@@ -26,10 +37,12 @@ interface Contribution {
  * extensions of this machine bring. */
 export function activeTheme(): ActiveTheme {
   const kind = KINDS[vscode.window.activeColorTheme.kind];
-  const settings = vscode.workspace.getConfiguration("workbench");
-  const names = [settings.get<string>("colorTheme"), settings.get<string>(PREFERRED[kind])];
-  for (const name of names) {
-    const path = name === undefined ? undefined : find(name, kind);
+  const settings = vscode.workspace.getConfiguration();
+  const names = ["workbench.colorTheme", PREFERRED[kind]];
+  if (settings.get<boolean>("window.autoDetectColorScheme")) names.reverse();
+  for (const each of names) {
+    const name = settings.get<string>(each) ?? "";
+    const path = find(name, kind) ?? find(RENAMED.get(name) ?? "", kind);
     if (path !== undefined) return { kind, path };
   }
   return { kind, path: undefined };

@@ -2,6 +2,7 @@ import { Worker } from "node:worker_threads";
 import * as vscode from "vscode";
 import type { Painted, PaintRequest } from "../chat/messages";
 import { activeTheme } from "./active";
+import type { ActiveTheme } from "./themes";
 import type { Reply, Request, Start } from "./worker";
 
 /** Milliseconds after which an answer is no longer waited for: there is code that a grammar takes for ever to read. */
@@ -19,10 +20,13 @@ export class Highlighter implements vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
   /** Colours that were asked for are no longer those of the theme. */
   readonly onChanged = this.changed.event;
-  private readonly subscription = vscode.window.onDidChangeActiveColorTheme(() => {
-    this.end();
-    this.changed.fire();
-  });
+  /** The theme that colours were last made in. */
+  private theme: ActiveTheme | undefined;
+  private readonly subscriptions = [
+    vscode.window.onDidChangeActiveColorTheme(() => this.renew()),
+    // the event of a new theme can come before the settings have its name
+    vscode.workspace.onDidChangeConfiguration(() => this.outdated() && this.renew()),
+  ];
 
   constructor(private readonly folder: vscode.Uri) {}
 
@@ -42,7 +46,7 @@ export class Highlighter implements vscode.Disposable {
 
   dispose(): void {
     clearTimeout(this.idle);
-    this.subscription.dispose();
+    for (const each of this.subscriptions) each.dispose();
     this.changed.dispose();
     this.end();
   }
@@ -50,7 +54,8 @@ export class Highlighter implements vscode.Disposable {
   private start(): Worker {
     const dist = vscode.Uri.joinPath(this.folder, "dist", "highlight");
     const file = (name: string) => vscode.Uri.joinPath(dist, name).fsPath;
-    const workerData: Start = { folder: file("grammars"), theme: activeTheme() };
+    const theme = (this.theme = activeTheme());
+    const workerData: Start = { folder: file("grammars"), theme };
     const worker = new Worker(file("worker.js"), { workerData });
     worker.on("message", ({ id, ...painted }: Reply) => {
       this.waiting.get(id)?.(painted);
@@ -59,6 +64,17 @@ export class Highlighter implements vscode.Disposable {
     worker.on("error", () => this.worker === worker && this.end());
     worker.unref();
     return worker;
+  }
+
+  private outdated(): boolean {
+    if (this.theme === undefined) return false;
+    const { kind, path } = activeTheme();
+    return kind !== this.theme.kind || path !== this.theme.path;
+  }
+
+  private renew(): void {
+    this.end();
+    this.changed.fire();
   }
 
   /** Whoever waits gets nothing. */
