@@ -26,6 +26,7 @@ from amanu.proposals.proposals import Proposals
 from amanu.sandbox.rlimits import limited_entry_shell
 from amanu.sandbox.sandbox import Sandbox
 from amanu.sandbox.self_test import Tier
+from amanu.storage.file_store import FileStore
 from amanu.tools.shell.session_layer import SessionLayer
 from amanu.workspace.overlay import Overlay
 from amanu.workspace.workspace import Workspace
@@ -97,7 +98,8 @@ def _layer(root: Path, sandbox: Sandbox) -> SessionLayer:
         """Nothing is applied."""
 
     workspace = Workspace([root], Overlay())
-    return SessionLayer(workspace, Proposals(workspace, lambda _: None, save), sandbox)
+    proposals = Proposals(workspace, lambda _: None, save)
+    return SessionLayer(workspace, proposals, sandbox, FileStore(root.with_name(f"{root.name}-files")))
 
 
 async def _once_in(layer: SessionLayer, sandbox: Sandbox, root: Path, line: str, variables: dict[str, str]) -> Cost:

@@ -16,23 +16,27 @@ def proposal_digest(proposal: Proposal) -> str:
         ]
         for file in proposal.files
     ]
-    return hashlib.sha256(json.dumps([proposal.proposal_id, parts]).encode()).hexdigest()
+    rows = [[row.row_id, row.digest] for row in proposal.rows if row.state == "pending"]
+    return hashlib.sha256(json.dumps([proposal.proposal_id, parts, *([rows] if rows else [])]).encode()).hexdigest()
 
 
 def open_bases(proposal: Proposal) -> dict[str, str]:
-    """Path → SHA-256 of the text that the open hunks of that file are based on."""
-    return {
+    """Path → SHA-256 of the text that the open hunks of that file are based on; row id → its digest."""
+    files = {
         file.path: file.base_sha256 for file in proposal.files if any(hunk.state == "pending" for hunk in file.hunks)
     }
+    return files | {row.row_id: row.digest for row in proposal.rows if row.state == "pending"}
 
 
 def conflicts(proposal: Proposal) -> dict[str, str]:
     """Path → why, of the files in conflict."""
     found = [(file.path, hunk.reason) for file in proposal.files for hunk in file.hunks if hunk.state == "conflicted"]
+    found += [(row.path, row.reason) for row in proposal.rows if row.state == "conflicted"]
     return {path: reason or "" for path, reason in reversed(found)}
 
 
 def blocks_all(proposal: Proposal) -> bool:
-    """Whether a yes to all that is open of it applies nothing: one of several files is in conflict."""
+    """Whether a yes to all its open changes applies nothing, because one of several files or rows is in conflict."""
     states = [{hunk.state for hunk in file.hunks} & {"pending", "conflicted"} for file in proposal.files]
+    states += [{row.state} & {"pending", "conflicted"} for row in proposal.rows]
     return sum(map(bool, states)) > 1 and any("conflicted" in each for each in states)

@@ -11,6 +11,7 @@ from typing import Literal
 from amanu.core.tool import ToolError
 from amanu.proposals.apply import settle
 from amanu.proposals.model import STATES_AFTER, STATES_BEFORE, FileVersion, LiveFile, LiveProposal
+from amanu.proposals.rows import LiveRow, RowFiles
 from amanu.workspace import disk
 from amanu.workspace.workspace import Workspace
 
@@ -23,6 +24,20 @@ _Standing = Literal["before", "after", "between", "other"]
 def interrupted_files(live: LiveProposal) -> list[LiveFile]:
     """The files something was being done to."""
     return [file for file in live.files if any(hunk.state in ("accepted", "undoing") for hunk in file.hunks)]
+
+
+def interrupted_rows(live: LiveProposal) -> list[LiveRow]:
+    """The rows that were being applied or undone."""
+    return [row for row in live.rows if row.state in ("accepted", "undoing")]
+
+
+async def recover_rows(rows: Iterable[LiveRow], files: RowFiles | None) -> None:
+    """Settle these rows by what the workspace has."""
+    for row in rows:
+        if files is not None and await files.is_done(row):
+            row.settle(None)
+        else:
+            row.leave_open("Amanu was stopped before this was done. Decide again.")
 
 
 def recover(workspace: Workspace, files: Iterable[LiveFile]) -> None:

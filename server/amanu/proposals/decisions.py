@@ -1,13 +1,15 @@
-"""Which decisions a hunk allows, and what they do to it."""
+"""The decisions that a hunk or a row allows, and what they do to it."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from amanu.proposals.model import LiveFile, LiveProposal
+from amanu.proposals.rows import LiveRow, needs_path
+from amanu.text.display import one_line
 from amanu.workspace.text_file import line_end
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, HunkState
-from amanu_protocol.requests import HunkDecision
+from amanu_protocol.requests import HunkDecision, RowDecision
 
 _ALLOWED_STATES: dict[str, Collection[HunkState]] = {
     "accept": ("pending", "conflicted", "accepted", "applied"),
@@ -16,6 +18,7 @@ _ALLOWED_STATES: dict[str, Collection[HunkState]] = {
     "redo": ("reverted", "rejected", "applied"),
 }
 _REJECTABLE_STATES: Collection[HunkState] = ("pending", "conflicted", "rejected")
+_EDITED = "was edited in the review"
 
 
 def check_decision(hunks: Mapping[str, tuple[LiveFile, Hunk]], decision: HunkDecision) -> None:
@@ -24,10 +27,92 @@ def check_decision(hunks: Mapping[str, tuple[LiveFile, Hunk]], decision: HunkDec
         raise AmanuError("proposalConflict", f"The proposal has no hunk {decision.hunk_id} any more. Look at it again.")
     state = hunks[decision.hunk_id][1].state
     if state not in _ALLOWED_STATES.get(decision.decision, _REJECTABLE_STATES):
-        word = {"reverted": "taken back", "pending": "open", "conflicted": "in conflict"}.get(state, state)
-        raise AmanuError("proposalConflict", f"Hunk {decision.hunk_id} is already {word}.")
+        raise AmanuError("proposalConflict", f"Hunk {decision.hunk_id} is {_word(state)}.")
     if decision.decision == "accept" and decision.new_text and hunks[decision.hunk_id][0].delete:
         raise deletion_error()
+
+
+def with_needed(
+    live: LiveProposal, hunks: Sequence[HunkDecision], rows: Sequence[RowDecision]
+) -> tuple[Sequence[HunkDecision], Sequence[RowDecision]]:
+    """These decisions, and a yes to what the accepted rows need."""
+    accepted = [decision.row_id for decision in rows if decision.decision in ("accept", "redo")]
+    if not accepted:
+        return hunks, rows
+    named = {decision.hunk_id for decision in hunks} | {decision.row_id for decision in rows}
+    needed = [each for each in live.with_needed(accepted) if each not in named]
+    row_ids = {row.row_id for row in live.rows}
+    more_hunks = [HunkDecision(hunk_id=each, decision="accept") for each in needed if each not in row_ids]
+    more_rows = [RowDecision(row_id=each, decision="accept") for each in needed if each in row_ids]
+    return [*hunks, *more_hunks], [*rows, *more_rows]
+
+
+def reject_rows_without_needs(live: LiveProposal, name: Callable[[Path], str]) -> None:
+    """Reject the open rows that need something that was rejected, and the commits of text that the user has edited:
+    they would contain what is in no file. `name` words a path."""
+    refused = {
+        path: "was rejected" if hunk.state in ("rejected", "reverted") else _EDITED
+        for file, hunk in live.hunks()
+        for path in (file.base.path, file.new_path)
+        if path is not None and (hunk.state in ("rejected", "reverted") or hunk.edited_by_user)
+    }
+    refused |= {row.change.path: "was rejected" for row in live.rows if row.state in ("rejected", "reverted")}
+    new = {file.base.path for file in live.files if file.change == "create"}
+    for row in live.rows:
+        for path, why in refused.items() if row.is_open else ():
+            if path != row.change.path or row.change.kind == "mode":
+                needs = needs_path(row, path, is_new_file=path in new)
+                if needs and not (why == _EDITED and row.change.kind != "git"):
+                    reason = f"This needs {one_line(name(path))}, which {why}."
+                    row.state, row.reason, row.reviewed = "rejected", reason, True
+
+
+def unmet_need(live: LiveProposal, row: LiveRow, name: Callable[[Path], str]) -> str:
+    """Why an accepted row cannot be applied: something that it needs is not applied, or not as proposed; "" if it can
+    be. `name` words a path."""
+    if row.state != "accepted":
+        return ""
+    is_exact = row.change.kind == "git"
+    for file, hunk in live.hunks():
+        is_new = file.change == "create"
+        needed = [
+            path for path in (file.base.path, file.new_path) if path and needs_path(row, path, is_new_file=is_new)
+        ]
+        if needed and (hunk.state != "applied" or (is_exact and hunk.edited_by_user)):
+            return f"This needs {one_line(name(needed[0]))}, which is not as it was proposed."
+    for other in live.rows:
+        is_needed = other is not row and needs_path(row, other.change.path, is_new_file=False)
+        if is_needed and other.state not in ("applied", "accepted"):
+            return f"This needs {one_line(name(other.change.path))}, which is not applied."
+    return ""
+
+
+def check_row_decision(rows: Mapping[str, LiveRow], decision: RowDecision) -> None:
+    """Raises `AmanuError` (proposalConflict) if that decision is not possible for its row now."""
+    row = rows.get(decision.row_id)
+    if row is None:
+        raise AmanuError("proposalConflict", f"The proposal has no row {decision.row_id} any more. Look at it again.")
+    if row.state not in _ALLOWED_STATES.get(decision.decision, _REJECTABLE_STATES):
+        raise AmanuError("proposalConflict", f"Row {decision.row_id} is {_word(row.state)}.")
+    if decision.decision in ("accept", "redo") and row.undecidable:
+        raise AmanuError("proposalConflict", row.undecidable)
+
+
+def carry_out_row(row: LiveRow, decision: RowDecision) -> None:
+    """Set the state of a row by that decision, which was checked; the files are changed elsewhere."""
+    match decision.decision:
+        case "undo" if row.state == "applied":
+            row.state = "undoing"
+        case "undo":
+            pass
+        case "redo" | "accept" if row.state != "applied":
+            row.state, row.reason, row.reviewed = "accepted", None, True
+        case "keep" | "accept" | "redo":
+            row.reviewed = True
+        case _ if row.state != "rejected":
+            row.state, row.reason, row.reviewed = "rejected", decision.reason, True
+        case _:
+            pass
 
 
 def carry_out(live: LiveProposal, file: LiveFile, decision: HunkDecision) -> None:
@@ -64,17 +149,32 @@ def accept(
         )
 
 
-def holds_back(live: LiveProposal, chosen: Sequence[tuple[LiveFile, Hunk]], name: Callable[[Path], str]) -> bool:
-    """Whether nothing of a yes to these hunks is applied, because one of several files is in conflict: all of them are
-    applied or none. The others stay open, and say why. `name`: words a path."""
+def holds_back(
+    live: LiveProposal,
+    chosen: Sequence[tuple[LiveFile, Hunk]],
+    rows: Sequence[LiveRow],
+    faults: Mapping[str, str],
+    name: Callable[[Path], str],
+) -> bool:
+    """Whether a yes to these hunks and rows applies nothing because one of them is in conflict: all of them are applied
+    or none. The others stay open, and say why. `faults`: row id → why it does not fit. `name` words a path."""
     blocked = [(file, hunk) for file, hunk in chosen if file.is_blocked(hunk)]
-    if not blocked or len({id(file) for file, _ in chosen}) == 1:
+    for row in rows:
+        if row.row_id in faults:
+            row.state, row.reason = "conflicted", faults[row.row_id]
+            live.attempted.add(row.row_id)
+    if not (blocked or faults) or (not faults and not rows and len({id(file) for file, _ in chosen}) == 1):
         return False
     live.attempted |= {hunk.hunk_id for _, hunk in blocked}
-    names = ", ".join(dict.fromkeys(name(file.base.path) for file, _ in blocked))
+    paths = [file.base.path for file, _ in blocked] + [row.change.path for row in rows if row.row_id in faults]
+    names = [*dict.fromkeys(one_line(name(path)) for path in paths)]
+    reason = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} in conflict, so nothing was applied."
     for file, hunk in chosen:
         if not file.is_blocked(hunk) and hunk.state in ("pending", "conflicted"):
-            file.update_hunk(hunk.hunk_id, state="pending", reason=f"{names} is in conflict, so nothing was applied.")
+            file.update_hunk(hunk.hunk_id, state="pending", reason=reason)
+    for row in rows:
+        if row.row_id not in faults and row.is_open:
+            row.state, row.reason = "pending", reason
     return True
 
 
@@ -93,6 +193,11 @@ def not_open() -> AmanuError:
 
 def deletion_error() -> AmanuError:
     return AmanuError("invalidParams", "This change deletes the file: it has no text to edit. Accept it, or reject it.")
+
+
+def _word(state: HunkState) -> str:
+    words = {"reverted": "already taken back", "pending": "still open", "conflicted": "in conflict"}
+    return words.get(state, f"already {state}")
 
 
 def with_file_line_ends(file: LiveFile, own_text: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from amanu.core.tool import CallContext, ToolError
 from amanu.proposals.live_proposals import LiveProposals
 from amanu.proposals.model import FileEdit, LiveFile, LiveProposal, TakenOver, missing_file
+from amanu.proposals.rows import WITHDRAWN, LiveRow, RowChange
 from amanu.proposals.tracking import FileTracking
 from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
@@ -43,24 +44,83 @@ class Drafts:
         paths = [path for live in self._live if live.draft for file in live.files for path in file.open_paths]
         return [file for path in dict.fromkeys(paths) if (file := await self.draft(path)) is not None]
 
-    async def note_besides(self, paths: Collection[Path], gone: Collection[Path]) -> None:
-        """Note the `paths` that now belong to the open draft besides text, and those `gone` from every draft."""
-        async with self._live.lock:
-            newest = next((live for live in reversed(self._live) if live.is_open_draft), None)
-            for live in self._live:
-                added = paths if live is newest else ()
-                besides = sorted({*live.besides, *map(str, added)} - {*map(str, gone)})
-                if live.besides != besides:
-                    live.besides = besides
-                    self._live.tell(live)
+    def open_rows(self) -> list[LiveRow]:
+        """The open rows of all drafts, which the caller must not change."""
+        return [row for live in self._live if live.draft for row in live.rows if row.is_open]
 
-    async def forget_besides(self, proposal_ids: Collection[str], paths: Collection[str]) -> None:
-        """What belonged to those drafts besides text, at these paths, is decided on, too."""
+    def put_rows(self, live: LiveProposal, changes: Sequence[RowChange], call: CallContext) -> list[LiveProposal]:
+        """Let that call add or change rows of `live`. A drafted row goes into the draft that has this row already, or
+        the text of that file. Returns the proposal of each. The caller holds the lock."""
+        drafts = [other for other in self._live if other.draft] if live.draft else []
+        known = {row.change.key: (each, row) for each in (*drafts, live) for row in each.rows if row.is_open}
+        owners: list[LiveProposal] = []
+        for change in changes:
+            owner, row = known.get(change.key, (None, None))
+            if owner is None:
+                found = self._find(change.path) if live.draft else None
+                owner = live if found is None else found[0]
+            owner.put_row(row, change, call.turn_id, call.call_id)
+            owners.append(owner)
+        return owners
+
+    def drop_bits(self, path: Path) -> None:
+        """Drop the drafted executable bits of a file that is deleted or moved. The caller holds the lock."""
+        for live in self._live:
+            row = live.row_at(("mode", path)) if live.draft else None
+            if row is not None:
+                live.rows = [each for each in live.rows if each is not row]
+                self._live.publish(live)
+
+    async def drop_rows(self, row_ids: Collection[str], turn_id: str) -> None:
+        """Drop these open rows, which a command of that turn has undone. Those that an earlier turn drafted are
+        withdrawn, so that a rewind can bring them back."""
+        async with self._live.lock:
+            for live in self._live:
+                undone = [row for row in live.rows if row.row_id in row_ids and row.is_open]
+                own = [
+                    row.row_id for row in undone if {row.turn_id, *(each.turn_id for each in row.earlier)} == {turn_id}
+                ]
+                live.rows = [row for row in live.rows if row.row_id not in own]
+                for row in undone:
+                    if row.row_id not in own:
+                        row.withdraw(turn_id)
+                if undone:
+                    self._live.publish(live)
+
+    def drop_text(self, paths: Collection[Path]) -> None:
+        """Drop the drafted text of these files: something that is not text takes its place. The caller holds the
+        lock."""
+        for path in paths:
+            if (found := self._find(path)) is not None:
+                live, file = found
+                file.drop_open()
+                if not file.hunks:
+                    live.files.remove(file)
+                self._live.publish(live)
+
+    async def tell_again(self, proposal_ids: Collection[str]) -> None:
+        """Tell the listeners how these proposals stand."""
         async with self._live.lock:
             for live in map(self._live.find, proposal_ids):
-                if not set(live.besides).isdisjoint(paths):
-                    live.besides = [path for path in live.besides if path not in paths]
-                    self._live.tell(live)
+                self._live.tell(live)
+
+    async def rewind_rows(self, turn_ids: Collection[str], reason: str) -> None:
+        """Forget what these turns drafted besides text, and bring back what they overwrote."""
+        async with self._live.lock:
+            for proposal in list(self._live.stored.values()):
+                if proposal.draft and any(row.reason == WITHDRAWN for row in proposal.rows):
+                    self._live.find(proposal.proposal_id)
+            for live in self._live:
+                rows = [
+                    row
+                    for row in live.rows
+                    if live.draft and (row.is_open or row.reason == WITHDRAWN) and row.turn_id in turn_ids
+                ]
+                for row in rows:
+                    if not row.rewind(turn_ids):
+                        row.state, row.reason, row.reviewed = "rejected", reason, True
+                if rows:
+                    self._live.publish(live)
 
     async def note_run(self, run: DraftRun) -> None:
         """Note that a command ran on the draft as it is now."""
@@ -140,8 +200,6 @@ class Drafts:
         await live.propose(file, FileEdit(base, text, source.new_path, explanation), calls[-1])
         live.taken_over.append(TakenOver(earlier.proposal_id, replace(source), path))
         source.drop_open()
-        if not earlier.is_open_draft:
-            live.besides = sorted({*live.besides, *earlier.besides})
         if not source.hunks:
             earlier.files.remove(source)
         live.tool_call_ids += [call for call in calls[-1:] if call not in live.tool_call_ids]

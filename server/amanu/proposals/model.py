@@ -7,9 +7,11 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from secrets import token_hex
 from typing import Literal, get_args
 
 from amanu.proposals.deferred_edits import DeferredEdits
+from amanu.proposals.rows import LiveRow, RowChange, RowKey, needed_paths
 from amanu.workspace.diff import LineChange, changes, compose, first_line
 from amanu.workspace.text_file import FileText, sha256, split_lines
 from amanu_protocol.items import Check, DraftRun, Hunk, HunkState, Proposal, ProposedFile
@@ -461,8 +463,7 @@ class LiveProposal:
     """The session's tools and commands see it, although nothing of it is decided."""
     runs: list[DraftRun] = field(default_factory=list[DraftRun])
     """Commands that ran on it."""
-    besides: list[str] = field(default_factory=list[str])
-    """Paths of what belongs to it besides text."""
+    rows: list[LiveRow] = field(default_factory=list[LiveRow])
     taken_over: list["TakenOver"] = field(default_factory=list["TakenOver"])
     """Of earlier drafts; not kept over a restart."""
     ran_on: object = None
@@ -470,7 +471,7 @@ class LiveProposal:
 
     @property
     def is_open_draft(self) -> bool:
-        return self.draft and any(file.is_open for file in self.files)
+        return self.draft and (any(file.is_open for file in self.files) or any(row.is_open for row in self.rows))
 
     async def propose(self, file: LiveFile, edit: FileEdit, call_id: str) -> None:
         """Let `call_id` change one of its files (`LiveFile.propose`)."""
@@ -487,7 +488,7 @@ class LiveProposal:
 
     def content(self) -> object:
         """Something that differs when a draft's files come to be others."""
-        return [
+        files = [
             (
                 file.base.path,
                 file.new_path,
@@ -496,6 +497,7 @@ class LiveProposal:
             )
             for file in self.files
         ]
+        return files, [row.change.digest for row in self.rows if row.state in DRAFT_STATES]
 
     def add_run(self, run: DraftRun, limit: int) -> None:
         """A command ran on it as it is now; so many are kept."""
@@ -514,12 +516,60 @@ class LiveProposal:
     def owners(self, file: LiveFile, hunk: Hunk) -> frozenset[str]:
         return file.owners.get(hunk.hunk_id) or frozenset(self.tool_call_ids)
 
-    def is_waiting(self, hunk: Hunk) -> bool:
+    def is_waiting(self, change: Hunk | LiveRow) -> bool:
         """Nobody decided it yet."""
-        return hunk.state in UNDECIDED or (hunk.state == "conflicted" and hunk.hunk_id not in self.attempted)
+        change_id = change.hunk_id if isinstance(change, Hunk) else change.row_id
+        return change.state in UNDECIDED or (change.state == "conflicted" and change_id not in self.attempted)
+
+    def row_at(self, key: RowKey) -> LiveRow | None:
+        """The open row with that key."""
+        return next((row for row in self.rows if row.is_open and row.change.key == key), None)
+
+    def put_row(self, row: LiveRow | None, change: RowChange, turn_id: str, call_id: str) -> None:
+        """Let that call change `row`, or add a row if it is None."""
+        if row is None:
+            # random, not counted: the id of a row that was dropped is not given again
+            row_id = f"{self.proposal_id}.r{token_hex(4)}"
+            self.rows.append(LiveRow(row_id, turn_id, change, frozenset([call_id])))
+        elif self.draft:
+            row.redraft(change, turn_id, call_id)
+        else:
+            row.change, row.turn_id, row.owners = change, turn_id, row.owners | {call_id}
+            row.state, row.reason = "pending", None
+
+    def needs(self) -> Mapping[str, Sequence[str]]:
+        """Row id → ids of the open rows and hunks without which it cannot be accepted; only rows that need any."""
+        open_ids: dict[Path, list[str]] = {}
+        for row in self.rows:
+            if row.is_open:
+                open_ids.setdefault(row.change.path, []).append(row.row_id)
+        new: set[Path] = set()
+        for file in self.files:
+            new |= {file.base.path} if file.change == "create" else set()
+            for path in file.open_paths:
+                open_ids.setdefault(path, []).extend(hunk.hunk_id for hunk in file.hunks if hunk.state == "pending")
+        found: dict[str, list[str]] = {}
+        for row in self.rows if open_ids else ():
+            if row.state == "applied" or not (row.is_open or row.change.kind == "git"):
+                continue
+            paths = [path for path in needed_paths(row, open_ids) if row.change.kind != "mode" or path in new]
+            if ids := [each for path in paths for each in open_ids.get(path, ()) if each != row.row_id]:
+                found[row.row_id] = ids
+        return found
+
+    def with_needed(self, ids: Collection[str]) -> list[str]:
+        """These ids, and those of all that they need, directly or not."""
+        found, todo = dict.fromkeys(ids), [*ids]
+        needs = self.needs()
+        while todo:
+            new = [each for each in needs.get(todo.pop(), ()) if each not in found]
+            found |= dict.fromkeys(new)
+            todo += new
+        return [*found]
 
     def wire(self) -> Proposal:
-        undecided = any(self.is_waiting(hunk) for _, hunk in self.hunks())
+        undecided = any(self.is_waiting(hunk) for _, hunk in self.hunks()) or any(map(self.is_waiting, self.rows))
+        needs = self.needs()
         return Proposal(
             proposal_id=self.proposal_id,
             turn_id=self.turn_id,
@@ -530,7 +580,8 @@ class LiveProposal:
             agent_id=self.agent_id,
             draft=self.draft,
             runs=list(self.runs),
-            besides=list(self.besides),
+            rows=[row.wire(needs.get(row.row_id, ())) for row in self.rows],
+            besides=sorted({str(row.change.path) for row in self.rows if self.draft and row.is_open}),
         )
 
     @classmethod
@@ -568,6 +619,7 @@ class LiveProposal:
             files.append(live)
         calls = list(proposal.tool_call_ids)
         attempted = {hunk.hunk_id for file in files for hunk in file.hunks if hunk.state == "conflicted"}
+        attempted |= {row.row_id for row in proposal.rows if row.state == "conflicted"}
         loaded = cls(
             proposal.proposal_id,
             proposal.turn_id,
@@ -579,7 +631,7 @@ class LiveProposal:
             agent_id=proposal.agent_id,
             draft=proposal.draft,
             runs=list(proposal.runs),
-            besides=list(proposal.besides),
+            rows=[LiveRow.load(row) for row in proposal.rows],
         )
         loaded.ran_on = loaded.content()
         return loaded

@@ -16,12 +16,24 @@ from typing import Literal
 
 from amanu.core.tool import CallContext, NothingToDo, ToolError
 from amanu.proposals.apply import SavePreimage, lossy_message
-from amanu.proposals.crash_recovery import interrupted_files, recover
-from amanu.proposals.decisions import accept, carry_out, check_decision, holds_back, not_open, revise
+from amanu.proposals.crash_recovery import interrupted_files, interrupted_rows, recover, recover_rows
+from amanu.proposals.decisions import (
+    accept,
+    carry_out,
+    carry_out_row,
+    check_decision,
+    check_row_decision,
+    holds_back,
+    not_open,
+    reject_rows_without_needs,
+    revise,
+    with_needed,
+)
 from amanu.proposals.drafts import Drafts, changed_meanwhile, takes_draft
 from amanu.proposals.live_proposals import LiveProposals
 from amanu.proposals.model import ALL_STATES, FileEdit, LiveFile, LiveProposal, missing_file
 from amanu.proposals.report import report
+from amanu.proposals.rows import OPEN, LiveRow, RowChange, RowFiles
 from amanu.proposals.tracking import FileTracking
 from amanu.proposals.writer import ProposalWriter
 from amanu.system.tasks import run_to_completion
@@ -29,10 +41,11 @@ from amanu.workspace.diff import unified, unified_hunks
 from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import Check, Hunk, HunkState, Proposal
-from amanu_protocol.requests import HunkDecision
+from amanu_protocol.requests import HunkDecision, RowDecision
 
 _SHARED_HUNK_SECONDS = 5.0
 """Seconds a call waits for those it shares a hunk with: all are decided by then, one may still be asked about anew."""
+_ENDED = "The command ended before this was applied."
 LISTED_STATES: Sequence[HunkState] = ("pending", "accepted", "applied", "conflicted", "undoing")
 """What a proposal still stands for."""
 
@@ -59,8 +72,11 @@ class Proposals:
         accept_change: Callable[[Path], Awaitable[None]] | None = None,
         shared_hunk_seconds: float = _SHARED_HUNK_SECONDS,
         drafting: Callable[[], bool] = lambda: False,
+        rows: RowFiles | None = None,
+        durable: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._workspace = workspace
+        self._rows = rows
         self._shared_hunk_seconds = shared_hunk_seconds
         self._drafting = drafting
         self._live = LiveProposals(workspace.shown_files)
@@ -68,7 +84,9 @@ class Proposals:
         self._tracking = FileTracking(workspace, self._live)
         self._live.listeners.append(on_change)
         self.drafts = Drafts(workspace, self._live, self._tracking)
-        self._writer = ProposalWriter(workspace, self._live, self._tracking, save_preimage, accept_change)
+        self._writer = ProposalWriter(
+            workspace, self._live, self._tracking, save_preimage, accept_change, rows, durable
+        )
 
     # Proposing --------------------------------------------------------------------------------------
 
@@ -103,34 +121,63 @@ class Proposals:
         files = [file for live in self._live if _is_seen(live, call) for file in live.files if _is_pending(live, file)]
         return [path for file in files for path in (file.base.path, file.new_path) if path is not None]
 
-    async def propose(self, call: CallContext, edits: Sequence[FileEdit]) -> Proposal:
-        """Propose the edits of a call. They join the undecided proposal of the same step that has one of the files; a
-        draft joins that of its turn.
+    async def propose(
+        self, call: CallContext, edits: Sequence[FileEdit], rows: Sequence[RowChange] = (), *, drafts: bool = True
+    ) -> Proposal:
+        """Propose the edits of a call, and what else it changes. They join the undecided proposal of the same step that
+        has one of the files; a draft joins that of its turn. A row that is drafted already stays in its proposal; one
+        that takes the place of drafted text removes that text from the draft. Without `drafts` nothing is drafted: the
+        user is asked at once, whatever the mode.
 
         Raises `ToolError` when nothing would change or the text moved since `text` gave it. Once it has begun it is not
         cancelled, like `resolve`: a thread would go on with hunks that nobody was told of."""
         async with self._live.lock:
-            live = self._proposal_to_join(call, [edit.base.path for edit in edits])
+            live = self._proposal_to_join(call, [edit.base.path for edit in edits], drafts=drafts)
+            if rows and not live.draft:
+                live = self._live.of_call(call.call_id) or live
             texts = await self.drafts.follow_earlier(live, edits)
             for edit in edits:
                 self._check_edit(call, edit)
+            if live.draft:
+                self.drafts.drop_text([change.path for change in rows if change.key[0] == "path"])
+            owners = self.drafts.put_rows(live, rows, call)
+            if owners and not edits and not live.rows:
+                live = owners[-1]
+            for owner in owners:
+                if owner is not live:
+                    self._live.publish(owner)
             return await run_to_completion(self._add_edits(live, edits, call.call_id, texts))
+
+    async def put_rows(self, call: CallContext, rows: Sequence[RowChange]) -> None:
+        """Replace the changes that the rows of that call stand for."""
+        async with self._live.lock:
+            if (live := self._live.of_call(call.call_id)) is not None:
+                for change in rows:
+                    live.put_row(live.row_at(change.key), change, call.turn_id, call.call_id)
+                self._live.publish(live)
 
     # Deciding ---------------------------------------------------------------------------------------
 
-    async def resolve(self, proposal_id: str, decisions: Sequence[HunkDecision]) -> Proposal:
-        """Take decisions on hunks and apply what is accepted, before returning: all files or none. Whatever is no
-        known word is a refusal. A repeated decision changes nothing; a contradicting one is `proposalConflict`.
+    async def resolve(
+        self, proposal_id: str, decisions: Sequence[HunkDecision], row_decisions: Sequence[RowDecision] = ()
+    ) -> Proposal:
+        """Take decisions on hunks and rows and apply what is accepted, and what that needs, before returning: all files
+        or none. Whatever is no known word is a refusal. A repeated decision changes nothing; a contradicting one is
+        `proposalConflict`.
 
         Once it writes it is not cancelled: it ends, then the cancellation goes on."""
         async with self._live.lock:
             live = self._live.find(proposal_id)
+            decisions, row_decisions = with_needed(live, decisions, row_decisions)
             accepted = {decision.hunk_id for decision in decisions if decision.decision == "accept"}
             await self._tracking.catch_up(live, [file for file, hunk in live.hunks() if hunk.hunk_id in accepted])
             hunks = {hunk.hunk_id: (file, hunk) for file, hunk in live.hunks()}
             for decision in decisions:
                 check_decision(hunks, decision)
-            return await run_to_completion(self._carry_out(live, decisions))
+            rows = {row.row_id: row for row in live.rows}
+            for row_decision in row_decisions:
+                check_row_decision(rows, row_decision)
+            return await run_to_completion(self._carry_out(live, decisions, row_decisions))
 
     async def accept_all(self, proposal_id: str, call_id: str | None = None, *, by_user: bool = True) -> Proposal:
         """Accept and apply every undecided hunk. With `call_id`: only what that call wrote; a hunk that several
@@ -139,6 +186,7 @@ class Proposals:
         async with self._live.lock:
             live = self._live.find(proposal_id)
             live.allowed_calls |= set(live.tool_call_ids if call_id is None else [call_id])
+            reject_rows_without_needs(live, self._workspace.display_path)
             texts = await self._tracking.catch_up(live, [file for file, hunk in live.hunks() if _is_open(hunk)])
             free = live.allowed_calls | live.ended_calls
             chosen = [
@@ -148,12 +196,21 @@ class Proposals:
                 and ((owners := live.owners(file, hunk)) <= free or live.draft)
                 and (call_id is None or call_id in owners)
             ]
-            if not holds_back(live, chosen, self._workspace.display_path):
-                for file, hunk in chosen:
-                    # A plan is reviewed as a whole, when it is to be approved.
-                    reviewed = by_user or self._workspace.guard.is_plan(file.base.path)
-                    accept(live, file, hunk, reviewed=reviewed)
-            return await run_to_completion(self._writer.apply(live, texts))
+            rows = [
+                row
+                for row in live.rows
+                if row.is_open and not row.undecidable and (call_id is None or call_id in row.owners)
+            ]
+            async with self._writer.exclusive(rows):
+                faults = await self._writer.faults(rows)
+                if not holds_back(live, chosen, rows, faults, self._workspace.display_path):
+                    for file, hunk in chosen:
+                        # A plan is reviewed as a whole, when it is to be approved.
+                        reviewed = by_user or self._workspace.guard.is_plan(file.base.path)
+                        accept(live, file, hunk, reviewed=reviewed)
+                    for row in rows:
+                        row.state, row.reason, row.reviewed = "accepted", None, by_user
+                return await run_to_completion(self._writer.apply(live, texts))
 
     async def wait_for_shared_hunks(self, call_id: str) -> None:
         """Until other calls of the step that wrote the same hunk had their say, if they soon do: what is told of it
@@ -185,6 +242,9 @@ class Proposals:
             for file, hunk in live.hunks():
                 if live.is_waiting(hunk) and (call_id is None or call_id in live.owners(file, hunk)):
                     file.update_hunk(hunk.hunk_id, state="rejected", reason=reason, reviewed=by_user)
+            for row in live.rows:
+                if row.is_open and (call_id is None or call_id in row.owners):
+                    row.state, row.reason, row.reviewed = "rejected", reason, by_user
             return self._live.publish(live)
 
     async def revise(self, proposal_id: str, hunk_id: str, text: str) -> Proposal:
@@ -213,19 +273,28 @@ class Proposals:
         async with self._live.lock:
             live = self._live.find(proposal_id)
             ids = {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "applied" and not hunk.reviewed}
+            rows = [row for row in live.rows if row.state == "applied" and not row.reviewed]
+            for row in rows:
+                row.state = "undoing"
             await run_to_completion(self._writer.mark_and_apply(live, undo_ids=ids))
             for file, hunk in live.hunks():
                 if hunk.hunk_id in ids and hunk.state == "reverted":
                     file.update_hunk(hunk.hunk_id, state="pending")
+            for row in rows:
+                row.state = "pending" if row.state == "reverted" else row.state
             return self._live.publish(live)
 
-    async def undo(self, proposal_id: str, hunk_ids: Collection[str]) -> list[SkippedHunk]:
-        """Take applied hunks back, all files or none; those that were left, with why."""
-        return await self._undo_or_redo(proposal_id, hunk_ids, undo=True)
+    async def undo(
+        self, proposal_id: str, hunk_ids: Collection[str], row_ids: Collection[str] = ()
+    ) -> list[SkippedHunk]:
+        """Take applied hunks and rows back, all text files or none. Returns the hunks that were left, with why."""
+        return await self._undo_or_redo(proposal_id, hunk_ids, row_ids, undo=True)
 
-    async def redo(self, proposal_id: str, hunk_ids: Collection[str]) -> list[SkippedHunk]:
-        """Apply hunks that were taken back or rejected."""
-        return await self._undo_or_redo(proposal_id, hunk_ids, undo=False)
+    async def redo(
+        self, proposal_id: str, hunk_ids: Collection[str], row_ids: Collection[str] = ()
+    ) -> list[SkippedHunk]:
+        """Apply hunks and rows that were taken back or rejected. Returns the hunks that were left, with why."""
+        return await self._undo_or_redo(proposal_id, hunk_ids, row_ids, undo=False)
 
     # Looking ----------------------------------------------------------------------------------------
 
@@ -239,10 +308,14 @@ class Proposals:
         return None if live is None else live.wire()
 
     def states_of_call(self, call_id: str) -> set[HunkState]:
-        """The states of the hunks that call had a part in."""
+        """The states of the hunks and rows that call had a part in."""
         live = self._live.of_call(call_id)
         hunks = [] if live is None else [hunk for file, hunk in live.hunks() if call_id in live.owners(file, hunk)]
-        return {hunk.state for hunk in hunks}
+        return {each.state for each in (*hunks, *self.rows_of_call(call_id))}
+
+    def rows_of_call(self, call_id: str) -> list[LiveRow]:
+        """The rows that call had a part in, which the caller must not change."""
+        return [row for live in self._live for row in live.rows if call_id in row.owners]
 
     def applied_files(self, call_id: str) -> int:
         """The number of files in which something of that call is applied."""
@@ -296,6 +369,15 @@ class Proposals:
         async with self._live.lock:
             if (live := self._live.of_call(tool_call_id)) is not None:
                 live.ended_calls.add(tool_call_id)
+                for row in live.rows:
+                    if row.change.kind == "git" and row.state != "applied" and tool_call_id in row.owners:
+                        row.forget_git()
+                        if row.is_open:
+                            row.state, row.reason = (
+                                "rejected",
+                                row.reason or _ENDED,
+                            )
+                        self._live.publish(live)
             return self.report(tool_call_id)
 
     def diff(self, proposal_id: str) -> str:
@@ -313,6 +395,14 @@ class Proposals:
                 self._live.find(proposal.proposal_id)
         for proposal in restored:
             checking = any(check.state == "running" for file in proposal.files for check in file.checks)
+            is_lost = any(row.kind == "git" and row.state in OPEN for row in proposal.rows)
+            if is_lost or any(row.state in ("accepted", "undoing") for row in proposal.rows):
+                live = self._live.find(proposal.proposal_id)
+                await recover_rows(interrupted_rows(live), self._rows)
+                for row in live.rows:
+                    if row.is_open and row.undecidable:
+                        row.state, row.reason = "rejected", row.undecidable
+                self._live.publish(live)
             if checking or any(hunk.state in ("accepted", "undoing") for file in proposal.files for hunk in file.hunks):
                 live = self._live.find(proposal.proposal_id)
                 files = interrupted_files(live)
@@ -354,10 +444,10 @@ class Proposals:
                 return live
         return None
 
-    def _proposal_to_join(self, call: CallContext, paths: Sequence[Path]) -> LiveProposal:
+    def _proposal_to_join(self, call: CallContext, paths: Sequence[Path], *, drafts: bool) -> LiveProposal:
         """The proposal that edits of those files belong in; a new one where none is fit."""
         found = self._proposal_of_step(call, paths)
-        is_draft = self._drafting() if found is None else found.draft
+        is_draft = drafts and self._drafting() if found is None else found.draft
         is_draft = is_draft and not any(map(self._workspace.guard.is_admitted, paths))
         if is_draft:
             found = next((live for live in reversed(self._live) if takes_draft(live, call, paths)), None)
@@ -370,6 +460,10 @@ class Proposals:
         name = self._workspace.display_path(edit.base.path)
         if edit.base.lossy:
             raise ToolError(lossy_message(self._workspace, edit.base))
+        if any(row.change.key == ("path", edit.base.path) for row in self.drafts.open_rows()):
+            raise ToolError(
+                f"A command has drafted another version of {name}, which is not text. Use a command to change it."
+            )
         if edit.text == edit.base.text and edit.new_path is None and (edit.base.exists or edit.base.from_buffer):
             raise NothingToDo(f"{name} already has exactly this content; nothing to change.")
         pending = self.pending(call, edit.base.path)
@@ -401,6 +495,8 @@ class Proposals:
             file = await self.drafts.carried_over(live, path, texts) or LiveFile(edit.base, edit.base.text)
             live.files.append(file)
         before = file.drafted_file(path)
+        if live.draft and (edit.text is None or edit.new_path is not None):
+            self.drafts.drop_bits(path)
         if file.change == "create" and (edit.text is None or edit.new_path is not None):
             live.files.remove(file)  # what is only proposed is deleted, or moved, by proposing it no more
             if edit.new_path is not None:
@@ -420,9 +516,14 @@ class Proposals:
         known = None if after is None or not after.from_buffer else after.sha256
         shown_files.edited(path, before if before.from_buffer else None, known)
 
-    async def _undo_or_redo(self, proposal_id: str, hunk_ids: Collection[str], *, undo: bool) -> list[SkippedHunk]:
+    async def _undo_or_redo(
+        self, proposal_id: str, hunk_ids: Collection[str], row_ids: Collection[str], *, undo: bool
+    ) -> list[SkippedHunk]:
         async with self._live.lock:
             live = self._live.find(proposal_id)
+            for row in live.rows:
+                if row.row_id in row_ids and (row.state == "applied") == undo:
+                    row.state = "undoing" if undo else "accepted"
             files = [file for file, hunk in live.hunks() if hunk.hunk_id in hunk_ids]
             await self._tracking.catch_up(live, [file for file in files if self._tracking.follows(live, file)])
             marking = (
@@ -437,7 +538,9 @@ class Proposals:
                     reasons.setdefault(hunk.hunk_id, hunk.reason or "")
             return [SkippedHunk(proposal_id, hunk_id, reason) for hunk_id, reason in reasons.items()]
 
-    async def _carry_out(self, live: LiveProposal, decisions: Sequence[HunkDecision]) -> Proposal:
+    async def _carry_out(
+        self, live: LiveProposal, decisions: Sequence[HunkDecision], row_decisions: Sequence[RowDecision]
+    ) -> Proposal:
         """What was found to be fit to be decided so."""
         undo_ids = {decision.hunk_id for decision in decisions if decision.decision == "undo"}
         redo_ids = {decision.hunk_id for decision in decisions if decision.decision == "redo"} - undo_ids
@@ -445,13 +548,21 @@ class Proposals:
         files = {hunk.hunk_id: file for file, hunk in live.hunks()}
         accepted = [decision.hunk_id for decision in decisions if decision.decision == "accept"]
         chosen = [(files[hunk_id], files[hunk_id].hunk(hunk_id)) for hunk_id in accepted]
-        held_back = holds_back(live, chosen, self._workspace.display_path)
-        for decision in decisions:
-            if not (held_back and decision.decision == "accept"):
-                carry_out(live, files[decision.hunk_id], decision)
-            elif decision.new_text is not None:
-                revise(files[decision.hunk_id], files[decision.hunk_id].hunk(decision.hunk_id), decision.new_text)
-        return await self._writer.apply(live)
+        by_id = {row.row_id: row for row in live.rows}
+        applying = {decision.row_id for decision in row_decisions if decision.decision in ("accept", "redo")}
+        rows = [row for row in live.rows if row.row_id in applying and row.state != "applied"]
+        async with self._writer.exclusive(rows):
+            held_back = holds_back(live, chosen, rows, await self._writer.faults(rows), self._workspace.display_path)
+            for row_decision in row_decisions:
+                if not (held_back and row_decision.decision in ("accept", "redo")):
+                    carry_out_row(by_id[row_decision.row_id], row_decision)
+            for decision in decisions:
+                if not (held_back and decision.decision == "accept"):
+                    carry_out(live, files[decision.hunk_id], decision)
+                elif decision.new_text is not None:
+                    revise(files[decision.hunk_id], files[decision.hunk_id].hunk(decision.hunk_id), decision.new_text)
+            reject_rows_without_needs(live, self._workspace.display_path)
+            return await self._writer.apply(live)
 
 
 def _is_open(hunk: Hunk) -> bool:

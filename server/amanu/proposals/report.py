@@ -1,9 +1,11 @@
 """What became of a call's edits, in words for the model. It must not believe in text that is not there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from amanu.proposals.model import FILE_CHANGED, LINES_CHANGED, UNDONE_IN_FILE, LiveFile, LiveProposal
+from amanu.proposals.rows import LiveRow, row_title
+from amanu.text.display import file_list
 from amanu.workspace.diff import first_line
 from amanu_protocol.items import Hunk
 
@@ -19,7 +21,37 @@ def report(live: LiveProposal, call_id: str | None, display_path: Callable[[Path
             path = display_path(file.base.path)
             new_path = None if file.new_path is None else display_path(file.new_path)
             paragraphs.append(_file(live, file, hunks, call_id, path, new_path))
-    return "\n\n".join(paragraphs)
+    rows = [row for row in live.rows if call_id is None or call_id in row.owners]
+    return "\n\n".join([*paragraphs, *_rows(rows, live, display_path)])
+
+
+def _rows(rows: Sequence[LiveRow], live: LiveProposal, display_path: Callable[[Path], str]) -> list[str]:
+    """One line for all rows that were applied or drafted, and one for each other row."""
+
+    def name(row: LiveRow) -> str:
+        title, path = row.change.title or row_title(row.change), display_path(row.change.path)
+        if row.change.kind == "git" or (row.state == "applied" and row.change.kind != "mode"):
+            return title if row.change.kind == "git" else path
+        return f"{path} ({title})"
+
+    applied = [name(row) for row in rows if row.state == "applied"]
+    drafted = [name(row) for row in rows if row.state == "pending" and live.draft and not row.reason]
+    lines = [f"Applied: {file_list(applied)}."] if applied else []
+    lines += [f"Drafted: {file_list(drafted)}. Your commands see this."] if drafted else []
+    for row in rows:
+        because = f": {_sentence(row.reason)}" if row.reason else "."
+        match row.state:
+            case "rejected":
+                lines.append(f"- {name(row)}: rejected{' by the user' if row.reviewed else ''}{because}")
+            case "conflicted":
+                lines.append(f"- {name(row)}: not applied{because}")
+            case "reverted":
+                lines.append(f"- {name(row)}: the user took this change back.")
+            case "pending" if row.reason or not live.draft:
+                lines.append(f"- {name(row)}: open, not applied{because}")
+            case _:
+                pass
+    return lines
 
 
 def _file(

@@ -1,14 +1,17 @@
 """Writing what was decided into the files."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
 from amanu.core.tool import ToolError
 from amanu.proposals.apply import SavePreimage, apply, settle
-from amanu.proposals.crash_recovery import interrupted_files
+from amanu.proposals.crash_recovery import interrupted_files, interrupted_rows
+from amanu.proposals.decisions import unmet_need
 from amanu.proposals.live_proposals import LiveProposals
 from amanu.proposals.model import STATES_AFTER, LiveProposal
+from amanu.proposals.rows import LiveRow, RowFiles
 from amanu.proposals.tracking import FileTracking
 from amanu.proposals.undo import UndoResult, mark_hunks
 from amanu.workspace.text_file import FileText
@@ -28,12 +31,24 @@ class ProposalWriter:
         tracking: FileTracking,
         save_preimage: SavePreimage,
         accept_change: Callable[[Path], Awaitable[None]] | None,
+        rows: RowFiles | None,
+        durable: Callable[[], Awaitable[None]] | None,
     ) -> None:
         self._workspace = workspace
         self._live = live
         self._tracking = tracking
         self._save_preimage = save_preimage
         self._accept_change = accept_change
+        self._rows = rows
+        self._durable = durable
+
+    def exclusive(self, rows: Sequence[LiveRow]) -> AbstractAsyncContextManager[None]:
+        """See `RowFiles`."""
+        return nullcontext() if self._rows is None else self._rows.exclusive(rows)
+
+    async def faults(self, rows: Sequence[LiveRow]) -> Mapping[str, str]:
+        """Row id → why it does not fit the workspace as it is now."""
+        return await self._rows.faults(rows) if rows and self._rows is not None else {}
 
     async def mark_and_apply(
         self, live: LiveProposal, undo_ids: Collection[str] = (), redo_ids: Collection[str] = ()
@@ -73,8 +88,9 @@ class ProposalWriter:
         """`texts`: the texts of its files, if they were just read."""
         files = interrupted_files(live)
         if not files:
-            return self._live.publish(live)
-        live.attempted |= {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "accepted"}
+            return await self._carry_out_rows(live)
+        wanted = {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "accepted"}
+        live.attempted |= wanted
         undoing = {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "undoing"}
         self._live.publish(live)
         try:
@@ -89,6 +105,8 @@ class ProposalWriter:
                 settle(file, succeeded=False, reason=str(error))
             raise
         finally:
+            for row in interrupted_rows(live) if not self._are_applied(live, wanted) else ():
+                row.leave_open("The text was not applied, so this was not either.")
             for file in files:  # only when something failed that we do not know of
                 settle(file, succeeded=False, reason="Applying it failed unexpectedly; check the file.")
                 undone = {hunk.hunk_id for hunk in file.hunks if hunk.state == "reverted"} & undoing
@@ -98,4 +116,36 @@ class ProposalWriter:
             live.attempted -= {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "pending"}
             self._live.publish(live)
         await self._tracking.move_others(live, files, before)
+        return await self._carry_out_rows(live)
+
+    async def _carry_out_rows(self, live: LiveProposal) -> Proposal:
+        """Bring accepted rows into the workspace, and take back those that are `undoing`."""
+        rows = interrupted_rows(live)
+        if not rows:
+            return self._live.publish(live)
+        live.attempted |= {row.row_id for row in rows if row.state == "accepted"}
+        faults = {row.row_id: why for row in rows if (why := unmet_need(live, row, self._workspace.display_path))}
+        self._live.publish(live)
+        unknown = dict.fromkeys((row.row_id for row in rows), "This failed unexpectedly; check what is there now.")
+        try:
+            if self._durable is not None:
+                await self._durable()
+            fit = [row for row in rows if row.row_id not in faults]
+            if self._rows is not None:
+                faults |= await self._rows.carry_out(fit)
+            unknown.clear()
+            for row in fit:
+                if self._accept_change is not None and row.change.kind != "git" and row.row_id not in faults:
+                    await self._accept_change(row.change.path)
+        except AmanuError as error:  # the decision could not be saved: nothing was done
+            for row in rows:
+                row.leave_open(str(error))
+            raise
+        finally:
+            for row in rows:
+                row.settle({**faults, **unknown}.get(row.row_id))
+            self._live.publish(live)
         return live.wire()
+
+    def _are_applied(self, live: LiveProposal, hunk_ids: Collection[str]) -> bool:
+        return all(hunk.state in ("accepted", "applied") for _, hunk in live.hunks() if hunk.hunk_id in hunk_ids)

@@ -24,7 +24,7 @@ from amanu_protocol.events import (
     ProposalChanged,
     SessionChanged,
 )
-from amanu_protocol.items import Approval, Decision, Hunk, HunkState, Job, Proposal, ProposedFile, ToolCall
+from amanu_protocol.items import Approval, Decision, Hunk, HunkState, Job, Proposal, ProposedFile, Row, ToolCall
 from amanu_protocol.requests import AuditKind
 from amanu_protocol.state import SessionState
 
@@ -62,6 +62,8 @@ class AuditRecorder:
     _changing: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict[tuple[str, str], frozenset[str]])
     """(Proposal, path) → hunks on their way into the file or out of it, including those a crash interrupted."""
 
+    _rows: dict[str, HunkState] = field(default_factory=dict[str, HunkState])
+    """Row id → its state, as it was last seen."""
     _last_hash: tuple[object, str | None] | None = None
     """What identifies the file text that was hashed last, and its hash."""
     _ended_jobs: set[str] = field(default_factory=set[str])
@@ -73,6 +75,7 @@ class AuditRecorder:
             for file in proposal.files:
                 self._applied[proposal.proposal_id, file.path] = _hunks(file, "applied", "undoing")
                 self._changing[proposal.proposal_id, file.path] = _hunks(file, "accepted", "undoing")
+            self._rows |= {row.row_id: row.state for row in proposal.rows}
 
     def on_event(self, event: Event, position: int) -> None:
         """Record the event, which has that position in the session's journal."""
@@ -241,6 +244,32 @@ class AuditRecorder:
             if failed := going - goes - (applied ^ applied_before):
                 self._record_change("changed", proposal, file, frozenset(), frozenset(), position, failed)
 
+        for row in proposal.rows:
+            former, self._rows[row.row_id] = self._rows.get(row.row_id), row.state
+            if (change := _ROW_CHANGES.get((former, row.state))) is not None:
+                self._record_row(*change, proposal, row, position)
+
+    def _record_row(
+        self, kind: Literal["changing", "changed"], label: str, proposal: Proposal, row: Row, position: int
+    ) -> None:
+        """Record a step of one row."""
+        self._add(
+            kind,
+            f"{label} {row.path}: {row.title}",
+            proposal.tool_call_ids[-1] if len(proposal.tool_call_ids) == 1 else None,
+            record=position,
+            path=row.path,
+            change=row.kind,
+            proposal=proposal.proposal_id,
+            calls=proposal.tool_call_ids,
+            row=row.row_id,
+            decided_by=["user" if row.reviewed else "rule"],
+            before=None if row.before is None else row.before.model_dump(mode="json", exclude_defaults=True),
+            after=None if row.after is None else row.after.model_dump(mode="json", exclude_defaults=True),
+            lines=[line.text for line in row.lines] or None,
+            reason=row.reason,
+        )
+
     def _record_change(
         self,
         kind: Literal["changing", "changed"],
@@ -317,6 +346,19 @@ def _trusted(trusted: bool) -> str:
     return "trusted" if trusted else "not trusted"
 
 
+_ROW_CHANGES: dict[tuple[HunkState | None, HunkState], tuple[Literal["changing", "changed"], str]] = {
+    ("pending", "accepted"): ("changing", "Will change"),
+    ("conflicted", "accepted"): ("changing", "Will change"),
+    ("rejected", "accepted"): ("changing", "Will change"),
+    ("reverted", "accepted"): ("changing", "Will change"),
+    ("applied", "undoing"): ("changing", "Will undo changes in"),
+    ("accepted", "applied"): ("changed", "Changed"),
+    ("undoing", "reverted"): ("changed", "Undid changes in"),
+    ("accepted", "conflicted"): ("changed", "Not changed:"),
+    ("accepted", "pending"): ("changed", "Not changed:"),
+    ("undoing", "applied"): ("changed", "Not changed:"),
+}
+"""State before and after → how it is recorded."""
 _CHANGE_LABELS = {
     ("changing", True, False): "Will change",
     ("changing", False, False): "Will undo changes in",

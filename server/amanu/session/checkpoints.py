@@ -17,7 +17,7 @@ from amanu.session.history import SHOWN_ITEMS
 from amanu.session.queue import PromptQueue
 from amanu.session.record_format import read_event
 from amanu.session.restore import REWINDS, conversation, rewound
-from amanu.session.review import SelectedHunks, SessionEdits
+from amanu.session.review import Selections, SessionEdits
 from amanu.storage.journal import Record
 from amanu.text.wording import describe_todos, is_finished
 from amanu_protocol import requests as r
@@ -62,7 +62,7 @@ class Checkpoints:
 
     async def preview(self, params: r.CheckpointPreviewParams) -> r.CheckpointPreviewResult:
         turns = await self._since(params.turn_id)
-        files = await self._edits.take_back(self._applied_hunks(turns), dry_run=True)
+        files = await self._edits.take_back(self._applied(turns), dry_run=True)
         commands = [title for turn in turns for title in turn.commands]
         return r.CheckpointPreviewResult(files=files, commands=commands, turns=len(turns))
 
@@ -73,11 +73,11 @@ class Checkpoints:
             if any(agent.works for agent in self._state.agents):
                 raise AmanuError("turnInProgress", "A sub-agent works in the background.", hint="Stop it first.")
             turns = await self._since(params.turn_id)
-            files = await self._edits.take_back(self._applied_hunks(turns), dry_run=False) if params.files else []
+            files = await self._edits.take_back(self._applied(turns), dry_run=False) if params.files else []
             if not params.conversation:
                 return r.CheckpointRestoreResult(files=files)
             await self._edits.reject_open([turn.turn_id for turn in turns], REWOUND)
-            await self._edits.take_back(self._applied_hunks(turns, str(self._plan.path)), dry_run=False)
+            await self._edits.take_back(self._applied(turns, str(self._plan.path)), dry_run=False)
             await self._rewind(turns)
         message = turns[0].message
         return r.CheckpointRestoreResult(
@@ -182,9 +182,9 @@ class Checkpoints:
     async def _turns(self) -> "Sequence[RecordedTurn]":
         return await self._journal.read_through(_turns)
 
-    def _applied_hunks(self, turns: "Iterable[RecordedTurn]", path: str | None = None) -> SelectedHunks:
+    def _applied(self, turns: "Iterable[RecordedTurn]", path: str | None = None) -> Selections:
         scopes = [r.EditScope(turn_id=turn.turn_id, path=path) for turn in turns]
-        return {key: ids for scope in scopes for key, ids in self._edits.select_hunks(scope, ("applied",)).items()}
+        return {key: ids for scope in scopes for key, ids in self._edits.select(scope, ("applied",)).items()}
 
     def _checkpoint(self, turn: RecordedTurn) -> r.Checkpoint:
         files: dict[str, r.CheckpointFile] = {}
@@ -205,6 +205,17 @@ class Checkpoints:
                     applied=len(applied) + (entry.applied if entry else 0),
                     undone=states.count("reverted") + (entry.undone if entry else 0),
                     open=states.count("pending") + states.count("conflicted") + (entry.open if entry else 0),
+                )
+            for row in proposal.rows if proposal.turn_id == turn.turn_id else ():
+                entry = files.get(row.path) or r.CheckpointFile(
+                    path=row.path, added=0, removed=0, applied=0, undone=0, open=0
+                )
+                files[row.path] = entry.model_copy(
+                    update={
+                        "applied": entry.applied + (row.state == "applied"),
+                        "undone": entry.undone + (row.state == "reverted"),
+                        "open": entry.open + (row.state in ("pending", "conflicted")),
+                    }
                 )
         text = turn.message.text if turn.message else ""
         return r.Checkpoint(

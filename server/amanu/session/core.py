@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,9 +33,11 @@ from amanu.session.services import Services
 from amanu.session.shared_work import SharedWork
 from amanu.session.todos import Todos
 from amanu.session.turn_task import TurnTask
-from amanu.storage.journal import Journal
+from amanu.storage.file_store import FileStore
+from amanu.storage.journal import FILES, Journal
 from amanu.tools.complete_task import CompleteTask
 from amanu.tools.environment import ShownPictures, ToolEnvironment
+from amanu.tools.shell.row_files import StoredRows
 from amanu.tools.shell.session_layer import SessionLayer
 from amanu.web.search import SEARCH_KEYS, SearchService
 from amanu.workspace.workspace import Workspace
@@ -149,14 +151,19 @@ class SessionCore:
             cost_limits = CostLimits(limits.cost_usd, limits.session_cost_usd, self.state)
             self.costs = SessionCosts(cost_limits, self.emit, None)
             self.jobs = SessionJobs(self.state, self.emit, self.notices, journal, services.secrets.mask_output)
+            store = FileStore(journal.folder / FILES)
             self.proposals = Proposals(
                 self.workspace,
                 self._proposal_changed,
                 self._save_preimage,
                 services.sandbox.accept,
                 drafting=lambda: drafts(self.mode),
+                rows=StoredRows(
+                    self.workspace, services.sandbox, store, lambda each: self.approvals.denied_to_user(each)
+                ),
+                durable=self._decision_durable,
             )
-            self.layer = SessionLayer(self.workspace, self.proposals, services.sandbox)
+            self.layer = SessionLayer(self.workspace, self.proposals, services.sandbox, store)
             self.policy = SessionPolicy(services, self.state, self.workspace)
             self.approvals = Approvals(
                 self.emit,
@@ -176,19 +183,6 @@ class SessionCore:
         self.plan = SessionPlan(
             journal, self.emit, self.conversation, self.approvals, self.workspace, self.todos, self.jobs
         )
-
-    async def close_layer(self) -> None:
-        """Remove it, or leave it for when the session is opened again: the draft has more than text, or something could
-        not be applied."""
-        if self.assignment is None and self.layer.holds_draft:
-            self.services.left_layers[self.state.session_id] = self.layer
-        else:
-            await self.layer.close()
-
-    async def reopen_layer(self, besides: Collection[str]) -> None:
-        """Go on with the layer that was left; `besides`: the paths that drafts have on record besides text."""
-        if (earlier := self.services.left_layers.pop(self.state.session_id, None)) is not None:
-            await self.layer.adopt(earlier, besides)
 
     def covers(self, path: Path, data: bytes) -> bool:
         """Whether the user trusted that file with that content."""
@@ -275,6 +269,10 @@ class SessionCore:
             self.list_changed()  # the end of a turn tells it anyway
         for listener in self.proposal_listeners:
             listener(proposal)
+
+    async def _decision_durable(self) -> None:
+        """Before a row is carried out, have the decision on record, and the coming change in the audit log."""
+        await asyncio.gather(self.services.audit.durable(), self.emit.durable())
 
     async def _save_preimage(self, turn_id: str, path: Path, data: bytes | None, mode: int | None) -> None:
         """Before a file changes, save its content, and have the coming change on the audit log."""

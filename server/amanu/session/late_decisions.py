@@ -2,7 +2,7 @@
 restored."""
 
 from amanu_protocol.events import Event, ItemCompleted, ProposalChanged, SessionRewound
-from amanu_protocol.items import Hunk, Notice, Proposal, ToolCall
+from amanu_protocol.items import Hunk, Notice, Proposal, Row, ToolCall
 from amanu_protocol.state import SessionState
 
 LATE_DECISION = "lateDecision"
@@ -91,7 +91,7 @@ def _leaves_unsaid(call: ToolCall, proposal: Proposal) -> bool:
         case "failed":
             return call.error is not None and _decided(proposal)
         case "rejected":
-            return any(hunk.state == "applied" for file in proposal.files for hunk in file.hunks)
+            return any(each.state == "applied" for each in proposal.changes)
         case _:
             return False
 
@@ -99,10 +99,13 @@ def _leaves_unsaid(call: ToolCall, proposal: Proposal) -> bool:
 def _outcome(proposal: Proposal) -> object:
     """What was decided, with the text that was applied. A hunk in conflict counts as open, and so does one that the
     user is rewriting."""
-    return [_hunk_outcome(hunk) for file in proposal.files for hunk in file.hunks]
+    return [_change_outcome(change) for change in proposal.changes]
 
 
-def _hunk_outcome(hunk: Hunk) -> object:
+def _change_outcome(change: Hunk | Row) -> object:
+    if isinstance(change, Row):
+        return change.row_id, "open" if change.state in _OPEN else change.state
+    hunk = change
     if hunk.state in _OPEN:
         return hunk.hunk_id, "open"
     return hunk.hunk_id, hunk.state, hunk.new_text if hunk.applied_text is None else hunk.applied_text
@@ -113,4 +116,4 @@ def _proposal(state: SessionState, proposal_id: str) -> Proposal | None:
 
 
 def _decided(proposal: Proposal) -> bool:
-    return any(hunk.state not in _OPEN for file in proposal.files for hunk in file.hunks)
+    return any(change.state not in _OPEN for change in proposal.changes)

@@ -18,18 +18,26 @@ from amanu.proposals.undo import mark_hunks
 from amanu.session.core import SessionCore
 from amanu.session.record_format import read_event
 from amanu.storage.journal import Record
-from amanu.text.display import one_line
-from amanu.tools.shell.layer_draft import not_undone_name
-from amanu.tools.shell.report import file_list
+from amanu.text.display import file_list
+from amanu.tools.shell.row_changes import NO_UNDO
 from amanu.workspace.diff import unified
 from amanu.workspace.text_file import FileText
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ItemCompleted
-from amanu_protocol.items import Hunk, HunkState, Proposal, ToolCall
+from amanu_protocol.items import Hunk, HunkState, Proposal, Row, ToolCall
 
-SelectedHunks = Mapping[str, Collection[str]]
-"""Hunks by proposal."""
+
+@dataclass(frozen=True)
+class Selection:
+    """Hunks and rows of one proposal, in order."""
+
+    hunk_ids: Collection[str] = ()
+    row_ids: Collection[str] = ()
+
+
+Selections = Mapping[str, Selection]
+"""Proposal id → selection, the oldest proposal first."""
 
 
 @dataclass
@@ -47,7 +55,6 @@ class SessionEdits:
 
     def __init__(self, core: SessionCore) -> None:
         self._proposals = core.proposals
-        self._layer = core.layer
         self._approvals = core.approvals
         self._state = core.state
         self._emit = core.emit
@@ -69,7 +76,7 @@ class SessionEdits:
         proposal = self._current_proposal(params.proposal_id, params.version)
         if self._too_soon(proposal):
             return r.ProposalResolveResult(status="tooSoon", proposal=proposal)
-        proposal = await self._proposals.resolve(params.proposal_id, params.hunks)
+        proposal = await self._proposals.resolve(params.proposal_id, params.hunks, params.rows)
         await self._emit.durable()
         return r.ProposalResolveResult(status="resolved", proposal=proposal)
 
@@ -77,23 +84,19 @@ class SessionEdits:
         """Apply one decision to all hunks of the scope that it fits and that the user has seen; oldest first."""
         states, unreviewed = _DECISION_SCOPE[params.decision]
         versions = {entry.proposal_id: entry.version for entry in params.seen}
-        selection = self.select_hunks(params.scope, states)
         selected = {
-            proposal_id: [
-                hunk.hunk_id
-                for hunk in _hunks(self._proposals.get(proposal_id))
-                if hunk.hunk_id in hunk_ids and not (unreviewed and hunk.reviewed)
-            ]
-            for proposal_id, hunk_ids in selection.items()
+            proposal_id: self._unreviewed(proposal_id, selection) if unreviewed else selection
+            for proposal_id, selection in self.select(params.scope, states).items()
             if proposal_id in versions
         }
         previous = [self._current_proposal(proposal_id, versions[proposal_id]) for proposal_id in selected]
         if any(map(self._too_soon, previous)):
             return r.ProposalDecideResult(status="tooSoon", proposals=previous)
-        for proposal_id, hunk_ids in selected.items():
-            decisions = [r.HunkDecision(hunk_id=hunk_id, decision=params.decision) for hunk_id in hunk_ids]
-            if decisions:
-                await self._proposals.resolve(proposal_id, decisions)
+        for proposal_id, selection in selected.items():
+            hunks = [r.HunkDecision(hunk_id=hunk_id, decision=params.decision) for hunk_id in selection.hunk_ids]
+            rows = [r.RowDecision(row_id=row_id, decision=params.decision) for row_id in selection.row_ids]
+            if hunks or rows:
+                await self._proposals.resolve(proposal_id, hunks, rows)
         await self._emit.durable()
         return r.ProposalDecideResult(status="resolved", proposals=list(map(self._proposals.get, selected)))
 
@@ -119,7 +122,7 @@ class SessionEdits:
         """Take back what the scope has applied, or with `dryRun` only say what that would do."""
         if params.scope.proposal_id is not None:
             self.proposal(params.scope.proposal_id)
-        selection = self.select_hunks(params.scope, ("applied",))
+        selection = self.select(params.scope, ("applied",))
         files = await self.take_back(selection, dry_run=params.dry_run)
         return r.ProposalUndoResult(files=files, note=await self._not_undone_note(params.scope))
 
@@ -128,16 +131,12 @@ class SessionEdits:
         if (scope.proposal_id, scope.path, scope.hunk_ids) != (None, None, None):
             return ""  # the user names what is to be undone
         names = await self._journal.read_through(lambda records: _not_undone(records, scope.turn_id))
-        with_draft = [each for each, turn_id in self._layer.applied.items() if scope.turn_id in (None, turn_id)]
-        names += [not_undone_name(kind, one_line(self._name(path))) for kind, path in sorted(with_draft)]
-        # With a new file its bit goes, too.
-        made = {file.path for each in self._state.proposals for file in each.files if file.change == "create"}
-        gone = {not_undone_name("bit", one_line(self._name(Path(path)))) for path in made}
-        names = [name for name in dict.fromkeys(names) if name not in gone]
+        names = [*dict.fromkeys(names)]
         return f"Amanu cannot undo these: {file_list(names)}." if names else ""
 
-    async def take_back(self, selection: SelectedHunks, *, dry_run: bool) -> list[r.UndoneFile]:
-        """Undo these hunks, newest proposal first; one entry per file."""
+    async def take_back(self, selection: Selections, *, dry_run: bool) -> list[r.UndoneFile]:
+        """Undo these hunks and rows, newest proposal first; one entry per file. Commits are left as they are."""
+        selection = {proposal_id: self._without_git(proposal_id, each) for proposal_id, each in selection.items()}
         if dry_run:
             files = await self._simulate(selection)
         else:
@@ -147,20 +146,24 @@ class SessionEdits:
                 await self._take_back_proposal(proposal_id, selection[proposal_id], by_path)
             await self._emit.durable()
             files = list(by_path.values())
-        return await asyncio.to_thread(lambda: [self._file_result(file_undo) for file_undo in files])
+        results = await asyncio.to_thread(lambda: [self._file_result(file_undo) for file_undo in files])
+        for proposal_id in reversed(list(selection)):
+            proposal, row_ids = self.proposal(proposal_id), selection[proposal_id].row_ids
+            results += [_row_result(proposal, row, dry_run=dry_run) for row in proposal.rows if row.row_id in row_ids]
+        return results
 
     async def reject_open(self, turn_ids: Collection[str], reason: str) -> None:
         """Reject whatever these turns left undecided. What they took over from an earlier draft stays open there."""
-        await self._layer.rewind(turn_ids)
+        await self._proposals.drafts.rewind_rows(turn_ids, reason)
         await self._proposals.drafts.give_back(turn_ids, reason)
         for turn_id in turn_ids:
-            for proposal_id in self.select_hunks(r.EditScope(turn_id=turn_id), ("pending", "conflicted")):
+            for proposal_id in self.select(r.EditScope(turn_id=turn_id), ("pending", "conflicted")):
                 await self._proposals.reject_all(proposal_id, reason)
 
     async def diff(self, params: r.ProposalDiffParams) -> r.ProposalDiffResult:
         """What the scope has applied: the difference between the files without it and the files as they are. A hunk
         that cannot be separated from later changes is shown as a change of its own."""
-        selection = self.select_hunks(params.scope, ("applied",))
+        selection = self.select(params.scope, ("applied",))
         file_undos = await self._simulate(selection)
         steps = sorted(
             (
@@ -182,12 +185,13 @@ class SessionEdits:
 
     # ------------------------------------------------------------------------------------------------
 
-    def select_hunks(self, scope: r.EditScope, states: Collection[HunkState]) -> dict[str, Collection[str]]:
-        """The scope's hunks in one of these states, by proposal, oldest first. What is done in the session's plan is no
-        change to the user's files: it counts only where it is open, or named."""
+    def select(self, scope: r.EditScope, states: Collection[HunkState]) -> dict[str, Selection]:
+        """The scope's hunks and rows in one of these states. Edits of the session's plan do not change the user's
+        files: they count only where they are open, or named."""
         with_plan = "pending" in states or (scope.proposal_id, scope.path, scope.hunk_ids) != (None, None, None)
-        selection: dict[str, Collection[str]] = {}
-        named = None if scope.hunk_ids is None else frozenset(scope.hunk_ids)
+        selections: dict[str, Selection] = {}
+        names_some = (scope.hunk_ids, scope.row_ids) != (None, None)
+        named = frozenset([*(scope.hunk_ids or ()), *(scope.row_ids or ())])
         for proposal in self._state.proposals:
             if scope.proposal_id not in (None, proposal.proposal_id) or scope.turn_id not in (None, proposal.turn_id):
                 continue
@@ -196,18 +200,41 @@ class SessionEdits:
                 for file in proposal.files
                 if scope.path in (None, file.path, file.new_path) and (with_plan or not self._is_plan(Path(file.path)))
                 for hunk in file.hunks
-                if hunk.state in states and (named is None or hunk.hunk_id in named)
+                if hunk.state in states and (not names_some or hunk.hunk_id in named)
             )
-            if hunk_ids:
-                selection[proposal.proposal_id] = hunk_ids
-        return selection
+            row_ids = [
+                row.row_id
+                for row in proposal.rows
+                if row.state in states
+                and scope.path in (None, row.path, row.new_path)
+                and (not names_some or row.row_id in named)
+                and not ("pending" in states and row.undecidable)
+            ]
+            if hunk_ids or row_ids:
+                selections[proposal.proposal_id] = Selection(hunk_ids, row_ids)
+        return selections
+
+    def _without_git(self, proposal_id: str, selection: Selection) -> Selection:
+        git = {row.row_id for row in self.proposal(proposal_id).rows if row.kind == "git"}
+        return Selection(selection.hunk_ids, [each for each in selection.row_ids if each not in git])
+
+    def _unreviewed(self, proposal_id: str, selection: Selection) -> Selection:
+        proposal = self._proposals.get(proposal_id)
+        reviewed = {hunk.hunk_id for hunk in _hunks(proposal) if hunk.reviewed}
+        reviewed |= {row.row_id for row in proposal.rows if row.reviewed}
+        return Selection(
+            [each for each in selection.hunk_ids if each not in reviewed],
+            [each for each in selection.row_ids if each not in reviewed],
+        )
 
     async def _take_back_proposal(
-        self, proposal_id: str, hunk_ids: Collection[str], file_undos: dict[Path, FileUndo]
+        self, proposal_id: str, selection: Selection, file_undos: dict[Path, FileUndo]
     ) -> None:
+        hunk_ids = selection.hunk_ids
         files = [file for file in self._proposals.files(proposal_id) if _has_hunk(file, hunk_ids)]
         texts_before = {file.base.path: await self._current_version(file) for file in files}
-        reasons = {hunk.hunk_id: hunk.reason for hunk in await self._proposals.undo(proposal_id, hunk_ids)}
+        skipped = await self._proposals.undo(proposal_id, hunk_ids, selection.row_ids)
+        reasons = {hunk.hunk_id: hunk.reason for hunk in skipped}
         for file in self._proposals.files(proposal_id):
             if file.base.path in texts_before:
                 current = await self._current_version(file)
@@ -219,13 +246,14 @@ class SessionEdits:
         file_text = await self._proposals.read_if_text(path)
         return FileVersion(path, None if file_text is None else file_text.text)
 
-    async def _simulate(self, selection: SelectedHunks) -> list[FileUndo]:
+    async def _simulate(self, selection: Selections) -> list[FileUndo]:
         """What undoing all of them would do."""
         file_undos: dict[Path, FileUndo] = {}
         simulated: dict[Path, FileText | None] = {}
-        undone_ids = {hunk_id for hunk_ids in selection.values() for hunk_id in hunk_ids}
+        undone_ids = {hunk_id for each in selection.values() for hunk_id in each.hunk_ids}
         for proposal_id in reversed(list(selection)):
-            await self._simulate_proposal(proposal_id, selection[proposal_id], undone_ids, simulated, file_undos)
+            hunk_ids = selection[proposal_id].hunk_ids
+            await self._simulate_proposal(proposal_id, hunk_ids, undone_ids, simulated, file_undos)
         return list(file_undos.values())
 
     async def _simulate_proposal(
@@ -303,6 +331,21 @@ def _not_undone(records: Iterable[Record], turn_id: str | None) -> list[str]:
                 if isinstance(event, ItemCompleted) and isinstance(event.item, ToolCall):
                     names += event.item.not_undone if turn_id in (None, event.item.turn_id) else []
     return names
+
+
+def _row_result(proposal: Proposal, row: Row, *, dry_run: bool) -> r.UndoneFile:
+    """The outcome of undoing a row."""
+    action = "delete" if row.before is None else "create" if row.after is None else "edit"
+    reason = next((line.text for line in row.lines if line.text == NO_UNDO), row.reason or "It was not undone.")
+    is_undone = row.state == "reverted" or (dry_run and reason != NO_UNDO)
+    ids = {"proposal_id": proposal.proposal_id, "hunk_id": row.row_id}
+    return r.UndoneFile(
+        path=row.path,
+        action=action if is_undone else "none",
+        diff=f"{row.title}\n",
+        undone=[r.UndoneHunk(**ids)] if is_undone else [],
+        skipped=[] if is_undone else [r.SkippedHunk(**ids, reason=reason)],
+    )
 
 
 _DECISION_SCOPE: dict[str, tuple[Collection[HunkState], bool]] = {

@@ -23,7 +23,6 @@ from amanu.session.plugins import plugin_hooks, plugin_servers
 from amanu.storage.audit_log import AuditLog
 from amanu.system import logs
 from amanu.text.redaction import Secrets
-from amanu.tools.shell.session_layer import SessionLayer
 from amanu.web.fetch import PageFetcher
 from amanu.web.search import SEARCH_KEYS
 from amanu.workspace.overlay import Overlay
@@ -62,8 +61,6 @@ class Services:
     """Which models are unavailable: what one session finds out, the others know."""
     pages: PageFetcher = field(default_factory=PageFetcher)
     """Fetches pages of the web, and keeps the latest."""
-    left_layers: dict[str, SessionLayer] = field(default_factory=dict[str, SessionLayer])
-    """Session id → the layer of a closed session, which holds what its draft has besides text."""
     mcp: McpServers | None = None
     """The MCP servers of all sessions; None: there are none."""
 

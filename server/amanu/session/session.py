@@ -164,7 +164,7 @@ class Session:
             await self._own_work.stop()
         if self._draft is not None:
             await self._draft.close()
-        await self.core.close_layer()
+        await self.core.layer.close()
         await self.core.proposals.wait_until_settled()  # what the user just accepted reaches its file, and is recorded
         async with self.core.turn.starting:
             try:

@@ -200,8 +200,6 @@ class Sessions:
         async with self.lock:
             await asyncio.gather(*map(self._close_for_shutdown, self._open.values()))
             self._open.clear()
-        for layer in services.left_layers.values():
-            await layer.close()
         if self._preparing is not None:
             self._preparing.cancel()
         await services.watching.close()
@@ -370,8 +368,6 @@ class Sessions:
         if session is not None:
             await session.close(anyway=True)
             session.emit(SessionChanged(closed=True))
-        if (layer := self.services.left_layers.pop(session_id, None)) is not None:
-            await layer.close()
         for summary in await self.summaries.all():
             if summary.parent_session_id == session_id:
                 await self._delete(summary.session_id)

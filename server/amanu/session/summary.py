@@ -15,6 +15,12 @@ def summarize(state: SessionState, *, created_at: int, updated_at: int, closed: 
         renamed = file.change == "rename"  # its one hunk is all its text
         added += file.added if renamed else sum(hunk.new_lines for hunk in hunks)
         removed += file.removed if renamed else sum(hunk.old_lines for hunk in hunks)
+    paths |= {
+        row.path
+        for proposal in state.proposals
+        for row in proposal.rows
+        if row.state not in ("rejected", "reverted") and row.kind != "git"
+    }
     return SessionSummary(
         session_id=state.session_id,
         title=state.title,

@@ -4,6 +4,7 @@ A session folder holds
 
     journal.sqlite    records and the list of pre-images; SQLite in WAL mode (journal_sqlite.py)
     blobs/<sha256>    payloads and pre-images, each once
+    files/<id>        files that are not text, old and new (file_store.py)
     lease             who may write (lease.py)
     damaged-N.sqlite  what a damaged journal was, kept for a user to look at
 
@@ -32,6 +33,8 @@ MAX_BLOB = 16 * 1024 * 1024
 MAX_BLOBS = 1 << 30
 """Bytes in one session after which no output or picture is kept. Pre-images are: nothing is changed without one."""
 
+FILES = "files"
+"""The folder of `file_store.py`."""
 _ADD_BLOB = "blob"
 """Instead of a statement: (blob id, text)."""
 
@@ -204,7 +207,9 @@ class Journal:
         """The payload. Raises `AmanuError` `blobNotFound` when it is unknown, gone or no longer what it was."""
         if any(entry[0] == _ADD_BLOB and entry[1][0] == blob_id for entry in self._commits.waiting()):
             await self.durable()
-        return await asyncio.to_thread(files.read_blob, self._blobs, blob_id)
+        is_kept_apart = (self.folder / FILES / blob_id).is_file()  # a picture is one of the files that are not text
+        folder = self.folder / FILES if is_kept_apart else self._blobs
+        return await asyncio.to_thread(files.read_blob, folder, blob_id)
 
     def blob_text(self, blob_id: str) -> str | None:
         """The payload as text, None when it cannot be read. Blocking."""

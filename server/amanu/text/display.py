@@ -1,12 +1,15 @@
 """Makes hidden characters visible in text that a user decides on."""
 
 import re
+from collections.abc import Sequence
 
 from amanu_protocol.hidden import pattern
 
 _HIDDEN = re.compile(pattern())
 _MAX_TITLE = 200
 """Characters of a title."""
+_MOST_NAMED = 20
+"""Files named in a note."""
 
 
 def visible(text: str) -> str:
@@ -29,3 +32,14 @@ def one_line(text: str) -> str:
 
 def _code_point(match: "re.Match[str]") -> str:
     return f"<U+{ord(match[0]):04X}>"
+
+
+def all_files(paths: Sequence[str]) -> str:
+    """Every path: for a question, where a yes is about all of them."""
+    return ", ".join(map(unbroken, paths))
+
+
+def file_list(paths: Sequence[str]) -> str:
+    """The paths; of many, the first, and how many more there are."""
+    names = ", ".join(map(one_line, paths[:_MOST_NAMED]))
+    return f"{names} and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else names

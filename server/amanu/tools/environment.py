@@ -1,8 +1,11 @@
 """What a session's tools work with. Every tool is created as `SomeTool(environment)`."""
 
+import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from secrets import token_hex
 from typing import Any, Protocol
 
 from amanu.checks.editor_feedback import EditorFeedback
@@ -15,6 +18,7 @@ from amanu.core.tool import P, Tool
 from amanu.permissions.policy import is_read_only
 from amanu.proposals.proposals import Proposals
 from amanu.sandbox.sandbox import Sandbox
+from amanu.storage.file_store import FileStore
 from amanu.text.redaction import Secrets
 from amanu.tools.limits import ToolLimits
 from amanu.tools.shell.jobs import Jobs
@@ -102,7 +106,10 @@ class ToolEnvironment:
 
     @cached_property
     def layer(self) -> SessionLayer:
-        return self.session_layer or SessionLayer(self.workspace, self.proposals, self.sandbox)
+        if self.session_layer is not None:
+            return self.session_layer
+        store = FileStore(Path(tempfile.gettempdir()) / f"amanu-files-{token_hex(8)}")
+        return SessionLayer(self.workspace, self.proposals, self.sandbox, store)
 
     @cached_property
     def search(self) -> Search:

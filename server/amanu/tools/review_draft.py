@@ -5,17 +5,13 @@ from pathlib import Path
 
 from amanu.core.tool import CallContext, NothingToDo, Outcome, Params, Preview, Subject
 from amanu.text.amounts import plural
-from amanu.text.display import one_line, visible
+from amanu.text.display import file_list, one_line, unbroken, visible
 from amanu.text.wording import DRAFT_WAITS
 from amanu.tools.environment import SessionTool, ToolEnvironment
-from amanu.tools.shell.report import file_list
 from amanu_protocol.items import Line, Proposal
 
 _OPEN = ("pending", "conflicted")
 _CONFLICT_ADVICE = "Remove what is in the way and accept again, reject the change, or ask for it again."
-
-
-_WILL_NOT_APPLY = "Will not be applied, because you rejected or undid part of the draft"
 
 
 class ReviewDraftParams(Params):
@@ -37,18 +33,21 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
     async def preview(self, params: ReviewDraftParams, call: CallContext) -> Preview:
         proposal = await self._proposals.drafts.begin_review(params.proposal_id, call.call_id)
         files = [file for file in proposal.files if any(hunk.state in _OPEN for hunk in file.hunks)]
-        if not files:
+        rows = [row for row in proposal.rows if row.state in _OPEN]
+        if not (files or rows):
             raise NothingToDo("The user has decided on all of the draft already.")
         diff = await asyncio.to_thread(self._proposals.diff, proposal.proposal_id)
-        lines = [*_run_lines(proposal), *await asyncio.to_thread(self._other_lines, proposal)]
+        lines = [*_run_lines(proposal), *await asyncio.to_thread(self._built_lines)]
         paths = [path for file in files for path in (file.path, file.new_path) if path is not None]
+        paths = list(dict.fromkeys([*paths, *(row.path for row in rows)]))
+        listed = [unbroken(f"{self._name(Path(row.path))}: {row.title}") for row in rows]
         relative = [self._workspace.relative(self._workspace.resolve(path)) for path in paths]
         subject, *also = [Subject("write_file", "write", path, must_ask=DRAFT_WAITS) for path in relative]
         return Preview(
-            title=f"Apply the draft: {plural(len(files), 'file')}",
+            title=f"Apply the draft: {plural(len(paths), 'file')}",
             subject=subject,
             extra_subjects=tuple(also),
-            detail=visible("\n\n".join(filter(None, ["\n".join(line.text for line in lines), diff]))),
+            detail=visible("\n\n".join(filter(None, ["\n".join([*(line.text for line in lines), *listed]), diff]))),
             reads=frozenset(paths),
             writes=frozenset(paths),
             proposal_id=proposal.proposal_id,
@@ -64,25 +63,25 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
         if call.accept_all:
             await self._proposals.accept_all(params.proposal_id)
         report = await self._proposals.review_report(params.proposal_id)
-        files = self._proposals.get(params.proposal_id).files
-        hunks = [hunk for file in files for hunk in file.hunks]
-        applied = sum(hunk.state == "applied" for hunk in hunks)
-        still_open = sum(hunk.state == "pending" for hunk in hunks)
-        conflicts = [(file, hunk) for file in files for hunk in file.hunks if hunk.state == "conflicted"]
+        proposal = self._proposals.get(params.proposal_id)
+        changes = [(file.path, hunk) for file in proposal.files for hunk in file.hunks]
+        changes += [(row.path, row) for row in proposal.rows]
+        states = [change.state for _, change in changes]
+        applied, still_open = states.count("applied"), states.count("pending")
+        conflicts = {self._name(Path(path)): each.reason or "" for path, each in changes if each.state == "conflicted"}
         left = f"; {still_open} still to review" if still_open else ""
-        said = f"{applied} of {plural(len(hunks), 'change')} applied{left}"
+        said = f"{applied} of {plural(len(changes), 'change')} applied{left}"
         if conflicts:
-            reasons = {self._name(Path(file.path)): hunk.reason or "" for file, hunk in conflicts}
-            named = " ".join(f"{name}: {reason}" for name, reason in reasons.items())
-            said += f"; {len(conflicts)} in conflict. {named} {_CONFLICT_ADVICE}"
+            named = " ".join(f"{name}: {reason}" for name, reason in conflicts.items())
+            said += f"; {states.count('conflicted')} in conflict. {named} {_CONFLICT_ADVICE}"
         # The answer was a yes, but it applied only a part, or nothing.
         is_refused_yes = bool(conflicts) and (call.accept_all or bool(call.decision and call.decision.reason))
         title = ""
         if is_refused_yes or (applied and (still_open or conflicts)):
-            title = f"Applied {applied} of {plural(len(hunks), 'change')} of the draft"
+            title = f"Applied {applied} of {plural(len(changes), 'change')} of the draft"
         elif still_open or conflicts:
-            title = f"Left the draft for later: {plural(len(files), 'file')}"
-        refused = all(hunk.state == "rejected" for hunk in hunks)
+            title = f"Left the draft for later: {plural(len({path for path, _ in changes}), 'file')}"
+        refused = all(state == "rejected" for state in states)
         return Outcome(report or said, said, title=title, refused=refused, is_error=is_refused_yes)
 
     async def reject(self, params: ReviewDraftParams, call: CallContext, reason: str) -> str | None:
@@ -91,24 +90,11 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
         await self._proposals.reject_all(params.proposal_id, reason or None)
         return await self._proposals.review_report(params.proposal_id)
 
-    def _other_lines(self, proposal: Proposal) -> list[Line]:
-        """What comes with it, if all of it is accepted, and what cannot any more. Blocking."""
-        drafted = [f"{self._name(file.path)}{'' if file.stored else ' (deleted)'}" for file in self._layer.drafted]
-        bits = self._layer.drafted_bits.items()
-        drafted += [f"{self._name(path)} ({'' if is_set else 'not '}executable)" for path, is_set in bits]
-        hunks = [hunk for file in proposal.files for hunk in file.hunks]
-        refused = any(hunk.state == "reverted" or (hunk.state == "rejected" and hunk.reviewed) for hunk in hunks)
-        groups = {
-            _WILL_NOT_APPLY if refused else "Also applied if you accept the whole draft": drafted,
-            "Ignored by git, and moved into the workspace if you accept the whole draft": [
-                *map(self._name, self._layer.built)
-            ],
-            **{
-                f"No longer part of the draft, because {why}": [*map(self._name, paths)]
-                for why, paths in self._layer.lost(proposal.besides).items()
-            },
-        }
-        return [Line(tone="warning", text=f"{lead}: {file_list(names)}") for lead, names in groups.items() if names]
+    def _built_lines(self) -> list[Line]:
+        """The files that git ignores and that come with the draft, if all of it is accepted. Blocking."""
+        names = [*map(self._name, self._layer.built)]
+        lead = "Ignored by git, and moved into the workspace if you accept the whole draft"
+        return [Line(tone="warning", text=f"{lead}: {file_list(names)}")] if names else []
 
     def _name(self, path: Path) -> str:
         return one_line(self._workspace.display_path(path))

@@ -9,14 +9,13 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 from amanu.core import protected_paths as protected
 from amanu.sandbox.layers.layer import Layer, LayerError, LayerRoot
 from amanu.sandbox.layers.untrusted_files import FILE, FOLDER, TEMPORARY, opened_file, opened_folder, status
 from amanu.sandbox.layers.upper import is_whiteout
+from amanu.system.sparse_files import copy_data
 
-_PART = 1 << 20
 _DEPTH = 100
 """Levels of folders that are brought home; each takes a descriptor, and a build has a dozen."""
 _HARMLESS = 0o775
@@ -247,31 +246,10 @@ def _copy(source_name: str, source: int, name: str, folder: int) -> None:
     with opened_file(source_name, source) as data:
         target = os.open(name, flags, 0o600, dir_fd=folder)
         with os.fdopen(target, "wb") as file:
-            _copy_data(data, file)
+            copy_data(data, file)
             file.flush()
             os.fchmod(target, stat.S_IMODE(over.st_mode) & 0o777)
             os.utime(target, ns=(over.st_atime_ns, over.st_mtime_ns))
-
-
-def _copy_data(source: int, file: BinaryIO) -> None:
-    """Holes stay holes: a file of 10 GB may take up nothing."""
-    end = 0
-    while (start := _next_data(source, end)) is not None:
-        end = os.lseek(source, start, os.SEEK_HOLE)
-        os.lseek(source, start, os.SEEK_SET)
-        file.seek(start)
-        while part := os.read(source, min(_PART, end - file.tell())):
-            file.write(part)
-    file.truncate(os.fstat(source).st_size)
-
-
-def _next_data(source: int, start: int) -> int | None:
-    try:
-        return os.lseek(source, start, os.SEEK_DATA)
-    except OSError as error:
-        if error.errno == errno.ENXIO:  # only a hole follows
-            return None
-        raise
 
 
 def _remove(name: str, folder: int) -> None:

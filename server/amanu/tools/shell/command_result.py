@@ -10,13 +10,13 @@ from pydantic import JsonValue
 from amanu.core.requirements import SandboxRequirements
 from amanu.core.tool import Outcome
 from amanu.sandbox.git_dirs import hooks_of
-from amanu.text.display import one_line
+from amanu.text.display import file_list, one_line
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.files.read_output import ID_LENGTH
 from amanu.tools.shell.command_process import CommandLauncher, CommandPlan
 from amanu.tools.shell.denial_hints import denial_hint, hidden_hint, missing_program_hint, network_hint
 from amanu.tools.shell.output import CommandOutput
-from amanu.tools.shell.report import CommandEnd, file_list
+from amanu.tools.shell.report import CommandEnd
 from amanu.workspace.text_file import FileText
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import BlobRef, CommandSandbox

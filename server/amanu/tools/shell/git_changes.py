@@ -18,6 +18,7 @@ from amanu.sandbox.layers.apply import ApplyError, Batch, Busy, WorkspaceChanged
 from amanu.sandbox.layers.changes import Change
 from amanu.sandbox.layers.layer import LayerRoot
 from amanu.text.amounts import plural
+from amanu.text.display import all_files
 from amanu.tools.shell.git_index import Entries, Entry, UnknownIndex, blob_name, read_index, without_hints
 from amanu.tools.shell.git_refs import (
     MAX_COMMITS,
@@ -30,7 +31,6 @@ from amanu.tools.shell.git_refs import (
     read_text,
 )
 from amanu.tools.shell.held_files import HeldFile, HeldFolder, identity
-from amanu.tools.shell.report import all_files
 
 _OBJECT = re.compile(r"objects/([0-9a-f]{2})/([0-9a-f]{38})")
 """Packs could have other content for objects that there are."""
@@ -74,6 +74,8 @@ class GitChanges:
     """Its new commits, for the user: "3f2a41c0de commit: Strip prices"."""
     committed: list[str] = field(default_factory=list[str])
     """The files of these."""
+    paths: list[Path] = field(default_factory=list[Path])
+    """The same files, as the workspace has them."""
     moves: list[str] = field(default_factory=list[str])
     """The other changes that a yes makes, for the user: "branch main: 0cf7dd74a3 → 3f2a41c0de", "staged: a.txt"."""
     is_plain_staging: bool = False
@@ -125,6 +127,7 @@ def describe(git: GitChanges, looks: Mapping[Path, RepositoryLook | None], *, ad
             git.refused = git.refused or repository.refused
             git.commits += [f"{commit.id[:_SHORT]} commit: {commit.subject}" for commit in look.commits]
             git.committed += [name for commit in look.commits for name in commit.files]
+            git.paths += [root.path / path for commit in look.commits for path, _, _ in commit.contents]
             git.moves += (changed := repository.changes)
             git.substance.append(repository.substance)
         except UnknownIndex:

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,11 +10,10 @@ from amanu.core import protected_paths as protected
 from amanu.core.requirements import SandboxRequirements
 from amanu.core.tool import ToolError
 from amanu.proposals.model import FileEdit
+from amanu.proposals.rows import RowChange, RowKey
 from amanu.sandbox.layers.changes import Change, Changes, read_changes
 from amanu.sandbox.layers.layer import Layer, LayerRoot
-from amanu.sandbox.layers.transfer import leads_out
 from amanu.sandbox.layers.untrusted_files import opened_file, opened_folder
-from amanu.text.display import unbroken
 from amanu.tools.shell.git_changes import GitChanges, read_git
 from amanu.tools.shell.git_index import tracked_folders
 from amanu.tools.shell.held_files import HeldFile, HeldFolder, identity
@@ -23,8 +22,8 @@ from amanu.workspace.text_file import FileText, decode
 
 MAX_CHANGES = 200
 """Changed paths of one command; nobody reviews more."""
-OUTSIDE = ", outside the workspace"
-"""Ends the words for a link."""
+TOO_LARGE = "file too large to show"
+OTHER_ENCODING = "file in another encoding"
 MAX_BYTES = 8 << 20
 """Of all changed text of one command: what can be shown and compared without anybody noticing."""
 
@@ -36,15 +35,14 @@ class LayerChanges:
     folder: HeldFolder
     """Where what was taken out of the layer is kept; whoever has decided on the changes removes it."""
     edits: Sequence[FileEdit] = ()
-    held: Sequence[HeldFile] = ()
-    executable: dict[Path, bool] = field(default_factory=dict[Path, bool])
-    """Files whose executable bits it changed → whether they are set."""
+    rows: Sequence[RowChange] = ()
+    """Changes that no hunk shows; without those that are drafted already."""
+    gone: Sequence[RowKey] = ()
+    """Keys of what was drafted besides text, and what the command has undone."""
+    seen: Mapping[RowKey, str] = field(default_factory=dict[RowKey, str])
+    """Key of what was drafted besides text when the command started → its digest."""
     denied: Sequence[Path] = ()
-    """The same, but a rule denies it: they are not changed."""
-    folders: Sequence[Path] = ()
-    """New folders with nothing in them."""
-    emptied: Sequence[Path] = ()
-    """Folders it deleted, the innermost first."""
+    """Files whose executable bits the command changed although a rule denies it: the bits stay as they are."""
     ignored: Sequence[Path] = ()
     """Topmost ignored files and folders that the layer has."""
     conflicts: Sequence[Path] = ()
@@ -54,10 +52,6 @@ class LayerChanges:
     """Why not all of it can be decided on afterwards, as a clause: "it changed git's own config"; "" when it can."""
     begun: int = 0
     """When the command started, in nanoseconds as file systems note it."""
-    drafted: Sequence[HeldFile] = ()
-    """What no proposal shows, and stays in the layer as part of the draft."""
-    fresh: Sequence[Path] = ()
-    """What of that it drafted itself."""
     need: SandboxRequirements = field(default_factory=SandboxRequirements)
     """The access it was run with."""
     asked_again: bool = False
@@ -66,23 +60,12 @@ class LayerChanges:
     @property
     def needs_decision(self) -> bool:
         """Whether there is something to decide."""
-        return bool(self.edits or self.held or self.git.needs_decision or self.modes or self.folders or self.emptied)
-
-    @property
-    def modes(self) -> Sequence[Path]:
-        """The files whose executable bits it changed."""
-        return [*self.executable]
-
-    @property
-    def besides(self) -> Sequence[Path]:
-        """All that no hunk shows, but for git's own files."""
-        paths = [*(file.path for file in self.held), *self.modes, *self.folders, *self.emptied]
-        return list(dict.fromkeys(paths))
+        return bool(self.edits or self.rows or self.git.needs_decision)
 
     @property
     def paths(self) -> Sequence[Path]:
         """All that a decision is about, but for git's own files."""
-        return list(dict.fromkeys([*(edit.base.path for edit in self.edits), *self.besides]))
+        return list(dict.fromkeys([*(edit.base.path for edit in self.edits), *(row.path for row in self.rows)]))
 
 
 @dataclass(frozen=True)
@@ -128,7 +111,7 @@ def read_layer(layer: Layer, laid_in: dict[Path, FileText | None], found: FoundC
         root, name = layer.place(path)
         if file is not None and path not in seen and not os.path.lexists(path) and found.is_complete:
             # It was there for the command.
-            found.texts[path] = NewText(HeldFile(root, name, None, None, "deleted"), None)
+            found.texts[path] = NewText(HeldFile(root, name, None, None), None)
     found.paths += laid_in
 
 
@@ -188,9 +171,7 @@ class _RootReading:
             self._read_deletion(change.path)
         elif change.kind == "symlink":
             stored = found.folder.take(self._root, change.path)
-            target = str(stored.readlink())
-            what = f"link to {unbroken(target)}" + (OUTSIDE if leads_out(path, target, self._root.path) else "")
-            found.held.append(HeldFile(self._root, change.path, identity(change), stored, what))
+            found.held.append(HeldFile(self._root, change.path, identity(change), stored))
         elif change.kind == "file":
             self._read_file(path, change)
 
@@ -198,10 +179,8 @@ class _RootReading:
         found = self._found
         stored = found.folder.take(self._root, change.path)
         size = stored.lstat().st_size
-        executable = ", executable" if change.mode & 0o111 else ""
-        what = f"{'new ' if change.below is None else ''}file that is not shown, {size:,} bytes{executable}"
-        below = identity(change)
-        held = HeldFile(self._root, change.path, below, stored, what)
+        what = TOO_LARGE if size > MAX_BYTES else ""
+        held = HeldFile(self._root, change.path, identity(change), stored, what)
         if change.below is not None and not stat.S_ISREG(change.below.st_mode):
             found.held.append(held)
             return
@@ -236,10 +215,10 @@ class _RootReading:
                 found.conflicts.append(path)
             elif stat.S_ISREG(status.st_mode):
                 below = (status.st_ino, status.st_ctime_ns)
-                found.texts[path] = NewText(HeldFile(self._root, inner, below, None, "deleted"), None)
+                found.texts[path] = NewText(HeldFile(self._root, inner, below, None), None)
             else:
                 below = (status.st_ino, status.st_ctime_ns)
-                found.held.append(HeldFile(self._root, inner, below, None, "deleted"))
+                found.held.append(HeldFile(self._root, inner, below, None))
 
 
 def _replaces_kind(change: Change) -> bool:

@@ -9,19 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from amanu.core.tool import CallContext, Outcome, Preview, Subject
-from amanu.sandbox.layers.layer import Layer, LayerError, explained
+from amanu.proposals.rows import LiveRow, RowChange, row_title
+from amanu.sandbox.layers.layer import LayerError, explained
 from amanu.sandbox.layers.redo import noted
-from amanu.sandbox.layers.transfer import set_executable
 from amanu.text.amounts import plural
-from amanu.text.display import one_line, unbroken, visible
+from amanu.text.display import all_files, file_list, one_line, unbroken, visible
 from amanu.tools.draft_share import share_notes
 from amanu.tools.environment import ToolEnvironment
-from amanu.tools.shell.file_identity import fingerprint
-from amanu.tools.shell.git_changes import MOVED, apply_git, git_batches, git_fault
-from amanu.tools.shell.held_files import Applied, HeldFile, apply_held
-from amanu.tools.shell.layer_changes import OUTSIDE, LayerChanges
-from amanu.tools.shell.layer_draft import make_folders, not_undone_name, remove_folders
-from amanu.tools.shell.report import all_files, file_list
+from amanu.tools.shell.git_changes import MOVED, apply_git, git_batches
+from amanu.tools.shell.layer_changes import LayerChanges
+from amanu.tools.shell.row_changes import OUTSIDE, can_undo
+from amanu.tools.shell.row_files import git_row
 from amanu_protocol.items import Line
 
 _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it all
@@ -46,32 +44,24 @@ class LayerReview:
     ) -> Preview:
         """The question whether to take them over. Proposes what is text. Where git's own files changed, it is about the
         `commands`, too: a rule for them is what an answer can save. Raises `ToolError`."""
-        proposal = await self._proposals.propose(call, changes.edits) if changes.edits else None
-        if proposal is not None:  # edits that the command saw may have been rejected
+        git = [git_row(changes.git, changes.folder)] if changes.git.needs_decision else []
+        drafts = changes.need.place.then == "drafted"
+        proposal = await self._proposals.propose(call, changes.edits, [*changes.rows, *git], drafts=drafts)
+        if changes.edits:  # edits that the command saw may have been rejected
             await self._proposals.catch_up(proposal.proposal_id)
-        diff = "" if proposal is None else await asyncio.to_thread(self._proposals.diff, proposal.proposal_id)
+        diff = await asyncio.to_thread(self._proposals.diff, proposal.proposal_id)
         if len(diff) > _DETAIL:
             diff = diff[:_DETAIL] + "\n[the diff goes on; see the proposal]\n"
         # Whoever may run on the workspace itself may destroy what no undo brings back.
         may_destroy = len(call.allowed(commands)) == len(commands)
         subject, *also = [
             *(self._edit_subject(edit.base.path, deletes=edit.text is None) for edit in changes.edits),
-            *(self._held_subject(file, may_destroy=may_destroy) for file in changes.held),
-            *(self._edit_subject(path, deletes=False) for path in (*changes.modes, *changes.folders)),
-            *(self._edit_subject(path, deletes=True) for path in changes.emptied),
-            *(commands if changes.git.needs_decision else ()),
+            *(self._row_subject(row, may_destroy=may_destroy) for row in changes.rows),
+            *(commands if git else ()),
         ]
         ended = f"It ended: {one_line(outcome.line)}"
         lines = [_ASKED_AGAIN] if changes.asked_again else []
-        lines += [] if proposal is None else share_notes(proposal, call.call_id)
-        lines += [f"git: {line}" for line in changes.git.commits]
-        lines += [f"Files committed: {all_files(names)}"] if (names := changes.git.committed) else []
-        lines += [f"git: {line}" for line in changes.git.moves]
-        lines += [f"{self._name(file.path)}: {file.what}" for file in changes.held]
-        bits = changes.executable.items()
-        lines += [f"{self._name(path)}: becomes {'' if is_set else 'not '}executable" for path, is_set in bits]
-        lines += [f"{self._name(path)}: new folder" for path in changes.folders]
-        lines += [f"{self._name(path)}: the folder is removed" for path in changes.emptied]
+        lines += share_notes(proposal, call.call_id)
         built = await asyncio.to_thread(_missing, changes.ignored)
         lines += (
             [f"Ignored by git, and moved into the workspace with these changes: {all_files([*map(self._name, built)])}"]
@@ -83,25 +73,26 @@ class LayerReview:
             Line(tone="bad" if outcome.is_error else "good", text=ended),
             *(Line(tone="warning", text=text) for text in lines),
         ]
-        apart = (
-            ""
-            if proposal is not None
-            else "It ran on a private copy of the workspace; nothing in the workspace has changed yet."
-        )
-        files, folders = {*changes.paths} - {*changes.folders, *changes.emptied}, [*changes.folders, *changes.emptied]
+        rows = [line for row in (*git, *changes.rows) for line in self._row_lines(row)]
+        folders = {row.path for row in changes.rows if "folder" in _kinds(row)}
+        files = {*changes.paths} - folders
         counted = [plural(len(each), noun) for each, noun in ((files, "file"), (folders, "folder")) if each]
         counted += self._repository(changes)
         return Preview(
             title=f"Run {title}: {' and '.join(counted)} changed",
             subject=subject,
             extra_subjects=tuple(also),
-            detail=visible("\n".join(filter(None, [apart, ended, *lines, diff]))),
+            detail=visible("\n".join(filter(None, [ended, *lines, *map(unbroken, rows), diff]))),
             reads=frozenset(map(str, changes.paths)),
             writes=frozenset(map(str, changes.paths)),
-            proposal_id=None if proposal is None else proposal.proposal_id,
-            digest=fingerprint([str(changes.folder.folder), *lines]),
-            notes=() if proposal is None else tuple(notes),
+            proposal_id=proposal.proposal_id,
+            notes=tuple(notes),
         )
+
+    async def propose_again(self, changes: LayerChanges, call: CallContext) -> None:
+        """Propose the repository changes of a second run, which changed the same, in place of the first run's."""
+        if changes.git.needs_decision:
+            await self._proposals.put_rows(call, [git_row(changes.git, changes.folder)])
 
     async def preview_again(self, call: CallContext) -> None:
         """The files may be others by now: what is proposed moves along with them."""
@@ -111,64 +102,66 @@ class LayerReview:
     async def apply(self, command: str, outcome: Outcome, changes: LayerChanges, call: CallContext) -> Outcome | None:
         """Take them over as they were decided on. The outcome is the command's, with what became of its changes. None:
         the repository has changed since, and nothing was taken over."""
-        async with self._repositories(changes):
-            if call.accept_all and not self._is_begun(changes, call):
-                fault = await asyncio.to_thread(lambda: git_fault(git_batches(changes.git, changes.folder)))
+        if call.accept_all and not self._is_begun(call):
+            await self._accept(call)
+            applied = "applied" in self._proposals.states_of_call(call.call_id)
+            if not applied and (fault := self._git_fault(call)):
                 if fault == MOVED:
                     return None
-                if fault:
-                    await self.withdraw(changes, call)
-                    title = f"Run {command}: nothing changed"
-                    return replace(with_notes(outcome, [fault, _NOTHING]), changes=None, is_error=True, title=title)
-            return await self._apply(command, outcome, changes, call)
+                await self.withdraw(changes, call, fault)
+                title = f"Run {command}: nothing changed"
+                return replace(with_notes(outcome, [fault, _NOTHING]), changes=None, is_error=True, title=title)
+        elif call.accept_all:
+            await self._accept(call)
+        return await self._apply(command, outcome, changes, call)
 
-    async def _apply(self, command: str, outcome: Outcome, changes: LayerChanges, call: CallContext) -> Outcome:
-        proposal = self._proposals.of_call(call.call_id) if changes.edits else None
-        if proposal is not None and call.accept_all:
+    async def _accept(self, call: CallContext) -> None:
+        """Apply the open changes of that call."""
+        if (proposal := self._proposals.of_call(call.call_id)) is not None:
             await self._proposals.accept_all(proposal.proposal_id, call.call_id, by_user=call.by_user)
             await self._proposals.wait_for_shared_hunks(call.call_id)
-        notes: list[str] = []
-        states: set[str] = set()
-        if proposal is not None and proposal.draft and not call.accept_all:
-            notes.append(await self._proposals.settled_report(call.call_id))
-            if changes.held:
-                notes.append(f"Not kept in the draft: {self._names([file.path for file in changes.held])}.")
+
+    def _git_fault(self, call: CallContext) -> str:
+        """Why the repository could not be changed; "" if it was, or need not be."""
+        rows = self._proposals.rows_of_call(call.call_id)
+        return next((row.reason or "" for row in rows if row.change.kind == "git" and row.state == "conflicted"), "")
+
+    async def _apply(self, command: str, outcome: Outcome, changes: LayerChanges, call: CallContext) -> Outcome:
+        proposal = self._proposals.of_call(call.call_id)
+        assert proposal is not None, "the question proposed it"
+        await self._proposals.wait_until_settled()
+        states = self._proposals.states_of_call(call.call_id)  # a draft has those of other calls, too
+        rows = self._proposals.rows_of_call(call.call_id)
+        missing = [self._row_name(row.change) for row in rows if row.state == "conflicted"]
+        notes = [await self._proposals.settled_report(call.call_id)]
+        if proposal.draft and not call.accept_all:
             await asyncio.to_thread(changes.folder.remove)
-            await self._layer.note_drafted()
             return with_notes(replace(outcome, changes=None), notes)
-        if proposal is not None:
-            notes.append(await self._proposals.settled_report(call.call_id))
-            states |= self._proposals.states_of_call(call.call_id)  # a draft has those of other calls, too
         ended = replace(outcome, changes=None, refused=states == {"rejected"})
-        if states <= {"applied"}:
-            applied, faults = await self._take_over(changes, call)
-            notes += faults
-            not_undone = await asyncio.to_thread(self._not_undone, changes, applied)
-            ended = replace(ended, not_undone=not_undone)
-            if missing := [*map(self._name, applied.missing), *([] if applied.git else self._repository(changes))]:
-                ended = replace(ended, is_error=True, title=f"Run {command}: not applied: {file_list(missing)}")
-        else:
-            if names := [*map(self._name, changes.besides), *self._repository(changes)]:
-                why = "could be applied" if "conflicted" in states else "were accepted"
-                notes.append(f"Not applied, because not all text changes {why}: {file_list(names)}.")
-            count, files = self._proposals.applied_files(call.call_id), len(changes.edits)
-            whole = plural(files, "file")
-            changed = whole if count == files else f"{count} of {whole}" if count else "nothing"
-            title = f"Run {command}: {changed} changed"
+        if "applied" in states:
+            notes += await self._layer.bring_home(changes.ignored, call, None)
+            ended = replace(ended, not_undone=self._not_undone(changes, rows))
+        if not states <= {"applied"}:
+            count = self._proposals.applied_files(call.call_id) + sum(row.state == "applied" for row in rows)
+            total = len(changes.edits) + len(rows)
+            whole = plural(total, "change" if rows else "file")
+            applied = whole if count == total else f"{count} of {whole}" if count else "nothing"
+            title = f"{applied} {'applied' if rows and count else 'changed'}"
+            title = f"Run {command}: {f'not applied: {file_list(missing)}' if missing else title}"
             ended = replace(ended, is_error=ended.is_error or "conflicted" in states, title=title)
         await asyncio.to_thread(changes.folder.remove)
         return with_notes(ended, notes)
 
-    def _is_begun(self, changes: LayerChanges, call: CallContext) -> bool:
+    def _is_begun(self, call: CallContext) -> bool:
         """Whether the user has decided on some of it already, hunk by hunk."""
-        return bool(changes.edits) and not self._proposals.states_of_call(call.call_id) <= {"pending", "conflicted"}
+        return not self._proposals.states_of_call(call.call_id) <= {"pending", "conflicted"}
 
-    async def withdraw(self, changes: LayerChanges, call: CallContext) -> str:
+    async def withdraw(self, changes: LayerChanges, call: CallContext, reason: str = MOVED) -> str:
         """Withdraw changes that cannot be taken over any more. Returns the sentence for the model."""
-        if changes.edits and (proposal := self._proposals.of_call(call.call_id)) is not None:
-            await self._proposals.reject_all(proposal.proposal_id, MOVED, call.call_id, by_user=False)
+        if (proposal := self._proposals.of_call(call.call_id)) is not None:
+            await self._proposals.reject_all(proposal.proposal_id, reason, call.call_id, by_user=False)
         await asyncio.to_thread(changes.folder.remove)
-        return f"{MOVED} {_NOTHING}"
+        return f"{reason} {_NOTHING}"
 
     @asynccontextmanager
     async def _repositories(self, changes: LayerChanges) -> AsyncGenerator[None]:
@@ -181,7 +174,7 @@ class LayerReview:
 
     async def reject(self, changes: LayerChanges, call: CallContext, reason: str) -> str:
         """They are not wanted. Returns that for the model."""
-        if changes.edits and (proposal := self._proposals.of_call(call.call_id)) is not None:
+        if (proposal := self._proposals.of_call(call.call_id)) is not None:
             await self._proposals.reject_all(proposal.proposal_id, reason or None, call.call_id, by_user=call.by_user)
         await asyncio.to_thread(changes.folder.remove)
         left = [*([self._names(changes.paths)] if changes.paths else []), *self._repository(changes)]
@@ -189,18 +182,11 @@ class LayerReview:
         said = said if said.endswith((".", "!", "?")) else f"{said}."
         return f"The command ran, but its changes were not accepted{said} Unchanged: {' and '.join(left)}."
 
-    async def settle_draft(self, outcome: Outcome, changes: LayerChanges) -> Outcome:
-        """Of a command whose changes are drafted: nothing of them reaches the workspace. The outcome tells the model
-        what is drafted besides text, and what a draft does not hold."""
-        notes: list[str] = []
-        if changes.fresh:
-            names = self._names(changes.fresh)
-            notes.append(f"Drafted, and applied only if the user accepts the whole draft: {names}.")
-        besides = [*changes.executable, *changes.folders, *changes.ignored]
-        if besides and not (changes.edits or self._proposals.drafts.is_open):
-            notes.append(f"Kept, but not applied until the user accepts a whole draft: {self._names(besides)}.")
-        notes += self._not_applied_notes(changes)
-        return with_notes(outcome, notes)
+    async def left_notes(self, changes: LayerChanges) -> list[str]:
+        """Sentences for the model about the changes of a drafted command that the draft does not have."""
+        is_open = changes.needs_decision or self._proposals.drafts.is_open
+        built = await asyncio.to_thread(_missing, changes.ignored)
+        return [*(self._kept_notes(built) if not is_open else []), *self._not_applied_notes(changes)]
 
     async def settle(self, outcome: Outcome, changes: LayerChanges, call: CallContext) -> Outcome:
         """Take over at once what is no decision of its own: files that `git add` staged; and what git ignores, where
@@ -208,7 +194,7 @@ class LayerReview:
         notes: list[str] = []
         if not changes.needs_decision:
             async with self._repositories(changes):
-                notes += (await asyncio.to_thread(_apply, changes))[1]
+                notes += await asyncio.to_thread(_apply_git, changes)
             await asyncio.to_thread(changes.folder.remove)
         if changes.ignored:
             subjects = [Subject("write_file", "write", self._workspace.relative(path)) for path in changes.ignored]
@@ -216,11 +202,8 @@ class LayerReview:
             home = [path for path in changes.ignored if self._workspace.relative(path) in allowed]
             notes += await self._layer.bring_home(home, call, changes.begun)
             left = [path for path in changes.ignored if path not in home]
-            if left and not changes.needs_decision:  # else they come with the yes to that
-                notes.append(
-                    "Ignored by git, and kept in this session's private copy, where later commands see it: "
-                    f"{self._names(left)}."
-                )
+            if not changes.needs_decision:  # else they come with the yes to that
+                notes += self._kept_notes(left)
         notes += self._not_applied_notes(changes)
         return with_notes(outcome, notes)
 
@@ -233,36 +216,27 @@ class LayerReview:
             )
         return notes
 
-    async def _take_over(self, changes: LayerChanges, call: CallContext) -> tuple[Applied, list[str]]:
-        """What was decided on with the text: the files that no proposal shows, modes, git's, and what git ignores. With
-        what there is to say of it."""
-        not_made = await asyncio.to_thread(make_folders, changes.folders)
-        applied, git = await asyncio.to_thread(_apply, changes)
-        not_removed = await asyncio.to_thread(remove_folders, changes.emptied)
-        applied.folders |= not_made
-        notes = applied.notes(self._names)
-        notes += [f"Folder not made: {self._name(folder)}. {why}" for folder, why in not_made.items()]
-        notes += [f"Folder not removed: {self._name(folder)}. {why}" for folder, why in not_removed.items()]
-        notes += git
-        notes += await self._layer.bring_home(changes.ignored, call, None)
-        return applied, notes
+    def _kept_notes(self, built: Sequence[Path]) -> list[str]:
+        lead = "Ignored by git, and kept in this session's private copy, where later commands see it"
+        return [f"{lead}: {self._names(built)}."] if built else []
 
-    def _not_undone(self, changes: LayerChanges, applied: Applied) -> list[str]:
-        """What undoing the text does not undo: files and folders by name, commits as git noted them. Blocking."""
-        gone = [folder for folder in changes.emptied if not folder.exists()]
-        texts = [edit.base.path for edit in changes.edits]
-        # With a file of text its folder comes back, too.
-        gone = [folder for folder in gone if not any(folder in path.parents for path in texts)]
-        topmost = [folder for folder in gone if not any(parent in gone for parent in folder.parents)]
-        held = [file.path for file in applied.files if not any(folder in file.path.parents for folder in topmost)]
-        names = [self._name(path) for path in held] + [f"the folder {self._name(path)}" for path in topmost]
-        made = {edit.base.path for edit in changes.edits if not edit.base.exists}
-        names += [not_undone_name("bit", self._name(path)) for path in applied.bits if path not in made]
-        new = [folder for folder in changes.folders if folder not in applied.folders]
-        names += [not_undone_name("folder", self._name(folder)) for folder in new]
-        return names + (
-            [one_line(_LEADING_COMMIT_ID.sub(r"\2 (\1)", act)) for act in changes.git.acts] if applied.git else []
-        )
+    def _not_undone(self, changes: LayerChanges, rows: Sequence[LiveRow]) -> list[str]:
+        """The applied changes that cannot be undone: files by name, then commits."""
+        applied = [row.change for row in rows if row.state == "applied"]
+        lost = [row for row in applied if row.kind != "git" and not can_undo(row)]
+        acts = changes.git.acts if any(row.kind == "git" for row in applied) else []
+        commits = [one_line(_LEADING_COMMIT_ID.sub(r"\2 (\1)", act)) for act in acts]
+        return [*(self._name(row.path) for row in lost), *commits]
+
+    def _row_name(self, row: RowChange) -> str:
+        return "the git repository" if row.kind == "git" else self._name(row.path)
+
+    def _row_lines(self, row: RowChange) -> list[str]:
+        """The row as text: its path and title, then the rest."""
+        rest = [line.text for line in row.lines]
+        if row.kind == "git":
+            return [f"git: {text}" for text in rest]
+        return [f"{self._name(row.path)}: {row.title or row_title(row)}", *rest]
 
     def _repository(self, changes: LayerChanges) -> list[str]:
         return ["the git repository"] if changes.git.needs_decision else []
@@ -270,12 +244,13 @@ class LayerReview:
     def _edit_subject(self, path: Path, *, deletes: bool) -> Subject:
         return Subject("delete_file" if deletes else "write_file", "write", self._workspace.relative(path))
 
-    def _held_subject(self, file: HeldFile, *, may_destroy: bool) -> Subject:
-        """What was there is lost: so it is asked about, unless the command `may_destroy`."""
-        subject = self._edit_subject(file.path, deletes=file.stored is None)
-        if file.what.endswith(OUTSIDE):
+    def _row_subject(self, row: RowChange, *, may_destroy: bool) -> Subject:
+        """The write or deletion that the row is. It must be asked about if it is a link that leads out of the
+        workspace; or if it cannot be undone, unless a rule lets the command destroy (`may_destroy`)."""
+        subject = self._edit_subject(row.path, deletes=row.after is None)
+        if row.kind == "link" and row.title.endswith(OUTSIDE):
             return replace(subject, must_ask=_LEADS_OUT)
-        return subject if may_destroy or file.below is None else replace(subject, must_ask=_NO_UNDO)
+        return subject if may_destroy or can_undo(row) else replace(subject, must_ask=_NO_UNDO)
 
     def _names(self, paths: Sequence[Path]) -> str:
         return file_list([self._name(path) for path in dict.fromkeys(paths)])
@@ -304,22 +279,18 @@ def with_notes(outcome: Outcome, notes: Sequence[str]) -> Outcome:
     )
 
 
-def _apply(changes: LayerChanges) -> tuple[Applied, list[str]]:
-    """Bring what no proposal shows into the workspace. With why other changes than files were not applied."""
-    files = [(file, changes.folder.batch([file])) for file in changes.held]
-    git = git_batches(changes.git, changes.folder)
+def _apply_git(changes: LayerChanges) -> list[str]:
+    """Bring the changes to repositories into the workspace. Returns why some were not, as sentences. Blocking."""
+    batches = git_batches(changes.git, changes.folder)
     try:
-        with noted(changes.folder.layer, [*(batch for _, batch in files), *git], executable=changes.executable):
-            bits = set_executable(Layer.open(changes.folder.layer), changes.executable) if changes.executable else {}
-            applied, faults = apply_held(files), [*filter(None, map(apply_git, git))]
-            applied.note_bits(changes.executable, bits)
-            applied.git = bool(git) and not faults
-            return applied, faults
+        with noted(changes.folder.layer, batches):
+            return [*filter(None, map(apply_git, batches))]
     except (OSError, LayerError) as error:
-        why = explained(error)
-        faults = [f"Changes to the repository were not applied. {why}"] if git else []
-        unset = dict.fromkeys(changes.executable, why)
-        return Applied(failed=[file for file, _ in files], fault=why, unset=unset), faults
+        return [f"Changes to the repository were not applied. {explained(error)}"] if batches else []
+
+
+def _kinds(row: RowChange) -> set[str]:
+    return {side.kind for side in (row.before, row.after) if side is not None}
 
 
 def _missing(paths: Sequence[Path]) -> list[Path]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from amanu.core.tool import Blocked, CallContext, Outcome, ToolError
 from amanu.permissions.policy import drafts
 from amanu.sandbox.layers.disk_floor import DiskFloor
-from amanu.text.display import one_line
+from amanu.text.display import file_list, one_line
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.shell.command_analysis import CommandAnalyzer
 from amanu.tools.shell.command_params import RunShellCommandParams
@@ -25,6 +25,9 @@ _NO_ROOM = (
 )
 _FILLED = "it filled the disk with its private copy of the workspace"
 _WITHOUT_DRAFT = "This command saw only what the user has accepted, not the draft."
+_OVERTAKEN = (
+    "Not drafted, because another command drafted another version while this one ran: {names}. Run the command again."
+)
 _THROWN_AWAY = "Plan mode: what this command changed in the workspace was thrown away."
 
 
@@ -64,16 +67,13 @@ class LayeredCommands:
                 adds = not drafts(self._mode()) and await self._only_adds(params, call)
                 await asyncio.to_thread(describe, changes.git, looks, adds=adds)
             reason = _unreviewable(changes, changes_repository=place.reach.writes_git)
-            if outcome.blocked is not None or reason:
-                await layered.take_back()
         if place.then == "drafted" and outcome.blocked is None and not reason:
-            outcome = await self._review.settle_draft(outcome, changes)
-            if not (changes.edits or changes.held or changes.git.needs_decision):
+            changes, notes = await self._drafted(changes, call)
+            outcome = with_notes(outcome, [*notes, *await self._review.left_notes(changes)])
+            if not changes.needs_decision:
                 await asyncio.to_thread(changes.folder.remove)
-                changes = replace(changes, executable={}, folders=(), emptied=())  # they are in the draft
             if not changes.edits or outcome.is_error:  # it ran on what the draft is now; a failure is not to be missed
                 await self._proposals.drafts.note_run(_draft_run(params, outcome))
-                await self._layer.note_drafted()
             return replace(outcome, changes=changes) if changes.needs_decision else outcome
         if outcome.blocked is None and not reason:
             outcome = await self._review.settle(outcome, changes, call)
@@ -91,6 +91,21 @@ class LayeredCommands:
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
         plan = CommandPlan(params.command, folder, changes.need, by_user=False, still_valid=_always)
         return await self.run(params, plan, call)
+
+    async def _drafted(self, changes: LayerChanges, call: CallContext) -> tuple[LayerChanges, list[str]]:
+        """The changes to draft, without those that another command (of a sub-agent or a job) has drafted differently
+        since this one started; and sentences about what is left out. Drops the rows that the command has undone."""
+        now = {row.change.key: row for row in self._proposals.drafts.open_rows()}
+        others = [
+            row
+            for row in changes.rows
+            if row.key in now and now[row.key].change.digest not in (changes.seen.get(row.key), row.digest)
+        ]
+        gone = [now[key] for key in changes.gone if key in now and now[key].change.digest == changes.seen[key]]
+        await self._proposals.drafts.drop_rows([row.row_id for row in gone], call.turn_id)
+        kept = replace(changes, rows=[row for row in changes.rows if row not in others])
+        names = file_list([self._workspace.display_path(row.path) for row in others])
+        return kept, [_OVERTAKEN.format(names=names)] if others else []
 
     async def _only_adds(self, params: RunShellCommandParams, call: CallContext) -> bool:
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))

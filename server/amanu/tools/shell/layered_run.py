@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
@@ -12,14 +12,26 @@ from amanu.core.place import Place
 from amanu.core.tool import CallContext, Subject, ToolError
 from amanu.proposals.model import FileEdit
 from amanu.proposals.proposals import Proposals
+from amanu.proposals.rows import RowChange
 from amanu.sandbox.layers.layer import Layer
+from amanu.storage.file_store import FileStore
 from amanu.tools.shell.held_files import HeldFile, HeldFolder
-from amanu.tools.shell.layer_changes import FoundChanges, LayerChanges, read_layer
-from amanu.tools.shell.layer_draft import drop, drop_folders, put_back
+from amanu.tools.shell.layer_changes import OTHER_ENCODING, FoundChanges, LayerChanges, read_layer
+from amanu.tools.shell.layer_contents import drop, put_back
+from amanu.tools.shell.row_changes import FileBits, bit_rows, file_rows, folder_rows
 from amanu.workspace.text_file import UNKNOWN, FileText, decode_as, encode, same_bytes
 
 EXECUTABLE = 0o111
 _TICK = 0.002
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A drafted row, as a layer has it."""
+
+    digest: str
+    content: tuple[int, int, int, int] | None
+    """The value of `content()` for it; None for a deletion or a folder."""
 
 
 @dataclass(frozen=True)
@@ -28,37 +40,30 @@ class View:
 
     laid_in: dict[Path, FileText | None]
     """None: it was deleted."""
-    drafted: Mapping[Path, HeldFile]
-    """What else is drafted; it is in the layer already."""
+    drafted: Sequence[RowChange]
+    """Changes drafted besides text."""
+    filled: dict[Path, Filled]
+    """Path → which of them the layer has; kept up to date with the layer."""
     place: Place
 
 
 class LayeredRun:
     """One command in the layer."""
 
-    def __init__(self, layer: Layer, proposals: Proposals, view: View, call: CallContext) -> None:
+    def __init__(self, layer: Layer, proposals: Proposals, store: FileStore, view: View, call: CallContext) -> None:
         self.folder = layer.folder
         self.changes: LayerChanges | None = None
         """What `read` returned."""
         self.is_clean = True
-        """Whether nothing is left in the layer but what is ignored."""
+        """Whether nothing is left in the layer but what is ignored or drafted."""
         self.layer = layer
         self._proposals = proposals
+        self._store = store
         self.place = view.place
-        self._is_taken_back = False
+        self._view = view
         self._laid_in = view.laid_in
-        self._drafted = {
-            path: None if file.stored is None else _content(file.root.upper / file.name)
-            for path, file in view.drafted.items()
-        }
         self._call = call
-        self.turn_id = call.turn_id
         self._begun = _tick()
-
-    @property
-    def drafts(self) -> bool:
-        """Whether what no proposal shows of its changes stays in the layer, as part of the draft."""
-        return self.place.then == "drafted" and not self._is_taken_back
 
     def forget(self) -> None:
         """Nobody reads what it changes; the layer is of no further use."""
@@ -66,37 +71,39 @@ class LayeredRun:
         self.is_clean = False
 
     async def read(self) -> LayerChanges:
-        """What the command changed, once it has ended. All of it is taken out of the layer, but for what is ignored.
-        Raises `LayerError`, `OSError`."""
+        """The command's changes, once it has ended. They are taken out of the layer, except for what git ignores, and
+        what was drafted and is unchanged. Raises `LayerError`, `OSError`."""
         held = HeldFolder(self.layer.folder / "held" / token_hex(8))
         found = FoundChanges(held, self._begun)
         try:
             await asyncio.to_thread(read_layer, self.layer, self._laid_in, found)
-            changes = await self._compared(found)
-            shown = bool(changes.edits) or self._proposals.drafts.is_open
-            kept = found.folders if self.drafts else ()
-            await asyncio.to_thread(drop, self.layer, [path for path in found.paths if path not in kept])
-            drafts = self.drafts and shown and not self._call.denied(map(self._write, changes.held))
-            drafted = [file for file in changes.held if drafts or self._is_drafted(file)]
-            fresh = [file.path for file in drafted if not self._is_drafted(file)]
-            await asyncio.to_thread(put_back, self.layer, drafted)
-            held = [file for file in changes.held if file not in drafted]
-            self.changes = replace(changes, held=held, drafted=drafted, fresh=fresh)
+            changes, bits = await self._compared(found)
+            self.changes = await asyncio.to_thread(self._with_rows, changes, found, bits)
         except BaseException:
             self.is_clean = False
             raise
         self.is_clean = found.is_complete
         return self.changes
 
-    async def take_back(self) -> None:
-        """What it changed does not count: take what no proposal shows out of the layer again, but for what replaced a
-        file that was drafted before."""
-        assert self.changes is not None
-        kept = [file for file in self.changes.drafted if file.path in self._drafted]
-        taken_back = [file.path for file in self.changes.drafted if file not in kept]
-        self.changes, self._is_taken_back = replace(self.changes, drafted=kept), True
-        await asyncio.to_thread(drop, self.layer, taken_back)
-        await asyncio.to_thread(drop_folders, self.layer, self.changes.folders)
+    def _with_rows(self, changes: LayerChanges, found: FoundChanges, bits: Sequence[FileBits]) -> LayerChanges:
+        """The changes, with those that no hunk shows and that are not drafted already. Blocking."""
+        filled, drafted = self._view.filled, {row.key: row for row in self._view.drafted}
+        same = [file for file in found.held if file.path in filled and filled[file.path].content == _content(file)]
+        drop(self.layer, [path for path in found.paths if path not in found.folders or path not in filled])
+        put_back(self.layer, same)
+        kept = {*(file.path for file in same), *(path for path in filled if path in found.folders)}
+        for path in [path for path in filled if path not in kept]:
+            del filled[path]
+        rows = [
+            *file_rows([file for file in found.held if file not in same], self._store),
+            *bit_rows(bits),
+            *folder_rows(found.folders, found.emptied),
+        ]
+        there = {row.key for row in rows} | {("path", path) for path in kept}
+        gone = [key for key in drafted if key not in there and key[1] not in changes.conflicts]
+        fresh = [row for row in rows if row.key not in drafted or drafted[row.key].after != row.after]
+        seen = {key: row.digest for key, row in drafted.items()}
+        return replace(changes, rows=fresh, gone=gone, seen=seen)
 
     async def _base(self, path: Path) -> FileText:
         """What the command's version of the file is compared with."""
@@ -104,19 +111,12 @@ class LayeredRun:
             return await self._proposals.text_without_edits(path)
         return await self._proposals.text_for_command(self._call, path)
 
-    def _write(self, file: HeldFile) -> Subject:
-        tool = "delete_file" if file.stored is None else "write_file"
-        return Subject(tool, "write", self._proposals.relative(file.path))
-
-    def _is_drafted(self, file: HeldFile) -> bool:
-        """Whether it is as an earlier command has drafted it."""
-        return file.path in self._drafted and self._drafted[file.path] == _content(file.stored)
-
-    async def _compared(self, found: FoundChanges) -> LayerChanges:
-        """With what the user sees now of the files of text."""
+    async def _compared(self, found: FoundChanges) -> tuple[LayerChanges, Sequence[FileBits]]:
+        """The changes to text files, compared with what the user sees now, and to their executable bits. Adds the files
+        that turn out not to be text to `found`."""
         edits: list[FileEdit] = []
-        moved, held = [*found.conflicts], [*found.held]
-        executable: dict[Path, bool] = {}
+        moved = [*found.conflicts]
+        bits: list[FileBits] = []
         refused = found.refused
         for path, new in found.texts.items():
             if self.place.finds == "saved" and self._proposals.drafts.has(path):
@@ -125,7 +125,7 @@ class LayeredRun:
             try:
                 base = await self._base(path)
             except ToolError:  # what it was is no text
-                held.append(new.file)
+                found.held.append(new.file)
                 continue
             laid = self._laid_in.get(path)
             if path in self._laid_in and base.text != ("" if laid is None else laid.text):
@@ -137,31 +137,32 @@ class LayeredRun:
             if text is not None and base.exists and not same_bytes(new.encoding, base.encoding):
                 text = decode_as(encode(text, new.encoding), base.encoding) if new.encoding == UNKNOWN else None
                 if text is None:
-                    held.append(new.file)
+                    found.held.append(replace(new.file, what=OTHER_ENCODING))
                     continue
             if new.text is not None and bool(new.mode & EXECUTABLE) != bool((base.mode or 0) & EXECUTABLE):
-                executable[path] = bool(new.mode & EXECUTABLE)
+                bits.append(FileBits(path, bool(new.mode & EXECUTABLE)))
                 if protected.is_guarded(new.file.name):
                     refused = refused or f"it changed whether {new.file.name} is executable"
             if text != (base.text if base.exists or base.from_buffer else None):
                 edits.append(FileEdit(base, text))
-        writes = {path: Subject("write_file", "write", self._proposals.relative(path)) for path in executable}
-        forbidden = {subject.text for subject in self._call.denied(writes.values())}
-        denied = [path for path, subject in writes.items() if subject.text in forbidden]
-        return LayerChanges(
+        denied = self._denied([each.path for each in bits])
+        changes = LayerChanges(
             found.folder,
             edits,
-            held,
-            {path: is_set for path, is_set in executable.items() if path not in denied},
-            denied,
-            found.folders,
-            found.emptied,
-            found.ignored,
-            moved,
-            found.git,
-            refused,
-            self._begun,
+            denied=denied,
+            ignored=found.ignored,
+            conflicts=moved,
+            git=found.git,
+            refused=refused,
+            begun=self._begun,
         )
+        return changes, [each for each in bits if each.path not in denied]
+
+    def _denied(self, paths: Sequence[Path]) -> Sequence[Path]:
+        """The paths that a rule denies the call to write."""
+        writes = {path: Subject("write_file", "write", self._proposals.relative(path)) for path in paths}
+        forbidden = {subject.text for subject in self._call.denied(writes.values())}
+        return [path for path, subject in writes.items() if subject.text in forbidden]
 
 
 def _tick() -> int:
@@ -174,9 +175,11 @@ def _tick() -> int:
     return now
 
 
-def _content(path: Path | None) -> tuple[int, int, int] | None:
-    """Something that differs when a file of the layer comes to be another; None for a deletion."""
-    if path is None:
-        return None
+def _content(file: HeldFile) -> tuple[int, int, int, int] | None:
+    return None if file.stored is None else content(file.stored)
+
+
+def content(path: Path) -> tuple[int, int, int, int]:
+    """A value that differs when the file is replaced or changed, but not when it is moved."""
     status = path.lstat()
-    return status.st_ino, status.st_mtime_ns, status.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_size, status.st_mode

@@ -13,9 +13,8 @@ from pathlib import Path
 from amanu.core.requirements import NamedPath
 from amanu.sandbox.quarantine import QuarantineResult
 from amanu.shell.pipes import PipedCommand, hidden_failures
-from amanu.text.display import one_line, unbroken
+from amanu.text.display import file_list, unbroken
 
-_MAX_NAMED = 20  # files in a note
 _TAIL = 2000  # characters of output in which its last line is looked for
 _NO_MEMORY = re.compile(r"cannot allocate|memoryerror|out of memory|bad_alloc|memory exhausted", re.I)
 _ACTORS = "git, editors, shells or agents"
@@ -127,14 +126,3 @@ class CommandEnd:
             f"Each process was limited to {self.memory / (1 << 30):.1f} GiB of memory, because the user did not "
             "approve this command themselves."
         )
-
-
-def all_files(paths: Sequence[str]) -> str:
-    """The paths, each of them: for a question, where a yes is about all."""
-    return ", ".join(map(unbroken, paths))
-
-
-def file_list(paths: Sequence[str]) -> str:
-    """The paths, or the first of many and how many more there are."""
-    names = ", ".join(map(one_line, paths[:_MAX_NAMED]))
-    return f"{names} and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else names

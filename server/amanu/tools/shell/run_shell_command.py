@@ -18,7 +18,7 @@ from amanu.core.tool import CallContext, CommandPreview, Outcome, Preview, ToolE
 from amanu.permissions.placing import PlacingFacts, placing
 from amanu.permissions.policy import drafts
 from amanu.shell.pipes import last_pipe
-from amanu.text.display import unbroken, visible
+from amanu.text.display import all_files, unbroken, visible
 from amanu.tools.environment import SessionTool, ToolEnvironment
 from amanu.tools.shell.background_run import BackgroundRuns
 from amanu.tools.shell.command_analysis import CommandAnalysis, CommandAnalyzer
@@ -33,7 +33,6 @@ from amanu.tools.shell.layer_changes import LayerChanges
 from amanu.tools.shell.layer_review import LayerReview, with_notes
 from amanu.tools.shell.layered_commands import LayeredCommands
 from amanu.tools.shell.places import opened
-from amanu.tools.shell.report import all_files
 from amanu.tools.shell.same_changes import are_same
 from amanu_protocol.items import Line
 
@@ -203,6 +202,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
                 break
             await asyncio.to_thread(changes.folder.remove)
             outcome, changes = again, new
+            await self._review.propose_again(changes, call)
         else:
             raise ToolError(await self._review.withdraw(changes, call))
         why = await self._review.withdraw(changes, call)

@@ -8,87 +8,52 @@ later commands find.
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from secrets import token_hex
 
 from amanu.core.place import LOOK, Place
 from amanu.core.tool import CallContext, Subject, SubjectFilter, ToolError
 from amanu.proposals.proposals import Proposals
+from amanu.proposals.rows import RowChange
 from amanu.sandbox.layers.copying import copy_paths
 from amanu.sandbox.layers.layer import Layer, LayerError, explained
 from amanu.sandbox.layers.redo import noted
 from amanu.sandbox.layers.transfer import files_in, transfer, with_executable
 from amanu.sandbox.sandbox import Sandbox
+from amanu.storage.file_store import Damaged, FileStore
 from amanu.system.tasks import run_to_completion
-from amanu.text.display import one_line
+from amanu.text.display import file_list, one_line
 from amanu.tools.shell.discarded_layer import DiscardedLayer
-from amanu.tools.shell.held_files import HeldFile
-from amanu.tools.shell.layer_draft import (
-    DraftChanges,
-    LayerDraft,
-    NotUndone,
-    apply_drafted,
-    drop,
-    drop_folders,
-    hand_over,
-    lay_in_emptied,
-    make_folders,
-    moved_to,
-    put_back,
-    remove_folders,
-    save,
-    take_out,
-)
-from amanu.tools.shell.layered_run import LayeredRun, View
-from amanu.tools.shell.report import file_list
+from amanu.tools.shell.held_files import HeldFolder
+from amanu.tools.shell.layer_contents import drop, drop_folders, lay_in_emptied
+from amanu.tools.shell.layered_run import Filled, LayeredRun, View, content
+from amanu.tools.shell.row_changes import put_version
 from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
 
 _PLAIN = 0o644
 _COPIED = 1 << 30
 """Bytes that are copied for a command in a layer of its own: a `node_modules` of 300 MB takes a second or two."""
-_COPY_LOST = "the session's private copy was lost"
-_REWOUND = "a turn that was rewound had overwritten it"
 _FAILED = "The command's private copy of the workspace failed"
-
-
-class WriteRules(Protocol):
-    """The session's rules, about writing files."""
-
-    def denied_to_user(self, subjects: Iterable[Subject]) -> list[Subject]:
-        """The subjects that a rule denies, whatever the mode."""
-        ...
-
-    def guarded(self, subjects: Iterable[Subject]) -> list[Subject]:
-        """The subjects that one of the user's rules denies or asks about."""
-        ...
 
 
 class SessionLayer:
     """Of one session, or of one sub-agent. `proposals` and `workspace` are the session's."""
 
-    def __init__(self, workspace: Workspace, proposals: Proposals, sandbox: Sandbox | None) -> None:
+    def __init__(self, workspace: Workspace, proposals: Proposals, sandbox: Sandbox | None, store: FileStore) -> None:
         self._workspace = workspace
         self._proposals = proposals
         self._sandbox = sandbox
+        self._store = store
         self._layer: Layer | None = None
         self._discarded: list[Layer] = []
         self._ignored: dict[Path, None] = {}
         """Paths in the layer that git ignores."""
-        self._draft = LayerDraft()
-        self._decided_drafts: list[LayerDraft] = []
-        """Decided drafts that wait until the running command ends."""
-        self._recorded_paths: set[Path] = set()
-        """The draft's paths that are on record."""
-        self.applied: dict[tuple[NotUndone, Path], str] = {}
-        """Applied changes of drafts that no proposal showed → the turn that made them."""
-        self._lost: set[Path] = set()
-        """Drafted paths that could not be kept."""
-        self._rewound: set[Path] = set()
-        """The lost paths that a rewound turn had overwritten."""
+        self._filled: dict[Path, Filled] = {}
+        """Path → what the layer has there of the draft besides text."""
         self._origin: SessionLayer | None = None
         """The layer that this one begins as a copy of, if any."""
         self._too_large: list[Path] = []
@@ -99,8 +64,8 @@ class SessionLayer:
 
     def apart(self) -> "SessionLayer":
         """A separate layer, for a sub-agent or a background command. Its first command finds what a command in this
-        layer would find at that time; what is drafted in it is handed over to this layer."""
-        layer = SessionLayer(self._workspace, self._proposals, self._sandbox)
+        layer would find at that time."""
+        layer = SessionLayer(self._workspace, self._proposals, self._sandbox, self._store)
         layer._origin = self
         return layer
 
@@ -128,7 +93,7 @@ class SessionLayer:
         begun = self if self._layer is not None or self._origin is None else self._origin
         return bool(
             begun._ignored
-            or begun._draft.files
+            or self._proposals.drafts.open_rows()
             or self._proposals.pending_paths(call)
             or await self._workspace.unsaved()
         )
@@ -141,22 +106,20 @@ class SessionLayer:
     @asynccontextmanager
     async def command(self, call: CallContext, place: Place = LOOK) -> AsyncGenerator["LayeredRun"]:
         """A context to run one command in, at that place; others wait. Raises `ToolError`."""
-        as_saved = place.finds == "saved"
         async with self._lock:
-            aside: dict[Path, HeldFile] = {}
+            drafted = self._drafted() if place.finds == "session" else []
             try:
                 layer = await self._ready()
-                laid_in = {} if as_saved else await self._lay_in(layer, call)
-                aside = await asyncio.to_thread(take_out, layer, self._draft.files) if as_saved else {}
-                view = View(laid_in, {} if as_saved else self._draft.files, place)
-                run = LayeredRun(layer, self._proposals, view, call)
-                before = replace(self._draft)
+                await asyncio.to_thread(self._fill, layer, self._filled, drafted)
+                laid_in = await self._lay_in(layer, call, drafted) if place.finds == "session" else {}
+                view = View(laid_in, drafted, self._filled, place)
+                run = LayeredRun(layer, self._proposals, self._store, view, call)
                 try:
                     yield run
                 finally:
-                    await run_to_completion(self._end(run, before, aside))
+                    await run_to_completion(self._end(run))
             except (LayerError, OSError) as error:
-                await run_to_completion(self._give_up(aside))
+                await run_to_completion(self._discard())
                 raise ToolError(f"{_FAILED}: {explained(error)}") from None
 
     @asynccontextmanager
@@ -168,9 +131,12 @@ class SessionLayer:
             layer = await asyncio.to_thread(self._create)
             there: list[Path] = []
             if place.finds == "session":
+                drafted = self._drafted()
                 async with self._lock:
                     await self._copy_to(layer)
-                there = [*await self._lay_in(layer, call), *self._draft.paths, *self._draft.folders, *self._ignored]
+                await asyncio.to_thread(self._fill, layer, {}, drafted)
+                laid_in = await self._lay_in(layer, call, drafted)
+                there = [*laid_in, *(row.path for row in drafted), *self._ignored]
             yield await asyncio.to_thread(DiscardedLayer, layer, there)
         except (LayerError, OSError) as error:
             raise ToolError(f"{_FAILED}: {explained(error)}") from None
@@ -178,28 +144,61 @@ class SessionLayer:
             if layer is not None:
                 await run_to_completion(asyncio.to_thread(_remove, layer))
 
+    def _drafted(self) -> list[RowChange]:
+        """The draft besides text."""
+        return [row.change for row in self._proposals.drafts.open_rows() if row.change.kind != "git"]
+
     async def _copy_to(self, layer: Layer) -> list[Path]:
-        """Copy what commands find in this layer, except drafted and unsaved text, to another one. Returns the paths
-        that are too large for that. The caller has the lock. Raises `LayerError`, `OSError`."""
-        if self._layer is None and not (self._draft.files or self._origin):
+        """Copy the files in this layer that git ignores to another one. Returns the paths that are too large for that.
+        The caller has the lock. Raises `LayerError`, `OSError`."""
+        if self._layer is None and not self._origin:
             return []
-        source = await self._ready()
-        paths = [*self._draft.files, *self._draft.folders, *self._ignored]
+        source, paths = await self._ready(), [*self._ignored]
         return await run_to_completion(asyncio.to_thread(copy_paths, source, layer, paths, _COPIED)) if paths else []
 
-    async def _take(self, changes: DraftChanges, source: Layer) -> None:
-        """Take over what a command changed in a copy of this layer: all of it, or nothing. Raises `LayerError`,
-        `OSError`."""
-        async with self._lock:
-            layer = await self._ready()
-            await asyncio.to_thread(hand_over, source, layer, changes)
-            self._draft.take(changes, layer)
+    def _fill(self, layer: Layer, filled: dict[Path, Filled], drafted: Sequence[RowChange]) -> None:
+        """Make the layer have what is drafted besides text, and note it in `filled`. Raises `LayerError`, `OSError`.
+        Blocking."""
+        wanted = {row.path: row for row in drafted if row.key[0] == "path" and not _is_removed_folder(row)}
+        for path in [path for path in filled if path not in wanted or filled[path].digest != wanted[path].digest]:
+            drop_folders(layer, [path]) if filled[path].content is None else drop(layer, [path])
+            del filled[path]
+        folder = HeldFolder(layer.folder / "held" / token_hex(8))
+        try:
+            for path, row in wanted.items():
+                if path not in filled:
+                    filled[path] = Filled(row.digest, self._put(layer, row, folder))
+        except Damaged:
+            raise LayerError("A file of the draft is missing from Amanu's store, or was changed there.") from None
+        finally:
+            folder.remove()
+
+    def _put(self, layer: Layer, row: RowChange, folder: HeldFolder) -> tuple[int, int, int, int] | None:
+        if row.after is None:
+            layer.delete(row.path)
+        elif row.after.kind == "folder":
+            layer.make_folder(row.path)
+        else:
+            stored = put_version(row.after, folder, self._store)
+            layer.put(row.path, stored)
+            root, name = layer.place(row.path)
+            return content(root.upper / name)
+        return None
 
     async def bring_home(self, paths: Sequence[Path], call: CallContext, begun: int | None) -> list[str]:
         """Bring ignored files and folders into the workspace (see `transfer`), except those that a rule denies or asks
         about. Returns sentences about those that were not brought, with the reasons."""
         async with self._lock:
             return [] if self._layer is None else await self._bring(self._layer, paths, begun, call.guarded)
+
+    async def bring_built(self, guarded: SubjectFilter) -> list[str]:
+        """Bring what commands have built into the workspace, where it has nothing yet; do nothing while a command runs.
+        Returns notes, like `bring_home`."""
+        if self._lock.locked():
+            return []
+        async with self._lock:
+            built = await asyncio.to_thread(lambda: self.built)
+            return [] if self._layer is None else await self._bring(self._layer, built, None, guarded)
 
     async def _bring(self, layer: Layer, paths: Sequence[Path], begun: int | None, guarded: SubjectFilter) -> list[str]:
         def write(path: Path) -> Subject:
@@ -229,172 +228,8 @@ class SessionLayer:
 
         return await asyncio.to_thread(bring)
 
-    def _not_denied(self, paths: Iterable[Path], denied: SubjectFilter) -> list[Path]:
-        paths = list(paths)
-        names = {subject.text for subject in denied([subject for path in paths for subject in self._writes(path)])}
-        return [path for path in paths if names.isdisjoint(subject.text for subject in self._writes(path))]
-
-    @property
-    def drafted(self) -> list[HeldFile]:
-        """The files of the draft that no proposal shows."""
-        return list(self._draft.files.values())
-
-    @property
-    def drafted_bits(self) -> Mapping[Path, bool]:
-        """Files that the draft makes executable, or not."""
-        return self._draft.executable
-
-    async def note_drafted(self) -> None:
-        """Put on record what the layer has of the draft: it is lost when this daemon ends."""
-        if self._origin is not None:
-            return await self._origin.note_drafted()
-        now = self._draft.paths
-        await self._proposals.drafts.note_besides(now, self._recorded_paths - now - self._lost)
-        self._recorded_paths = now | (self._recorded_paths & self._lost)
-
-    def lost(self, paths: Iterable[str]) -> dict[str, list[Path]]:
-        """Reason, as a clause → the recorded paths that the layer no longer has."""
-        there = self._draft.paths
-        lost: dict[str, list[Path]] = {}
-        for path in dict.fromkeys(map(Path, paths)):
-            if path not in there:
-                lost.setdefault(_REWOUND if path in self._rewound else _COPY_LOST, []).append(path)
-        return lost
-
-    @property
-    def holds_draft(self) -> bool:
-        """Whether it alone holds some part of a draft."""
-        return bool(self._draft.paths or self._draft.folders or self._draft.emptied)
-
-    async def adopt(self, earlier: "SessionLayer", paths: Collection[str]) -> None:
-        """Go on with what the layer of this session held when it was closed. If not all of its draft is in `paths`, on
-        record, another process has had the session since: then nothing is kept."""
-        if not {*map(str, earlier._draft.paths)} <= {*paths}:
-            await earlier.close()
-            return
-        self._layer, self._discarded, self._ignored = earlier._layer, earlier._discarded, earlier._ignored
-        self._draft, self._recorded_paths = earlier._draft, earlier._recorded_paths
-        self._lost, self._rewound, self.applied = earlier._lost, earlier._rewound, earlier.applied
-
-    async def rewind(self, turn_ids: Collection[str]) -> None:
-        """Forget what commands of those turns drafted besides text. Never raises: files that cannot be dropped stay in
-        the layer, but are not drafted any more."""
-        async with self._lock:
-            turns = {path: turns for path, turns in self._draft.turns.items() if turns[-1] in turn_ids}
-            paths = set(turns)
-            # What these turns overwrote of an earlier turn's changes cannot be recovered.
-            overwritten = {path for path, path_turns in turns.items() if not {*path_turns} <= {*turn_ids}}
-            self._lost |= (overwritten := overwritten & self._draft.paths)
-            self._rewound |= overwritten
-            files = [path for path in self._draft.files if path in paths]
-            folders = [path for path in self._draft.folders if path in paths]
-            self._draft.forget(paths)
-            if self._layer is not None:
-                with contextlib.suppress(LayerError, OSError):
-                    await asyncio.to_thread(drop, self._layer, files)
-                    await asyncio.to_thread(drop_folders, self._layer, folders)
-        await self.note_drafted()
-
-    def decide_draft(self) -> LayerDraft:
-        """The draft as it is now, for `end_draft`: it is decided, and what is drafted from now on is another one. What
-        git ignores belongs to it only if no command is changing that just now."""
-        decided, self._draft = self._draft, LayerDraft()
-        decided.ignored = [] if self._lock.locked() else list(self._ignored)
-        self._recorded_paths, self._lost, self._rewound = set(), set(), set()
-        self._decided_drafts.append(decided)
-        return decided
-
-    async def end_draft(self, decided: LayerDraft, rules: WriteRules, *, accepted: bool) -> list[str]:
-        """Bring the parts of a decided draft that no proposal showed, and ignored files that are new there, into the
-        workspace, except what a rule denies; or forget them. Returns sentences for the user and the model about what
-        became of them."""
-        async with self._lock:
-            try:
-                return await self._end_draft(decided, rules, accepted=accepted)
-            except (LayerError, OSError) as error:
-                left, lost = decided.paths if accepted else set[Path](), set(self._lost)
-                self._draft.keep(decided, left)
-                decided.files = {}
-                await self._give_up({})
-                notes = [f"Not applied: {self._names(sorted(left))}. {explained(error)}"] if left else []
-                return [*notes, *self._kept_notes(left - (self._lost - lost))]
-            finally:
-                self._decided_drafts.remove(decided)
-
-    async def _end_draft(self, draft: LayerDraft, rules: WriteRules, *, accepted: bool) -> list[str]:
-        notes: list[str] = []
-        kept: set[Path] = set()
-        if redrafted := [path for path in draft.files if path in self._draft.files]:
-            draft.files = {path: file for path, file in draft.files.items() if path not in redrafted}
-            if accepted:
-                notes.append(
-                    f"Not applied, because a command changed the draft's version later: {self._names(redrafted)}."
-                )
-        if accepted:
-            notes += await self._change_folders(draft.folders, draft.turns, rules, make_folders, "Folder not made")
-        if self._layer is not None:
-            gone = [folder for folder in draft.folders if folder not in self._draft.folders]
-            await asyncio.to_thread(drop_folders, self._layer, gone)
-        if accepted and (draft.files or draft.executable or draft.ignored):
-            notes += await self._take_over(await self._ready(), draft, rules, kept)
-        elif draft.files:
-            await asyncio.to_thread(drop, await self._ready(), list(draft.files))
-            notes.append(f"Not applied, because not all of the draft was accepted: {self._names(draft.files)}.")
-        if accepted:
-            notes += await self._change_folders(draft.emptied, draft.turns, rules, remove_folders, "Folder not removed")
-        self._draft.keep(draft, kept)
-        return [*notes, *self._kept_notes(kept)]
-
-    async def _change_folders(
-        self,
-        folders: Sequence[Path],
-        turns: Mapping[Path, Sequence[str]],
-        rules: WriteRules,
-        change: Callable[[Sequence[Path]], Mapping[Path, str]],
-        lead: str,
-    ) -> list[str]:
-        """Make or remove folders of an accepted draft. Returns sentences about those that were not."""
-        allowed = self._not_denied(folders, rules.denied_to_user)
-        faults = dict(await asyncio.to_thread(change, allowed))
-        denied = [folder for folder in folders if folder not in allowed]
-        faults |= dict.fromkeys(denied, "A rule denies writing there.")
-        if change is make_folders:
-            self._note_applied("folder", [each for each in allowed if each not in faults], turns)
-        return [f"{lead}: {self._names([folder])}. {why}" for folder, why in faults.items()]
-
-    async def _take_over(self, layer: Layer, draft: LayerDraft, rules: WriteRules, kept: set[Path]) -> list[str]:
-        """Bring the files of an accepted draft, and ignored files that are new there, into the workspace. Adds those
-        that a rule or the disk refused to `kept`. One that the user changed meanwhile is theirs: it is forgotten."""
-        notes: list[str] = []
-        allowed = {path: draft.files[path] for path in self._not_denied(draft.files, rules.denied_to_user)}
-        bits = {path: draft.executable[path] for path in self._not_denied(draft.executable, rules.denied_to_user)}
-        if denied := [path for path in draft.files if path not in allowed] + [
-            path for path in draft.executable if path not in bits
-        ]:
-            notes.append(f"Not applied, because a rule denies writing there: {self._names(denied)}.")
-        applied = await asyncio.to_thread(apply_drafted, layer, allowed, bits)
-        self._note_applied("file", [file.path for file in applied.files], draft.turns)
-        self._note_applied("bit", applied.bits, draft.turns)
-        await asyncio.to_thread(drop, layer, [file.path for file in applied.changed])
-        kept |= {*denied, *applied.unset, *(file.path for file in applied.failed)} - {*_missing(applied.unset)}
-        built = await asyncio.to_thread(_missing, draft.ignored)
-        faults = await self._bring(layer, built, None, rules.guarded)
-        return [*applied.notes(self._names, " with the draft", advice=" Ask for it again."), *notes, *faults]
-
-    def _note_applied(self, kind: NotUndone, paths: Iterable[Path], turns: Mapping[Path, Sequence[str]]) -> None:
-        self.applied |= {(kind, path): turns.get(path, ("",))[-1] for path in paths}
-
-    def _kept_notes(self, paths: Collection[Path]) -> list[str]:
-        if not paths:
-            return []
-        return [f"This stays in the draft: {self._names(sorted(paths))}. It comes with the next draft that you accept."]
-
     def _names(self, paths: Iterable[Path]) -> str:
         return file_list([one_line(self._workspace.display_path(path)) for path in paths])
-
-    def _writes(self, path: Path) -> list[Subject]:
-        name = self._workspace.relative(path)
-        return [Subject("write_file", "write", text) for text in (name, f"{name}/x")]
 
     async def close(self) -> None:
         async with self._lock:
@@ -412,46 +247,17 @@ class SessionLayer:
                 await asyncio.to_thread(self._layer.clear)
         self._layer = None
         self._ignored.clear()
+        self._filled.clear()
 
-    async def _give_up(self, aside: Mapping[Path, HeldFile]) -> None:
-        """Stop using the layer. What was drafted in it is kept for the next one, as far as it can be saved; `aside` was
-        taken out already."""
-        for draft in (self._draft, *self._decided_drafts):
-            inside = {path: file for path, file in draft.files.items() if path not in aside}
-            saved = {} if self._layer is None else await asyncio.to_thread(save, self._layer, inside)
-            lost = [path for path in inside if path not in saved] if self._layer is not None else []
-            self._lost |= set(lost)
-            draft.files = {path: aside.get(path) or saved.get(path, file) for path, file in draft.files.items()}
-            for path in lost:
-                del draft.files[path]
-        await self._discard()
-
-    async def _end(self, run: LayeredRun, before: LayerDraft, aside: Mapping[Path, HeldFile]) -> None:
+    async def _end(self, run: LayeredRun) -> None:
         """Finish a command's run. If its changes were never read, they are dropped, except ignored files."""
         if run.changes is None:
             await run.read()
-            await run.take_back()
         assert run.changes is not None
         if not run.is_clean:
-            await self._give_up(aside)
+            await self._discard()
             return
-        changes, draft = run.changes, self._draft
-        self._ignored = await asyncio.to_thread(_there, run.layer, [*self._ignored, *changes.ignored])
-        # What was decided on meanwhile is no part of the draft any more.
-        is_undecided = draft.files is before.files
-        drafted_files = [file for file in changes.drafted if is_undecided or file.path in changes.fresh]
-        former = {**before.files, **aside}
-        # It replaces what the workspace had when it was first drafted.
-        files = {file.path: replace(file, below=former.get(file.path, file).below) for file in drafted_files}
-        draft.files = {**{path: file for path, file in aside.items() if path in draft.files}, **files}
-        await asyncio.to_thread(put_back, run.layer, aside.values())
-        if run.drafts:
-            draft.note(changes, before, run.place)
-            draft_changes = DraftChanges(before, draft, changes.fresh)
-            for path in draft_changes.paths:
-                draft.note_turn(path, run.turn_id)
-            if self._origin is not None:
-                await self._origin._take(draft_changes, run.layer)
+        self._ignored = await asyncio.to_thread(_there, run.layer, [*self._ignored, *run.changes.ignored])
 
     def _roots(self) -> list[Path]:
         return [self._workspace.guard.real(root) for root in self._workspace.roots]
@@ -462,22 +268,16 @@ class SessionLayer:
         return self._layer
 
     async def _begin(self) -> Layer:
-        """A new layer containing the draft, or a copy of `_origin`'s."""
-        layer = await asyncio.to_thread(self._create)
+        """A new layer, or a copy of `_origin`'s."""
+        self._layer = layer = await asyncio.to_thread(self._create)
         try:
-            for draft in (self._draft, *self._decided_drafts):
-                draft.files = await asyncio.to_thread(moved_to, layer, draft.files)
-            await asyncio.to_thread(_make_folders, layer, self._draft.folders)
             if self._origin is not None:
                 async with self._origin._lock:
                     self._too_large = await self._origin._copy_to(layer)
                     self._ignored = {path: None for path in self._origin._ignored if path not in self._too_large}
-                    self._draft = self._origin._draft.forked(layer, self._too_large)
         except BaseException:
-            self._layer = layer
-            await self._give_up({})
+            await self._discard()
             raise
-        self._layer = layer
         return layer
 
     def _create(self) -> Layer:
@@ -485,21 +285,26 @@ class SessionLayer:
         assert self._sandbox is not None
         return self._sandbox.create_layer(self._roots())
 
-    async def _lay_in(self, layer: Layer, call: CallContext) -> dict[Path, FileText | None]:
+    async def _lay_in(
+        self, layer: Layer, call: CallContext, drafted: Sequence[RowChange]
+    ) -> dict[Path, FileText | None]:
         """Lay the session's view in. Returns what was laid in, by real path; None for a deletion."""
         laid_in: dict[Path, FileText | None] = {}
+        taken = {row.path for row in drafted if row.key[0] == "path"}
         for file in await self._workspace.unsaved():
-            laid_in[file.path] = file
+            if file.path not in taken:
+                laid_in[file.path] = file
         for path in self._proposals.pending_paths(call):
             proposed = await self._proposals.text_for_command(call, path)
             laid_in[path] = proposed if proposed.exists else None
-        for path, is_set in self._draft.executable.items():
-            file = laid_in.get(path) or await self._proposals.read_if_text(path)
-            if file is not None:
-                laid_in[path] = replace(file, mode=with_executable(file.mode or _PLAIN, is_set=is_set))
+        for row in drafted:
+            path = row.path
+            if row.key[0] == "mode" and (file := laid_in.get(path) or await self._proposals.read_if_text(path)):
+                laid_in[path] = replace(file, mode=with_executable(file.mode or _PLAIN, is_set=row.is_executable))
         real = {self._workspace.guard.real(path): file for path, file in laid_in.items()}
         laid = await asyncio.to_thread(_lay_in, layer, real)
-        await asyncio.to_thread(lay_in_emptied, layer, self._draft.emptied)
+        removed = [row.path for row in drafted if _is_removed_folder(row)]
+        await asyncio.to_thread(lay_in_emptied, layer, sorted(removed, key=lambda path: -len(path.parts)))
         return laid
 
 
@@ -513,9 +318,8 @@ def _there(layer: Layer, paths: Iterable[Path]) -> dict[Path, None]:
     return {path: None for path, (root, name) in places.items() if os.path.lexists(root.upper / name)}
 
 
-def _make_folders(layer: Layer, folders: Iterable[Path]) -> None:
-    for folder in folders:
-        layer.make_folder(folder)
+def _is_removed_folder(row: RowChange) -> bool:
+    return row.kind == "deletion" and row.before is not None and row.before.kind == "folder"
 
 
 def _lay_in(layer: Layer, files: dict[Path, FileText | None]) -> dict[Path, FileText | None]:

@@ -1,0 +1,248 @@
+"""Rows: changes of a proposal that no hunk shows, and the contract for bringing them into the workspace."""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from amanu.text.display import unbroken
+from amanu_protocol.items import HunkState, Line, Row, RowKind, RowTurn, RowVersion
+
+OPEN: Collection[HunkState] = ("pending", "accepted", "conflicted")
+_SIDE_FILES = ("-wal", "-shm", "-journal")
+"""Endings of the files without which an SQLite database is incomplete."""
+WITHDRAWN = "A later command has undone it."
+STOPPED = "Changes to a repository are kept only while their command waits. Ask Amanu to run the command again."
+
+
+RowKey = tuple[str, Path]
+"""A kind and a path, the same for every change of one thing: a file's bits, a repository, or what is at a path."""
+
+
+class GitPart(Protocol):
+    """The repository changes that a row stands for; they do not survive a restart."""
+
+    @property
+    def committed(self) -> Collection[Path]:
+        """The files of its commits."""
+        ...
+
+
+@dataclass(frozen=True)
+class RowChange:
+    """A change to what is at one path."""
+
+    kind: RowKind
+    path: Path
+    before: RowVersion | None = None
+    after: RowVersion | None = None
+    title: str = ""
+    """"" for the title that `row_title` makes."""
+    lines: Sequence[Line] = ()
+    identity: tuple[int, int] | None = None
+    """Inode and ctime (nanoseconds) of `before` in the workspace; None: not known."""
+    git: GitPart | None = None
+
+    @property
+    def key(self) -> RowKey:
+        is_bits = self.kind == "mode" and (self.after is None or not self.after.file_id)  # else it is the whole file
+        return self.kind if is_bits or self.kind == "git" else "path", self.path
+
+    @property
+    def is_executable(self) -> bool:
+        """Whether the file is executable after the change."""
+        return self.after is not None and bool(self.after.mode & 0o111)
+
+    @property
+    def digest(self) -> str:
+        sides = [None if side is None else side.model_dump() for side in (self.before, self.after)]
+        lines = [line.text for line in self.lines] if self.kind == "git" else []
+        described = [self.kind, str(self.path), sides, lines]
+        return hashlib.sha256(json.dumps(described).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass
+class LiveRow:
+    """A row of a live proposal."""
+
+    row_id: str
+    turn_id: str
+    change: RowChange
+    owners: frozenset[str] = frozenset()
+    """The calls that made it."""
+    state: HunkState = "pending"
+    reason: str | None = None
+    reviewed: bool = False
+    earlier: list[RowTurn] = field(default_factory=list[RowTurn])
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in OPEN
+
+    @property
+    def undecidable(self) -> str:
+        is_lost = self.change.kind == "git" and self.change.git is None
+        return STOPPED if is_lost and self.state not in ("applied", "undoing") else ""
+
+    def forget_git(self) -> None:
+        """Forget the repository changes that it stands for, which are gone with the call that made them."""
+        self.change = replace(self.change, git=None)
+
+    @property
+    def sides(self) -> tuple[RowVersion | None, RowVersion | None]:
+        """The versions in the workspace before and after the row is carried out."""
+        change = self.change
+        return (change.after, change.before) if self.state == "undoing" else (change.before, change.after)
+
+    def settle(self, fault: str | None) -> None:
+        """Note that it was carried out, or was not because of `fault`."""
+        if self.state == "accepted":
+            self.state = "applied" if fault is None else "conflicted"
+        elif self.state == "undoing":
+            self.state = "reverted" if fault is None else "applied"
+        else:
+            return
+        self.reason = fault
+
+    def leave_open(self, reason: str | None) -> None:
+        """Make it pending again, or applied again, because something else was in the way."""
+        if self.state == "accepted":
+            self.state, self.reason, self.reviewed = "pending", reason, False
+        elif self.state == "undoing":
+            self.state, self.reason = "applied", reason
+
+    def redraft(self, change: RowChange, turn_id: str, call_id: str) -> None:
+        """Take over the new version that a command has drafted."""
+        if turn_id != self.turn_id:
+            self.earlier.append(self._as_turn())
+        self.change = RowChange(
+            change.kind, change.path, self.change.before, change.after, change.title, change.lines, self.change.identity
+        )
+        self.turn_id, self.owners = turn_id, self.owners | {call_id}
+        self.state, self.reason = "pending", None
+
+    def withdraw(self, turn_id: str) -> None:
+        """Withdraw the row, which a command of that later turn has undone: a rewind brings it back."""
+        self.earlier.append(self._as_turn())
+        self.turn_id, self.state, self.reason = turn_id, "rejected", WITHDRAWN
+
+    def rewind(self, turn_ids: Collection[str]) -> bool:
+        """Go back to the version from before these turns. False when there is none."""
+        if self.turn_id not in turn_ids:
+            return True
+        if self.reason == WITHDRAWN:
+            self.state, self.reason = "pending", None
+        while self.earlier:
+            turn = self.earlier.pop()
+            if turn.turn_id not in turn_ids:
+                before, identity = self.change.before, self.change.identity
+                self.change = RowChange(
+                    turn.kind, self.change.path, before, turn.after, turn.title, self.change.lines, identity
+                )
+                self.turn_id = turn.turn_id
+                return True
+        return False
+
+    def _as_turn(self) -> RowTurn:
+        change = self.change
+        return RowTurn(turn_id=self.turn_id, kind=change.kind, title=change.title, after=change.after)
+
+    def wire(self, needs: Sequence[str]) -> Row:
+        change = self.change
+        return Row(
+            row_id=self.row_id,
+            kind=change.kind,
+            path=str(change.path),
+            before=change.before,
+            after=change.after,
+            state=self.state,
+            reason=self.reason,
+            reviewed=self.reviewed,
+            title=change.title or row_title(change),
+            lines=list(change.lines),
+            needs=list(needs) if self.is_open else [],
+            undecidable=self.undecidable,
+            digest=change.digest,
+            earlier=list(self.earlier),
+            turn_id=self.turn_id,
+        )
+
+    @classmethod
+    def load(cls, row: Row) -> "LiveRow":
+        change = RowChange(row.kind, Path(row.path), row.before, row.after, row.title, row.lines)
+        return cls(row.row_id, row.turn_id, change, frozenset(), row.state, row.reason, row.reviewed, list(row.earlier))
+
+
+class RowFiles(Protocol):
+    """The contract for bringing rows into the workspace, and taking them back."""
+
+    def exclusive(self, rows: Sequence[LiveRow]) -> AbstractAsyncContextManager[None]:
+        """A context in which no other session changes the repositories that these rows change."""
+        ...
+
+    async def faults(self, rows: Sequence[LiveRow]) -> Mapping[str, str]:
+        """Row id → why it does not fit the workspace as it is now, as a sentence; only rows that do not fit. Writes
+        nothing."""
+        ...
+
+    async def carry_out(self, rows: Sequence[LiveRow]) -> Mapping[str, str]:
+        """Bring accepted rows into the workspace, and take back those that are `undoing`. Returns row id → why it was
+        not done, as sentences."""
+        ...
+
+    async def is_done(self, row: LiveRow) -> bool:
+        """Whether the workspace is as if the row had been carried out."""
+        ...
+
+
+def row_title(change: RowChange) -> str:
+    """The change for the user, to go after its path: "new binary file, 4,096 bytes"."""
+    before, after = change.before, change.after
+    match change.kind:
+        case "folder":
+            return "new folder"
+        case "mode":
+            return "becomes executable" if change.is_executable else "is no longer executable"
+        case "deletion":
+            return "the folder is removed" if before is not None and before.kind == "folder" else "deleted"
+        case "link" if after is not None:
+            return f"link to {unbroken(after.target)}"
+        case "file" if after is not None:
+            was = f"{before.size:,} → " if before is not None and before.kind == "file" else ""
+            bits = ", executable" if after.mode & 0o111 else ""
+            return f"{'new ' if before is None else ''}binary file, {was}{after.size:,} bytes{bits}"
+        case _:
+            return change.kind
+
+
+def needed_paths(row: LiveRow, paths: Collection[Path]) -> Iterable[Path]:
+    """The paths that the row may need; not all of them are among `paths`. See `needs_path`."""
+    own, kind = row.change.path, row.change.kind
+    match kind:
+        case "git":
+            return row.change.git.committed if row.change.git is not None else ()
+        case "mode":
+            return (own,)
+        case "deletion" if row.change.before is not None and row.change.before.kind == "folder":
+            return [path for path in paths if own in path.parents]
+        case "deletion":
+            return ()
+        case _:
+            return [Path(f"{own}{ending}") for ending in _SIDE_FILES]
+
+
+def needs_path(row: LiveRow, path: Path, *, is_new_file: bool) -> bool:
+    """Whether the row cannot be accepted without what is proposed at that path; `is_new_file`: a new file of text."""
+    own, kind = row.change.path, row.change.kind
+    match kind:
+        case "git":
+            return row.change.git is not None and path in row.change.git.committed
+        case "mode":
+            return is_new_file and path == own
+        case "deletion":
+            return own in path.parents
+        case _:
+            return str(path) in [f"{own}{ending}" for ending in _SIDE_FILES]

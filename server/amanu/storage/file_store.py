@@ -1,0 +1,122 @@
+"""Files of one session that are not text: each content is stored once, durably, and as a whole or not at all.
+
+    SESSION/files/<id>    the id is the SHA-256 of the content; that of a very large file is random
+
+They are streamed, so that even a large one takes little memory. None of them is ever a hard link to a file that
+something else may write. Everything here blocks, and raises `OSError`.
+"""
+
+import contextlib
+import errno
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from secrets import token_hex
+
+from amanu.storage.errors import sync_folder
+from amanu.system.sparse_files import copy_data
+
+MAX_HASHED = 1 << 30
+"""Bytes up to which a file is identified by its content; a larger one gets a random id."""
+_PART = 1 << 20
+_UNFINISHED = ".tmp-"
+_LARGE = "large-"
+_ID = re.compile(r"[0-9a-f]{64}|large-[0-9a-f]{16}")
+
+
+class Damaged(Exception):
+    """A stored file is missing, or is no longer what it was."""
+
+
+class FileStore:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path(self, file_id: str) -> Path:
+        """The path of that file, which may be missing. Raises `Damaged` for anything that is not an id."""
+        if not _ID.fullmatch(file_id):
+            raise Damaged
+        return self._folder / file_id
+
+    def has(self, file_id: str) -> bool:
+        return bool(_ID.fullmatch(file_id)) and self.path(file_id).is_file()
+
+    def is_whole(self, file_id: str) -> bool:
+        """Whether the file is there, and as it was kept; of a very large one only whether it is there."""
+        if not self.has(file_id) or file_id.startswith(_LARGE):
+            return self.has(file_id)
+        try:
+            handle = os.open(self.path(file_id), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            return hashed(handle) == file_id
+        finally:
+            os.close(handle)
+
+    def size(self) -> int:
+        """Bytes of all its files."""
+        if not self._folder.is_dir():
+            return 0
+        with os.scandir(self._folder) as entries:
+            return sum(entry.stat(follow_symlinks=False).st_size for entry in entries)
+
+    def add(self, source: int) -> str:
+        """Store a copy of the file that the descriptor refers to. Returns its id."""
+        self._make()
+        is_hashed = os.fstat(source).st_size <= MAX_HASHED
+        handle, name = tempfile.mkstemp(prefix=_UNFINISHED, dir=self._folder)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file_id = hashed(source, file.write) if is_hashed else f"{_LARGE}{token_hex(8)}"
+                if not is_hashed:
+                    copy_data(source, file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, self.path(file_id))  # noqa: PTH105
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(name)  # noqa: PTH108
+            raise
+        sync_folder(self._folder)
+        return file_id
+
+    def copy(self, file_id: str, target: Path, mode: int) -> None:
+        """Copy that file to a new path. Raises `Damaged`."""
+        try:
+            source = os.open(self.path(file_id), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ELOOP):
+                raise Damaged from None
+            raise
+        try:
+            handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    if file_id.startswith(_LARGE):
+                        copy_data(source, file)
+                    elif hashed(source, file.write) != file_id:
+                        raise Damaged
+                    os.fchmod(handle, mode)
+            except BaseException:
+                target.unlink(missing_ok=True)
+                raise
+        finally:
+            os.close(source)
+
+    def _make(self) -> None:
+        if not self._folder.is_dir():
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            sync_folder(self._folder.parent)
+
+
+def hashed(source: int, write: Callable[[bytes], object] = len) -> str:
+    """The SHA-256 of what can be read from that descriptor, each part of which is given to `write`."""
+    digest = hashlib.sha256()
+    while part := os.read(source, _PART):
+        digest.update(part)
+        write(part)
+    return digest.hexdigest()

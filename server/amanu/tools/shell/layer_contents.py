@@ -1,0 +1,76 @@
+"""The contents of a layer besides text: put there and dropped; and folders of the workspace, made and removed.
+Everything here blocks."""
+
+import contextlib
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from amanu.sandbox.layers.layer import Layer
+from amanu.tools.shell.held_files import HeldFile
+
+
+def put_back(layer: Layer, files: Iterable[HeldFile]) -> None:
+    """Put them into the layer, where the next command finds them."""
+    for file in files:
+        if file.stored is None:
+            layer.delete(file.path)
+        else:
+            layer.put(file.path, file.stored)
+
+
+def drop(layer: Layer, paths: Sequence[Path]) -> None:
+    """Forget what the layer has at these paths: files before their folders, which are dropped once they are empty."""
+    for path in sorted(dict.fromkeys(paths), key=lambda path: -len(path.parts)):
+        root, name = layer.place(path)
+        upper = root.upper / name
+        if upper.is_dir() and not upper.is_symlink():
+            with contextlib.suppress(OSError):
+                upper.rmdir()
+        else:
+            layer.drop(path)
+
+
+def drop_folders(layer: Layer, folders: Sequence[Path]) -> None:
+    """Forget empty folders, and the folders above that were made for them."""
+    above = [parent for folder in folders for parent in folder.parents if not os.path.lexists(parent)]
+    drop(layer, [*folders, *above])
+
+
+def lay_in_emptied(layer: Layer, folders: Sequence[Path]) -> None:
+    """Delete, innermost first, those of the folders in which the layer no longer shows anything."""
+    for folder in folders:
+        with contextlib.suppress(OSError):  # it is gone in the workspace, too
+            if not any(layer.visible(folder / name) for name in os.listdir(folder)):  # noqa: PTH208 (names only)
+                layer.delete(folder)
+
+
+def make_folders(folders: Sequence[Path]) -> dict[Path, str]:
+    """Make them in the workspace. Returns why some were not made."""
+    faults: dict[Path, str] = {}
+    for folder in folders:
+        above = next((parent for parent in folder.parents if parent.exists()), folder)
+        if os.path.realpath(above) != str(above):
+            faults[folder] = "A folder above it is a link now."
+            continue
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            faults[folder] = f"{error.strerror}."
+    return faults
+
+
+def remove_folders(folders: Sequence[Path]) -> dict[Path, str]:
+    """Remove those that are empty now from the workspace. Returns why some were not removed."""
+    faults: dict[Path, str] = {}
+    for folder in folders:
+        if os.path.realpath(folder.parent) != str(folder.parent):
+            faults[folder] = "A folder above it is a link now."
+            continue
+        try:
+            folder.rmdir()
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            faults[folder] = f"{error.strerror}."
+    return faults

@@ -1,0 +1,273 @@
+"""Rows brought into the workspace, and taken back: each file by itself, as a whole or not at all, also when the daemon
+is killed in the middle (see `sandbox/layers/redo.py`)."""
+
+import asyncio
+import contextlib
+import os
+import stat
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+
+from amanu.core.tool import Subject
+from amanu.proposals.model import FILE_CHANGED, FILE_GONE, FILE_MADE
+from amanu.proposals.rows import LiveRow, RowChange
+from amanu.sandbox.layers.apply import ApplyError, Batch, WorkspaceChanged
+from amanu.sandbox.layers.layer import Layer, LayerError, explained
+from amanu.sandbox.layers.redo import noted
+from amanu.sandbox.layers.transfer import set_executable
+from amanu.sandbox.sandbox import Sandbox
+from amanu.storage.file_store import Damaged, FileStore
+from amanu.text.amounts import plural
+from amanu.text.display import all_files, file_list, one_line
+from amanu.tools.shell.git_changes import GitChanges, apply_git, git_batches, git_fault
+from amanu.tools.shell.held_files import HeldFile, HeldFolder
+from amanu.tools.shell.layer_contents import make_folders, remove_folders
+from amanu.tools.shell.row_changes import put_version, version_at
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.items import Line, RowVersion
+
+_DENIED = "A rule denies writing there."
+_LOST = "Amanu's copy of this file is missing or damaged. Ask for the change again."
+_NO_UNDO = "Amanu cannot undo this change."
+
+
+@dataclass(frozen=True)
+class GitRow:
+    """Changes of repositories, all or nothing for each."""
+
+    changes: GitChanges
+    folder: HeldFolder
+
+    @property
+    def committed(self) -> Collection[Path]:
+        return self.changes.paths
+
+    def batches(self) -> list[Batch]:
+        return git_batches(self.changes, self.folder)
+
+
+def git_row(changes: GitChanges, folder: HeldFolder) -> RowChange:
+    texts = [*changes.commits]
+    texts += [f"Files committed: {all_files(changes.committed)}"] if changes.committed else []
+    texts += changes.moves
+    title = plural(len(changes.commits), "commit") if changes.commits else "the git repository changes"
+    lines = [Line(tone="warning", text=text) for text in texts]
+    return RowChange("git", changes.files[0].root.path, None, None, title, lines, git=GitRow(changes, folder))
+
+
+class StoredRows:
+    """The way of one session's rows into the workspace. `denied` picks the subjects that a rule denies, whatever the
+    mode."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        sandbox: Sandbox,
+        store: FileStore,
+        denied: Callable[[Iterable[Subject]], Sequence[Subject]],
+    ) -> None:
+        self._workspace = workspace
+        self._sandbox = sandbox
+        self._store = store
+        self._denied = denied
+
+    async def faults(self, rows: Sequence[LiveRow]) -> Mapping[str, str]:
+        """See `RowFiles`."""
+
+        def look() -> dict[str, str]:
+            return {row.row_id: fault for row in rows if (fault := self._look(row).fault)}
+
+        return await asyncio.to_thread(look)
+
+    async def carry_out(self, rows: Sequence[LiveRow]) -> Mapping[str, str]:
+        """See `RowFiles`."""
+        return await asyncio.to_thread(self._carry_out, rows)
+
+    async def is_done(self, row: LiveRow) -> bool:
+        """See `RowFiles`."""
+        await self._sandbox.proved()  # by then, what a killed daemon left half done is finished
+        return row.change.kind != "git" and await asyncio.to_thread(self._is_done, row)
+
+    @asynccontextmanager
+    async def exclusive(self, rows: Sequence[LiveRow]) -> AsyncGenerator[None]:
+        """See `RowFiles`."""
+        parts = [row.change.git for row in rows]
+        roots = {file.root.path for part in parts if isinstance(part, GitRow) for file in part.changes.files}
+        async with AsyncExitStack() as stack:
+            for root in sorted(roots):
+                await stack.enter_async_context(self._sandbox.repository_lock(root))
+            yield
+
+    def _look(self, row: LiveRow) -> "_Look":
+        """The workspace at the row's path, and why the row cannot be carried out there now. Blocking."""
+        change, (old, new) = row.change, row.sides
+        if isinstance(change.git, GitRow):
+            return _Look(git_fault(change.git.batches()))
+        if change.kind == "git":
+            return _Look(_NO_UNDO)
+        if row.state != "undoing" and self._denied(self._writes(change.path, deletes=new is None)):
+            return _Look(_DENIED)
+        if change.kind == "mode":
+            is_gone = (
+                new is None and row.state == "undoing" and not os.path.lexists(change.path)
+            )  # its text was undone, too
+            return _Look("" if old is None or is_gone else self._mode_fault(change.path, old))
+        if (above := _obstacle(change.path)) is not None:
+            return _Look(f"{one_line(self._workspace.display_path(above))} is no folder now.")
+        if new is not None and new.kind == "file" and not self._store.is_whole(new.file_id):
+            return _Look(_NO_UNDO if row.state == "undoing" else _LOST)
+        if new is not None and new.kind == "folder":
+            is_free = _is_folder(change.path) or not os.path.lexists(change.path)
+            return _Look("" if is_free else FILE_MADE)
+        return self._difference(change, old)
+
+    def _mode_fault(self, path: Path, old: RowVersion) -> str:
+        try:
+            found = path.lstat()
+        except OSError:
+            return FILE_GONE
+        same = stat.S_ISREG(found.st_mode) and bool(found.st_mode & 0o111) == bool(old.mode & 0o111)
+        return "" if same else FILE_CHANGED
+
+    def _difference(self, change: RowChange, expected: RowVersion | None) -> "_Look":
+        """Why the workspace does not have what is expected at the path, if it does not, and the identity of what it
+        has."""
+        try:
+            found = change.path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return _Look("" if expected is None else FILE_GONE)
+        except OSError as error:
+            return _Look(f"{error.strerror}.")
+        if expected is None:
+            return _Look(FILE_MADE)
+        identity = (
+            found.st_ino,
+            found.st_ctime_ns,
+        )  # taken before reading: a save in between gives the file another identity
+        if change.identity == identity and expected == change.before:
+            return _Look("", identity)
+        return _Look("" if _is_same(version_at(change.path), expected) else FILE_CHANGED, identity)
+
+    def _is_done(self, row: LiveRow) -> bool:
+        _, new = row.sides
+        with contextlib.suppress(OSError):
+            found = version_at(row.change.path)
+            if row.change.kind == "mode":
+                return found is not None and new is not None and bool(found.mode & 0o111) == bool(new.mode & 0o111)
+            return _is_same(found, new)
+        return False
+
+    def _carry_out(self, rows: Sequence[LiveRow]) -> dict[str, str]:
+        looks = {row.row_id: self._look(row) for row in rows}
+        faults = {row_id: look.fault for row_id, look in looks.items() if look.fault}
+        rows = [row for row in rows if row.row_id not in faults]
+        try:
+            layer = self._sandbox.create_layer([self._workspace.guard.real(root) for root in self._workspace.roots])
+        except (LayerError, OSError) as error:
+            return faults | {row.row_id: explained(error) for row in rows}
+        try:
+            return faults | self._apply(rows, layer, looks)
+        except (LayerError, OSError) as error:
+            return faults | {row.row_id: explained(error) for row in rows}
+        finally:
+            with contextlib.suppress(LayerError, OSError):
+                layer.remove()
+
+    def _apply(self, rows: Sequence[LiveRow], layer: Layer, looks: Mapping[str, "_Look"]) -> dict[str, str]:
+        faults: dict[str, str] = {}
+        folder = HeldFolder(layer.folder / "held" / token_hex(8))
+        moves: list[tuple[LiveRow, Batch]] = []
+        made: dict[Path, LiveRow] = {}
+        removed: dict[Path, LiveRow] = {}
+        bits: dict[Path, LiveRow] = {}
+        parts: list[tuple[LiveRow, GitRow]] = []
+        for row in rows:
+            change, (old, new) = row.change, row.sides
+            if isinstance(change.git, GitRow):
+                parts.append((row, change.git))
+            elif change.kind == "mode":
+                bits |= {change.path: row} if os.path.lexists(change.path) else {}
+            elif new is not None and new.kind == "folder":
+                made[change.path] = row
+            elif old is not None and old.kind == "folder":
+                removed[change.path] = row
+            else:
+                try:
+                    move = self._move(row, layer, folder, looks[row.row_id])
+                    moves.append((row, folder.batch([move])))
+                except Damaged:
+                    faults[row.row_id] = _LOST
+        faults |= {made[path].row_id: why for path, why in make_folders([*made]).items()}
+        batches = [(row, batch) for row, part in parts for batch in part.batches()]
+        executable = {path: _sets(row) for path, row in bits.items()}
+        with noted(layer.folder, [batch for _, batch in (*moves, *batches)], executable=executable):
+            unset = set_executable(layer, executable) if executable else {}
+            faults |= {bits[path].row_id: explained(error) for path, error in unset.items()}
+            for row, batch in moves:
+                try:
+                    batch.apply()
+                except WorkspaceChanged:
+                    faults[row.row_id] = FILE_CHANGED
+                except ApplyError as error:
+                    faults[row.row_id] = str(error)
+            missing = {row.change.path for row in rows if row.row_id in faults}
+            for row, part in parts:
+                if lost := missing.intersection(part.committed):
+                    names = file_list([self._workspace.display_path(path) for path in sorted(lost)])
+                    faults[row.row_id] = f"This needs what could not be applied: {names}."
+            for row, batch in batches:
+                if row.row_id not in faults and (fault := apply_git(batch)):
+                    faults[row.row_id] = fault
+        innermost_first = sorted(removed, key=lambda path: -len(path.parts))
+        faults |= {removed[path].row_id: why for path, why in remove_folders(innermost_first).items()}
+        return faults
+
+    def _move(self, row: LiveRow, layer: Layer, folder: HeldFolder, look: "_Look") -> HeldFile:
+        """The move that carries the row out. Raises `OSError`, `Damaged`."""
+        root, name = layer.place(row.change.path)
+        _, new = row.sides
+        stored = None if new is None else put_version(new, folder, self._store)
+        return HeldFile(root, name, look.identity, stored)
+
+    def _writes(self, path: Path, *, deletes: bool) -> list[Subject]:
+        name, tool = self._workspace.relative(path), "delete_file" if deletes else "write_file"
+        return [Subject(tool, "write", text) for text in (name, f"{name}/x")]
+
+
+@dataclass(frozen=True)
+class _Look:
+    """The workspace at a row's path."""
+
+    fault: str = ""
+    """Why the row does not fit; "" if it does."""
+    identity: tuple[int, int] | None = None
+    """Inode and ctime of what is there."""
+
+
+def _obstacle(path: Path) -> Path | None:
+    """The file or link that stands where a folder above the path would be; None for none."""
+    return next((above for above in path.parents if os.path.lexists(above) and not _is_folder(above)), None)
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _sets(row: LiveRow) -> bool:
+    _, new = row.sides
+    return new is not None and bool(new.mode & 0o111)
+
+
+def _is_same(found: RowVersion | None, expected: RowVersion | None) -> bool:
+    """Whether both are the same but for permission bits."""
+    if found is None or expected is None:
+        return found is expected
+    left, right = (_without_mode(each) for each in (found, expected))
+    return left == right and (found.kind != "file" or bool(found.file_id))
+
+
+def _without_mode(version: RowVersion) -> RowVersion:
+    return version.model_copy(update={"mode": 0, "picture": None, "media_type": ""})
