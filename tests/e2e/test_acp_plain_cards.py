@@ -85,3 +85,15 @@ def test_an_edit_of_two_files_shows_both() -> None:
     assert call["content"][1:] == files
     for line in ("Rename one", "-one", "+two", "+++ b//shop/b.py", "+```"):
         assert line in call["title"].split("\n"), call["title"]
+
+
+def test_a_diff_is_not_all_that_is_shown_where_rows_go_with_it() -> None:
+    diff: dict[str, Any] = {"type": "diff", "path": "/shop/a.py", "oldText": "one\n", "newText": "two\n"}
+    rows = {"type": "content", "content": {"type": "text", "text": "```\nlogo.png: binary file, 4,096 bytes\n```"}}
+    params: dict[str, Any] = {"toolCall": {"title": "Draw a logo", "content": [diff, rows]}, "options": []}
+    features = ClientFeatures(name=NAME)
+    assert adapted_request(params, features)["toolCall"] is params["toolCall"]
+    call = adapted_request(params, features, diff_is_all=False)["toolCall"]
+    assert call["content"] == [rows, diff]
+    for line in ("Draw a logo", "logo.png: binary file, 4,096 bytes", "-one", "+two"):
+        assert line in call["title"].split("\n"), call["title"]

@@ -4,12 +4,12 @@ from typing import Any, cast
 
 import pytest
 
-from amanu.frontends.acp.permissions import choices_of
+from amanu.frontends.acp.permissions import choices_of, is_reviewed
 from amanu.frontends.acp.tool_calls import describe_approval, describe_call
-from amanu_protocol.items import Approval, Proposal, ScopeOffer, ToolCall
+from amanu_protocol.items import Approval, Proposal, Row, ScopeOffer, ToolCall
 from amanu_protocol.state import SessionState
 from support.fake_daemon import state
-from support.sample_events import approval, call, hunk, proposed
+from support.sample_events import approval, call, hunk, proposed, row
 
 SCOPES = [ScopeOffer(scope="once", rule=""), ScopeOffer(scope="session", rule="npm *\nnode *")]
 
@@ -140,6 +140,89 @@ def test_diffs(changes: dict[str, Any], content: list[Any]) -> None:
     shown = call("succeeded", tool="edit_file", effect="write", proposal_id="p")
     described = _plain(describe_call(shown, session(proposed(**changes)))["content"])
     assert [each[:32] if isinstance(each, str) else each for each in described] == content
+
+
+def with_rows(*rows: Row, alone: bool = False, **changes: Any) -> Proposal:
+    one = proposed(**changes)
+    return one.model_copy(update={"rows": list(rows), **({"files": []} if alone else {})})
+
+
+ROW_TEXTS: list[tuple[Row, str]] = [
+    (row(), "logo.png: binary file, 4,096 bytes"),
+    (row(path="/elsewhere/logo.png"), "/elsewhere/logo.png: binary file, 4,096 bytes"),
+    (row(kind="rename", new_path="/w/b.png", title="renamed"), "logo.png → b.png: renamed"),
+    (row(kind="deletion", title="deleted"), "logo.png: deleted"),
+    (row(kind="mode", path="/w/bin/run", title="becomes executable"), "bin/run: becomes executable"),
+    (row(1, "leads out", kind="link", title="link to ../x"), "logo.png: link to ../x\n  leads out"),
+    (row(kind="folder", path="/w/new", title="new folder"), "new: new folder"),
+    (
+        row(1, "3f2a Tidy", "main: 9c1e → 3f2a", kind="git", path="/w", title="1 commit"),
+        "the git repository: 1 commit\n  3f2a Tidy\n  main: 9c1e → 3f2a",
+    ),
+    (row(kind="git", path="/w/lib", title="1 commit"), "the git repository in lib: 1 commit"),
+    (row(undecidable="It is lost."), "logo.png: binary file, 4,096 bytes — It is lost."),
+    (row(state="conflicted", reason="It changed."), "logo.png: binary file, 4,096 bytes — It changed."),
+    (row(1, "c\u202ed", path="/w/a\nb", title="\x1b[31m"), "a<U+000A>b: <U+001B>[31m\n  c<U+202E>d"),
+]
+
+
+@pytest.mark.parametrize(("shown", "text"), ROW_TEXTS, ids=[text[:40] for _, text in ROW_TEXTS])
+def test_rows(shown: Row, text: str) -> None:
+    of_edit = call(tool="run_shell_command", effect="run", proposal_id="p")
+    for described in (
+        describe_call(of_edit, session(with_rows(shown, alone=True))),
+        describe_approval(approval(proposal_id="p", effect="write", lines=[]), session(with_rows(shown, alone=True))),
+    ):
+        assert f"```\n{text}\n```" in _plain(described["content"])
+
+
+@pytest.mark.parametrize(
+    ("change", "locations", "content"),
+    [
+        (
+            with_rows(row(), row(2, path="/w/run", kind="mode", title="becomes executable")),
+            [{"path": "/w/a.txt", "line": 2}, {"path": "/w/logo.png"}, {"path": "/w/run"}],
+            [
+                ("/w/a.txt", "one\ntwo\nthree\n", "one\nzwei\nthree\n"),
+                "```\nlogo.png: binary file, 4,096 bytes\nrun: becomes executable\n```",
+            ],
+        ),
+        (
+            with_rows(row(path="/w/a.txt", kind="mode", title="becomes executable"), hunks=[]),
+            [{"path": "/w/a.txt", "line": 1}],
+            ["```\na.txt: becomes executable\n```"],
+        ),
+        (with_rows(row(state="rejected"), row(2, state="reverted"), alone=True), [{"path": "/w/logo.png"}], []),
+        (
+            with_rows(row(kind="git", path="/w", title="1 commit"), alone=True),
+            [],
+            ["```\nthe git repository: 1 commit\n```"],
+        ),
+    ],
+    ids=["beside a diff", "of the same file", "rejected", "git"],
+)
+def test_rows_follow_the_diffs(change: Proposal, locations: list[Any], content: list[Any]) -> None:
+    described = describe_call(call(tool="edit_file", effect="write", proposal_id="p"), session(change))
+    assert described["locations"] == locations
+    assert _plain(described["content"]) == content
+
+
+@pytest.mark.parametrize(
+    ("change", "reviewed"),
+    [
+        (with_rows(row()), False),
+        (with_rows(row(), alone=True), False),
+        (with_rows(row(state="conflicted"), alone=True), False),
+        (with_rows(row(state="accepted"), alone=True), True),
+        (with_rows(row(), hunks=[hunk(state="applied")]), False),
+        (with_rows(row(state="applied"), hunks=[hunk(state="rejected")]), True),
+        (with_rows(alone=True), False),
+    ],
+    ids=["both", "row", "conflict", "decided", "row left", "all decided", "nothing"],
+)
+def test_what_was_decided_elsewhere_is_not_asked(change: Proposal, reviewed: bool) -> None:
+    asked = approval(proposal_id="p", effect="write")
+    assert is_reviewed(asked, session(change)) is reviewed
 
 
 def test_a_request_stands_alone() -> None:

@@ -11,9 +11,9 @@ from lsprotocol import types
 
 from amanu.frontends.lsp.plain import patch_file as patch
 from amanu.frontends.lsp.plain import review
+from amanu.frontends.lsp.plain.change_marks import marks
 from amanu.frontends.lsp.plain.code_actions import ActionContext, ActionSubjects, actions, answers
 from amanu.frontends.lsp.plain.command_arguments import AnswerArguments
-from amanu.frontends.lsp.plain.hunk_marks import marks
 from amanu.frontends.lsp.plain.patch_file import PatchError
 from amanu.frontends.lsp.plain.questions import (
     ALL,
@@ -121,7 +121,7 @@ def test_no_default_action_starts_a_turn(source: str | None, selected: bool, exp
 def test_a_diagnostic_names_no_id_and_begins_at_a_word() -> None:
     (mark,) = marks(state(proposal("def f():\n    return 1\n", "def f():\n    return 2\n")), "utf-16", "helix")
     shown = review.diagnostic(mark)
-    assert (shown.code, shown.data) == ("proposed", mark.hunk.hunk_id)
+    assert (shown.code, shown.data) == ("proposed", mark.change_id)
     assert (shown.range.start.line, shown.range.start.character) == (1, 4)
 
 
@@ -169,7 +169,7 @@ def test_a_hover_does_nothing_but_say() -> None:
 
 
 def decide(text: str, of: Proposal) -> list[tuple[str, str | None]]:
-    return [(each.decision, each.new_text) for each in patch.decisions(text, of)]
+    return [(each.decision, each.new_text) for each in patch.decisions(text, of).hunks]
 
 
 lines = st.lists(

@@ -17,7 +17,7 @@ from amanu.frontends.acp.handshake import mapping
 from amanu.frontends.acp.peer import ClientDisconnected, Peer, RpcError
 from amanu.frontends.acp.plain_cards import adapted_request
 from amanu.frontends.acp.schema import ClientFeatures, chosen_option
-from amanu.frontends.acp.tool_calls import describe_approval
+from amanu.frontends.acp.tool_calls import describe_approval, proposal_of, shown_rows
 from amanu.frontends.acp.updates import Updates
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
@@ -69,6 +69,17 @@ def choices_of(approval: Approval) -> dict[str, Choice]:
     return choices
 
 
+def is_reviewed(pending: Approval | Question, state: SessionState) -> bool:
+    """Whether all changes were decided in another client: then the approval stands only until they are applied."""
+    if isinstance(pending, Question) or pending.proposal_id is None:
+        return False
+    proposal = proposal_of(pending.proposal_id, state)
+    if proposal is None:
+        return False
+    changes = [*(hunk for file in proposal.files for hunk in file.hunks), *proposal.rows]
+    return bool(changes) and all(change.state not in ("pending", "conflicted") for change in changes)
+
+
 class Permissions:
     """Of one session."""
 
@@ -97,7 +108,7 @@ class Permissions:
             (
                 pending
                 for pending in (*state.approvals, *state.questions)
-                if _key(pending) not in self._requested and not _is_reviewed(pending, state)
+                if _key(pending) not in self._requested and not is_reviewed(pending, state)
             ),
             None,
         )
@@ -143,13 +154,16 @@ class Permissions:
 
     async def _choose(self, approval: Approval, choices: Mapping[str, Choice]) -> Choice | None:
         """The user's choice; None where the client could not ask. Raises `ClientDisconnected`."""
+        proposal = proposal_of(approval.proposal_id, self._view.state)
+        diff_is_all = proposal is None or not shown_rows(proposal)
         params = {
             "sessionId": self._view.session_id,
             "toolCall": describe_approval(approval, self._view.state),
             "options": [{"optionId": key, "name": each.name, "kind": each.kind} for key, each in choices.items()],
         }
         try:
-            result = await self._peer.request("session/request_permission", adapted_request(params, self._features))
+            adapted = adapted_request(params, self._features, diff_is_all=diff_is_all)
+            result = await self._peer.request("session/request_permission", adapted)
         except RpcError:
             return None
         if mapping(mapping(result).get("outcome")).get("outcome") == "cancelled":
@@ -164,15 +178,6 @@ class Permissions:
 
 def _key(pending: Approval | Question) -> tuple[str, str]:
     return (pending.item_id, "") if isinstance(pending, Question) else (pending.tool_call_id, pending.digest)
-
-
-def _is_reviewed(pending: Approval | Question, state: SessionState) -> bool:
-    """Whether all hunks were decided in another client: then the approval stands only until they are applied."""
-    if isinstance(pending, Question) or pending.proposal_id is None:
-        return False
-    proposal = next((each for each in state.proposals if each.proposal_id == pending.proposal_id), None)
-    hunks = [hunk for file in proposal.files for hunk in file.hunks] if proposal is not None else []
-    return bool(hunks) and all(hunk.state not in ("pending", "conflicted") for hunk in hunks)
 
 
 def _open(state: SessionState) -> set[tuple[str, str]]:

@@ -22,22 +22,23 @@ def shows_names(features: ClientFeatures) -> bool:
     return features.name not in SHOWS_ONLY_KINDS
 
 
-def adapted_request(params: dict[str, Any], features: ClientFeatures) -> dict[str, Any]:
-    """The params of a `session/request_permission` as this client can show them."""
+def adapted_request(params: dict[str, Any], features: ClientFeatures, *, diff_is_all: bool = True) -> dict[str, Any]:
+    """The params of a `session/request_permission` as this client can show them. `diff_is_all`: a
+    diff, if there is one, shows everything that is decided."""
     if shows_names(features):
         return params
     options: dict[str, dict[str, Any]] = {}
     for option in params["options"]:
         if option["kind"] not in options or option["optionId"] in _PREFERRED:
             options[option["kind"]] = option
-    return {**params, "options": [*options.values()], "toolCall": _titled(params["toolCall"], options)}
+    return {**params, "options": [*options.values()], "toolCall": _titled(params["toolCall"], options, diff_is_all)}
 
 
-def _titled(call: dict[str, Any], options: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _titled(call: dict[str, Any], options: dict[str, dict[str, Any]], diff_is_all: bool) -> dict[str, Any]:
     """The call with all there is to know in its title, unless it is an edit of one file."""
     texts = [each for each in call["content"] if each["type"] == "content"]
     diffs = [each for each in call["content"] if each["type"] == "diff"]
-    if len(diffs) == 1 and call["content"][0] is diffs[0]:
+    if diff_is_all and len(diffs) == 1 and call["content"][0] is diffs[0]:
         return call
     meanings = [f"- {_LABELS[kind]}: {option['name']}" for kind, option in options.items() if kind in _LABELS]
     shown = [call["title"], *(each["content"]["text"] for each in texts), *map(_diff, diffs), "\n".join(meanings)]

@@ -5,13 +5,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from amanu.frontends.row_text import row_lines
 from amanu.text.amounts import plural
 from amanu.text.display import visible
 from amanu.text.markdown import fenced
 from amanu.text.sub_agents import label_of
 from amanu.workspace.diff import compose, first_line, unified_hunks
 from amanu.workspace.text_file import split_lines
-from amanu_protocol.items import Approval, HunkState, Proposal, ProposedFile, ToolCall, ToolCallState
+from amanu_protocol.items import Approval, HunkState, Proposal, ProposedFile, Row, ToolCall, ToolCallState
 from amanu_protocol.state import SessionState
 
 KINDS: Mapping[str, str] = {
@@ -54,7 +55,7 @@ _STATUS: Mapping[ToolCallState, str] = {
 }
 ENDED: Sequence[ToolCallState] = ("succeeded", "failed", "cancelled", "rejected")
 _SHOWN_STATES: Sequence[HunkState] = ("pending", "accepted", "applied", "conflicted", "undoing")
-"""Hunks that a diff shows: rejected and undone ones are no part of the change any more."""
+"""Hunks and rows that are shown: rejected and undone ones are no longer part of the change."""
 MAX_DIFF = 1_000_000
 """Characters of a file up to which a client is sent both texts whole, and compares them itself."""
 MAX_TEXT = 200_000
@@ -65,7 +66,7 @@ MAX_OUTPUT = 30_000
 
 def describe_call(call: ToolCall, state: SessionState) -> dict[str, Any]:
     """The fields of a `tool_call` or `tool_call_update`."""
-    proposal = _proposal(call.proposal_id, state)
+    proposal = proposal_of(call.proposal_id, state)
     described: dict[str, Any] = {
         "toolCallId": call.item_id,
         "title": _owner(call.agent_id, state) + _title(call),
@@ -73,7 +74,7 @@ def describe_call(call: ToolCall, state: SessionState) -> dict[str, Any]:
         "kind": KINDS.get(call.tool, _EFFECTS[call.effect]),
         "status": _STATUS[call.state],
         "rawInput": call.arguments,
-        "content": [*_command(call), *_diffs(proposal, state), *_output(call, proposal)],
+        "content": [*_command(call), *_changes(proposal, state), *_output(call, proposal)],
         "locations": _locations(call, proposal, state),
     }
     if call.state in ENDED:
@@ -89,7 +90,7 @@ def describe_approval(approval: Approval, state: SessionState) -> dict[str, Any]
         described = describe_call(call, state)
     else:
         described = {"toolCallId": approval.tool_call_id, "kind": _EFFECTS[approval.effect], "status": "pending"}
-    proposal = _proposal(approval.proposal_id, state)
+    proposal = proposal_of(approval.proposal_id, state)
     ran = isinstance(call, ToolCall) and call.output != "" and not approval.blocked  # it asks about what that changed
     command = approval.command or (approval.detail if approval.effect == "run" and not ran else None)
     title = approval.title if command is None else _first_line(command)
@@ -100,8 +101,17 @@ def describe_approval(approval: Approval, state: SessionState) -> dict[str, Any]
     return {
         **described,
         "title": _owner(approval.agent_id, state) + title,
-        "content": [*detail, *_diffs(proposal, state), *([code_content(visible(reasons))] if reasons else [])],
+        "content": [*detail, *_changes(proposal, state), *([code_content(visible(reasons))] if reasons else [])],
     }
+
+
+def proposal_of(proposal_id: str | None, state: SessionState) -> Proposal | None:
+    return next((each for each in state.proposals if each.proposal_id == proposal_id), None)
+
+
+def shown_rows(proposal: Proposal) -> list[Row]:
+    """The rows that are still part of the change: neither rejected nor undone."""
+    return [row for row in proposal.rows if row.state in _SHOWN_STATES]
 
 
 def text_content(text: str) -> dict[str, Any]:
@@ -154,10 +164,13 @@ def code_content(text: str, language: str = "") -> dict[str, Any]:
     return text_content(fenced(text, language))
 
 
-def _diffs(proposal: Proposal | None, state: SessionState) -> list[dict[str, Any]]:
+def _changes(proposal: Proposal | None, state: SessionState) -> list[dict[str, Any]]:
+    """The diffs of a proposal, then its rows as one text."""
     if proposal is None:
         return []
-    return [content for file in proposal.files for content in _diff(file, state)]
+    diffs = [content for file in proposal.files for content in _diff(file, state)]
+    lines = [line for row in shown_rows(proposal) for line in row_lines(row, state.roots)]
+    return [*diffs, code_content("\n".join(lines))] if lines else diffs
 
 
 def _diff(file: ProposedFile, state: SessionState) -> list[dict[str, Any]]:
@@ -180,9 +193,9 @@ def _diff(file: ProposedFile, state: SessionState) -> list[dict[str, Any]]:
 
 def _locations(call: ToolCall, proposal: Proposal | None, state: SessionState) -> list[dict[str, Any]]:
     if proposal is not None:
-        return [
-            {"path": file.path, "line": max(1, file.hunks[0].new_start) if file.hunks else 1} for file in proposal.files
-        ]
+        lines = {file.path: max(1, file.hunks[0].new_start) if file.hunks else 1 for file in proposal.files}
+        paths = dict.fromkeys(row.path for row in proposal.rows if row.kind != "git" and row.path not in lines)
+        return [*({"path": path, "line": line} for path, line in lines.items()), *({"path": path} for path in paths)]
     named = call.arguments.get("paths")
     paths = [call.arguments.get("path"), *(named if isinstance(named, list) else [])]
     line = call.arguments.get("start_line")
@@ -193,7 +206,3 @@ def _locations(call: ToolCall, proposal: Proposal | None, state: SessionState) -
 def _shown_path(path: str, state: SessionState) -> str:
     root = next((root for root in state.roots if path.startswith(f"{root}/")), None)
     return path if root is None else path[len(root) + 1 :]
-
-
-def _proposal(proposal_id: str | None, state: SessionState) -> Proposal | None:
-    return next((each for each in state.proposals if each.proposal_id == proposal_id), None)

@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import Sequence
 
+from amanu.frontends.lsp.plain.change_marks import HunkMark, Mark
 from amanu.frontends.lsp.plain.editor import PlainEditor
-from amanu.frontends.lsp.plain.hunk_marks import Mark
-from amanu.text.display import one_line
+from amanu.text.amounts import plural
 from amanu_protocol.items import Answer
 from amanu_protocol.state import SessionState
 
 SETTLED = 0.5
-"""Seconds without another hunk: the edits of a step join one proposal, one after the other."""
+"""Seconds without another change: the edits of a step join one proposal, one after the other."""
 _PLACES = 5
 """Lines that are named."""
 _FILES = 3
@@ -26,7 +26,7 @@ class Announcements:
         self._due: asyncio.TimerHandle | None = None
 
     def update(self, marks: Sequence[Mark]) -> None:
-        """These hunks are open now."""
+        """These changes wait for the user."""
         self._fresh = [mark for mark in marks if mark.open and mark.proposal.proposal_id not in self._proposals]
         self.close()
         if self._fresh:
@@ -40,7 +40,7 @@ class Announcements:
     def _announce_proposals(self) -> None:
         self._due = None
         self._proposals |= {mark.proposal.proposal_id for mark in self._fresh}
-        self._editor.say(f"Amanu proposes {_summary(self._fresh)}")
+        self._editor.say(f"Amanu proposes {summary(self._fresh)}")
 
     def announce_answer(self, state: SessionState, turn_id: str) -> None:
         """That turn has ended as it should."""
@@ -54,14 +54,15 @@ class Announcements:
             self._editor.say(f"Amanu: {first}")
 
 
-def _summary(marks: Sequence[Mark]) -> str:
+def summary(marks: Sequence[Mark]) -> str:
+    """The number of changes in each file, with the lines of the first hunks."""
     files: dict[str, list[Mark]] = {}
     for mark in marks:
-        files.setdefault(mark.path.name, []).append(mark)
+        files.setdefault(mark.name, []).append(mark)
     parts: list[str] = []
-    for name, lines in list(files.items())[:_FILES]:
-        places = ", ".join(str(mark.range.start.line + 1) for mark in lines[:_PLACES])
-        ellipsis = ", …" if len(lines) > _PLACES else ""
-        count = f"{len(lines)} change{'s' * (len(lines) != 1)}"
-        parts.append(f"{count} in {one_line(name)} (line {places}{ellipsis})")
+    for name, changes in list(files.items())[:_FILES]:
+        hunks = [mark for mark in changes if isinstance(mark, HunkMark)]
+        places = ", ".join(str(mark.range.start.line + 1) for mark in hunks[:_PLACES])
+        ellipsis = ", …" if len(hunks) > _PLACES else ""
+        parts.append(f"{plural(len(changes), 'change')} in {name}{f' (line {places}{ellipsis})' if places else ''}")
     return "; ".join(parts) + ("; …" if len(files) > _FILES else "")

@@ -89,10 +89,10 @@ class PlainClient(ConnectionClient):
         match message.event:
             case SessionChanged(closed=True):
                 self._workspace.current = None
-                self._diagnostics.hunks_changed()
+                self._diagnostics.proposals_changed()
                 return
             case ProposalChanged():
-                self._diagnostics.hunks_changed()
+                self._diagnostics.proposals_changed()
             case SessionChanged(trust_changed=True):
                 self._background.start(self._trust_dialog.notify_untrusted(session))
             # By event, not `wait_for_turn`: turns of every client are announced, and only while this session is shown.
@@ -117,7 +117,7 @@ class PlainClient(ConnectionClient):
 
     def _on_session(self, session: "Session") -> None:
         """That session is the current one from now on."""
-        self._diagnostics.hunks_changed()
+        self._diagnostics.proposals_changed()
         self._progress.update(session)
         self._questions.update(session)
         self._user_questions.update(session)
@@ -133,7 +133,7 @@ class PlainClient(ConnectionClient):
         def hover(p: types.HoverParams) -> types.Hover | None:  # pyright: ignore[reportUnusedFunction]
             marks = self._diagnostics.marks_of(self._path_used(p.text_document.uri))
             under_cursor = [mark for mark in marks if mark.meets(p.position.line, p.position.line)]
-            return review.hover([mark for mark in under_cursor if mark.open or mark.unreviewed], self._editor.hover)
+            return review.hover([mark for mark in under_cursor if mark.waits], self._editor.hover)
 
         @on(types.TEXT_DOCUMENT_CODE_ACTION)
         def code_actions(p: types.CodeActionParams) -> list[Any]:  # pyright: ignore[reportUnusedFunction]
@@ -325,10 +325,10 @@ class PlainClient(ConnectionClient):
         "amanu.question": (c.QuestionArguments, _show_question),
         "amanu.answerQuestion": (c.QuestionAnswerArguments, _answer_question),
         "amanu.saveRule": (c.RuleArguments, _save_rule),
-        "amanu.accept": (c.HunksArguments, lambda self, arguments: self._decisions.decide(arguments, "accept")),
-        "amanu.reject": (c.HunksArguments, lambda self, arguments: self._decisions.decide(arguments, "reject")),
-        "amanu.keep": (c.HunksArguments, lambda self, arguments: self._decisions.decide(arguments, "keep")),
-        "amanu.undo": (c.HunksArguments, lambda self, arguments: self._decisions.undo(arguments)),
+        "amanu.accept": (c.ChangesArguments, lambda self, arguments: self._decisions.decide(arguments, "accept")),
+        "amanu.reject": (c.ChangesArguments, lambda self, arguments: self._decisions.decide(arguments, "reject")),
+        "amanu.keep": (c.ChangesArguments, lambda self, arguments: self._decisions.decide(arguments, "keep")),
+        "amanu.undo": (c.ChangesArguments, lambda self, arguments: self._decisions.undo(arguments)),
         "amanu.undoTurn": (c.TurnArguments, lambda self, arguments: self._decisions.undo_turn(arguments)),
         "amanu.review": (c.ProposalArguments, _review),
         "amanu.applyPatch": (c.PatchArguments, lambda self, arguments: self._patch_files.apply(arguments)),

@@ -7,12 +7,12 @@ from typing import Any
 
 from lsprotocol import types
 
+from amanu.frontends.lsp.plain.change_marks import Mark, RowMark, amount, needed
 from amanu.frontends.lsp.plain.chat_document import SEND
-from amanu.frontends.lsp.plain.hunk_marks import Mark, counts
 from amanu.frontends.lsp.plain.patch_file import APPLY
 from amanu.frontends.lsp.plain.prompting import REQUESTS
 from amanu.frontends.lsp.plain.questions import choices, rules_line
-from amanu.frontends.lsp.plain.review import hunk_arguments
+from amanu.frontends.lsp.plain.review import change_arguments
 from amanu.frontends.lsp.plain.user_questions import question_actions
 from amanu.text.display import one_line
 from amanu.text.sub_agents import agent_label, asked_by
@@ -129,25 +129,24 @@ def _at_range(context: ActionContext, marks: Sequence[Mark]) -> Iterator[types.C
         mark
         for mark in marks
         if mark.path == context.path
-        and (mark.hunk.hunk_id in named or mark.meets(context.range.start.line, context.range.end.line))
+        and (mark.change_id in named or mark.meets(context.range.start.line, context.range.end.line))
     ]
     for verbs, matching_marks in (
         (("accept", "reject"), [mark for mark in marks_in_range if mark.open]),
         (("keep", "undo"), [mark for mark in marks_in_range if mark.unreviewed]),
-        (("undo",), [mark for mark in marks_in_range if mark.hunk.state == "applied" and mark.hunk.reviewed]),
+        (("undo",), [mark for mark in marks_in_range if mark.kept]),
     ):
         if (
             len(matching_marks) > 1
         ):  # a range that is more than a line: some editors send all of the file for want of a word
             for mark in matching_marks[:SINGLE]:
-                for verb in verbs:
-                    location = f"the change at line {mark.range.start.line + 1} {counts([mark.hunk])}"
-                    yield _action(f"Amanu: {verb} {location}", FIX, f"amanu.{verb}", hunk_arguments([mark]), ours)
+                at = "" if isinstance(mark, RowMark) else f" at line {mark.range.start.line + 1}"
+                yield from _verbs(verbs, f"the change{at} {mark.amount}", [mark], ours)
         if matching_marks:
-            which = "this change" if len(matching_marks) == 1 else f"these {len(matching_marks)} changes"
-            for verb in verbs:
-                title = f"Amanu: {verb} {which} {counts([mark.hunk for mark in matching_marks])}"
-                yield _action(title, FIX, f"amanu.{verb}", hunk_arguments(matching_marks), ours)
+            which = f"this change {matching_marks[0].amount}"
+            if len(matching_marks) > 1:
+                which = f"these {len(matching_marks)} changes{amount(matching_marks)}"
+            yield from _verbs(verbs, which, matching_marks, ours)
 
 
 def _for_all(context: ActionContext, subjects: ActionSubjects) -> Iterator[types.CodeAction]:
@@ -157,31 +156,36 @@ def _for_all(context: ActionContext, subjects: ActionSubjects) -> Iterator[types
     ):
         of_file = [mark for mark in matching_marks if mark.path == context.path]
         if len(of_file) > 1:
-            for verb in verbs:
-                yield _action(
-                    f"Amanu: {verb} all {len(of_file)} changes in this file",
-                    FIX,
-                    f"amanu.{verb}",
-                    hunk_arguments(of_file),
-                )
+            yield from _verbs(verbs, f"all {len(of_file)} changes in this file", of_file)
         if len(matching_marks) > len(of_file):
             files = len({mark.path for mark in matching_marks})
-            of = (
-                f"{len(matching_marks)} changes in {files} files"
-                if files > 1
-                else f"{len(matching_marks)} changes in {one_line(matching_marks[0].path.name)}"
-            )
-            for verb in verbs:
-                yield _action(f"Amanu: {verb} all {of}", FIX, f"amanu.{verb}", hunk_arguments(matching_marks))
-    pending = {mark.proposal.proposal_id: mark for mark in subjects.marks if mark.hunk.state == "pending"}
+            where = f"{files} files" if files > 1 else matching_marks[0].name
+            which = f"all {len(matching_marks)} changes in {where}"
+            if len(matching_marks) == 1:
+                which = f"the change in {where} {matching_marks[0].amount}"
+            yield from _verbs(verbs, which, matching_marks)
+    # Nowhere else are all applied rows offered one by one: the patch has what is open, and some rows have no document.
+    rows = [mark for mark in subjects.marks if isinstance(mark, RowMark) and mark.unreviewed]
+    for mark in rows[:SINGLE] if len(rows) > 1 else ():
+        if mark.path != context.path:
+            yield from _verbs(("keep", "undo"), f"the change in {mark.name} {mark.amount}", [mark])
+    pending = {mark.proposal.proposal_id: mark for mark in subjects.marks if mark.open and not mark.conflicted}
     if pending and not context.patch:
         proposal, mark = next(reversed(pending.items()))
         which = {"session": mark.session_id, "proposal": proposal}
         yield _action("Amanu: review as an editable patch", FIX, "amanu.review", which)
-    applied = [mark for mark in subjects.marks if mark.hunk.state == "applied"]
+    applied = [mark for mark in subjects.marks if mark.change.state == "applied"]
     if applied:
         last = {"session": applied[-1].session_id, "turn": applied[-1].proposal.turn_id}
         yield _action("Amanu: undo the last turn's changes", WHOLE, "amanu.undoTurn", last)
+
+
+def _verbs(
+    verbs: Sequence[str], which: str, marks: Sequence[Mark], findings: Sequence[types.Diagnostic] = ()
+) -> Iterator[types.CodeAction]:
+    for verb in verbs:
+        title = f"Amanu: {verb} {which}{needed(marks) if verb == 'accept' else ''}"
+        yield _action(title, FIX, f"amanu.{verb}", change_arguments(marks), findings)
 
 
 def _prompts(context: ActionContext) -> Iterator[types.CodeAction]:

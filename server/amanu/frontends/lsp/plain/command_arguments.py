@@ -63,8 +63,8 @@ class QuestionAnswerArguments(QuestionArguments):
     answers: dict[str, JsonValue] | None = None
 
 
-class HunksArguments(Wire):
-    """Hunks by proposal, each with its seal; no proposals: all that our diagnostics show."""
+class ChangesArguments(Wire):
+    """Hunks and rows by proposal, each with its seal; no proposals: all that the user was told about."""
 
     session: Id | None = None
     proposals: dict[str, dict[str, str]] = Field(default_factory=dict[str, dict[str, str]])

@@ -1,5 +1,5 @@
-"""What a plain client shows as diagnostics of ours: hunks in their files, and questions that no dialog is open for in
-the document its user is in."""
+"""Amanu's diagnostics in a plain client: changes in their files, and questions that no dialog is open for in the
+document its user is in."""
 
 import asyncio
 from pathlib import Path
@@ -9,8 +9,8 @@ from lsprotocol import types
 from amanu.frontends.lsp.buffers import path_of
 from amanu.frontends.lsp.plain import review
 from amanu.frontends.lsp.plain.announcements import Announcements
+from amanu.frontends.lsp.plain.change_marks import Mark, marks
 from amanu.frontends.lsp.plain.editor import PlainEditor
-from amanu.frontends.lsp.plain.hunk_marks import Mark, marks
 from amanu.frontends.lsp.plain.questions import Questions, diagnostic
 from amanu.frontends.lsp.plain.rule_editor import RuleEditor
 from amanu.frontends.lsp.plain.user_questions import UserQuestions
@@ -21,7 +21,7 @@ SOON = 0.05
 
 
 class Diagnostics:
-    """Of one client and the current session of `workspace`. Hunks that are shown are announced, too."""
+    """The diagnostics of one client, for the current session of `workspace`. Changes that wait are announced, too."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Diagnostics:
         self._rule_editor = rule_editor
         self._announcements = announcements
         self.shown: list[Mark] = []
-        """Hunks of the published diagnostics: what the user has seen."""
+        """The changes that wait for the user: those the user was told about."""
         self._marks: list[Mark] | None = None
         """None: to be computed again."""
         self._published: dict[str, list[types.Diagnostic]] = {}
@@ -51,7 +51,7 @@ class Diagnostics:
         user_questions.listeners.append(self.publish_soon)
 
     def marks(self) -> list[Mark]:
-        """All hunks of the session that are open or applied."""
+        """All changes of the session that are open or applied."""
         if self._marks is None:
             session = self._workspace.current
             self._marks = [] if session is None else marks(session.state, self._editor.encoding, self._editor.name)
@@ -60,7 +60,7 @@ class Diagnostics:
     def marks_of(self, path: Path | None) -> list[Mark]:
         return [mark for mark in self.marks() if mark.path == path]
 
-    def hunks_changed(self) -> None:
+    def proposals_changed(self) -> None:
         """The session's proposals changed, or the session itself."""
         self._marks = None
         self.publish_soon()
@@ -83,9 +83,9 @@ class Diagnostics:
 
     def _publish(self) -> None:
         self._due = None
-        self.shown = [mark for mark in self.marks() if mark.open or mark.unreviewed]
+        self.shown = [mark for mark in self.marks() if mark.waits]
         by_uri: dict[str, list[types.Diagnostic]] = {}
-        for mark in self.shown:
+        for mark in (mark for mark in self.shown if mark.in_document):
             by_uri.setdefault(self._editor.uri(mark.path), []).append(review.diagnostic(mark))
         if self._current_uri is not None and not self._rule_editor.shows(self._current_uri):
             for approval in self._questions.unanswered.values():

@@ -1,7 +1,8 @@
 """A proposal as a patch file a user edits: what stays is accepted, with their "+" lines; what is gone is rejected.
 
-The head names every hunk the file was made with and its seal (`hunk_marks.py`), so the file alone says what was seen.
-Line counts after "@@" are for the eye; a hunk is read until its old lines are all there.
+The head names every change the file was made with and its seal (`change_marks.py`), so the file alone says what was
+seen. Line counts after "@@" are for the eye; a hunk is read until its old lines are all there. A row is one line, which
+stays or goes as a whole; the comments below it are only to be read.
 """
 
 import re
@@ -9,18 +10,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from amanu.frontends.lsp.plain.hunk_marks import is_open, seal
+from amanu.frontends.lsp.plain.change_marks import is_open, row_seal, seal
 from amanu.frontends.lsp.plain.review import shown_lines
+from amanu.frontends.row_text import row_lines
+from amanu.text.amounts import plural
 from amanu.text.display import one_line
 from amanu.workspace.text_file import line_end, split_lines
-from amanu_protocol.items import Hunk, Proposal, ProposedFile
-from amanu_protocol.requests import HunkDecision
+from amanu_protocol.items import Hunk, Proposal, ProposedFile, Row
+from amanu_protocol.requests import HunkDecision, RowDecision
 
 CONTEXT = 3
 APPLY = "Amanu: apply the reviewed patch"
-_HEAD = re.compile(r"# review (?P<proposal>[\w.:-]{1,128})(?P<hunks>(?: [\w.-]{1,64}:[0-9a-f]{12})*)\s*\Z")
+_HEAD = re.compile(r"# review (?P<proposal>[\w.:-]{1,128})(?P<changes>(?: [\w.-]{1,64}:[0-9a-f]{12})*)\s*\Z")
 _HUNK = re.compile(r"@@ [^@]*@@ (?P<id>[\w.-]{1,64}):(?P<seal>[0-9a-f]{12})(?:\s.*)?\Z")
+_ROW_HEAD = "# row "
+_ROW = re.compile(rf"{_ROW_HEAD}(?P<id>[\w.-]{{1,64}}):(?P<seal>[0-9a-f]{{12}})(?:\s.*)?\Z")
+_DELETED = "The user deleted it from the patch."
 _NO_END = "\\ No newline at end of file"
+_OUTDATED = "This change was updated or already decided. Open the review again."
+_UNKNOWN_ROW = 'Unknown change: "# row" and the word after it must stay as they were and appear only once.'
 
 
 class PatchError(Exception):
@@ -29,6 +37,14 @@ class PatchError(Exception):
     def __init__(self, line: int, why: str) -> None:
         super().__init__(why)
         self.line = line
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A user's decisions about one proposal."""
+
+    hunks: list[HunkDecision]
+    rows: list[RowDecision]
 
 
 @dataclass(frozen=True)
@@ -56,15 +72,17 @@ class _PatchHunk:
 
 
 def of_proposal(proposal: Proposal, root: Path) -> str:
-    """The open hunks that fit, as a patch."""
-    patch_hunks = _patch_hunks(proposal)
-    files = len({entry.file.path for entry in patch_hunks.values()})
-    names = "".join(f" {hunk_id}:{seal(entry.file, entry.hunk)}" for hunk_id, entry in patch_hunks.items())
+    """The open hunks that fit, as a patch; then the open rows."""
+    patch_hunks, rows = _patch_hunks(proposal), _patch_rows(proposal)
+    files = len({entry.file.path for entry in patch_hunks.values()} | {row.path for row in rows.values()})
+    seals = {hunk_id: seal(entry.file, entry.hunk) for hunk_id, entry in patch_hunks.items()}
+    seals |= {row_id: row_seal(row) for row_id, row in rows.items()}
+    names = "".join(f" {change_id}:{sealed}" for change_id, sealed in seals.items())
     out = [
-        f"# Amanu proposes {_count(len(patch_hunks), 'change')} in {_count(files, 'file')}. "
-        "Delete what you do not want,",
+        f"# Amanu proposes {plural(len(seals), 'change')} in {plural(files, 'file')}. Delete what you do not want,",
         f'# edit "+" lines as you like, then run the code action "{APPLY}".',
         "# What you delete is rejected, what remains is accepted.",
+        *(['# A line that starts with "# row" is a change, too; it stays or goes as a whole.'] if rows else []),
         f"# review {proposal.proposal_id}{names}",
     ]
     path = None
@@ -73,6 +91,8 @@ def of_proposal(proposal: Proposal, root: Path) -> str:
             path = entry.file.path
             out += _file_head(entry.file, root)
         out += _body(hunk_id, entry)
+    for row in proposal.rows:
+        out += _row_body(row, root, row.row_id in rows)
     return "".join(f"{line}\n" for line in out)
 
 
@@ -82,37 +102,68 @@ def proposal_of(text: str) -> str | None:
     return None if result is None else result["proposal"]
 
 
-def decisions(text: str, proposal: Proposal) -> list[HunkDecision]:
+def decisions(text: str, proposal: Proposal) -> Decided:
     """What a reviewed patch decides, in the order of the proposal. Raises `PatchError`; then nothing is decided."""
     lines = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
     head_at, answer = _head(lines, proposal)
-    patch_hunks = _patch_hunks(proposal)
-    decisions_by_id: dict[str, HunkDecision] = {}
-    index = head_at + 1
-    while index < len(lines):
-        match = _HUNK.match(lines[index])
-        if match is None:
-            if not _is_between(lines[index]):
-                raise PatchError(
-                    index,
-                    'This line belongs to no change: lines of a change start with " ", "-" or "+" and follow its "@@".',
-                )
-            index += 1
-            continue
-        hunk_id = match["id"]
-        if answer.get(hunk_id) != match["seal"] or hunk_id in decisions_by_id:
-            raise PatchError(
-                index, 'Unknown change: the text after the second "@@" must stay as it was and appear only once.'
-            )
-        entry = patch_hunks.get(hunk_id)
-        if entry is None or seal(entry.file, entry.hunk) != match["seal"]:
-            raise PatchError(index, "This change was updated or already decided. Open the review again.")
-        decisions_by_id[hunk_id], index = _read(lines, index, entry)
-    return [
-        decisions_by_id.get(hunk_id) or _rejected(hunk_id)
+    patch_hunks, rows = _patch_hunks(proposal), _patch_rows(proposal)
+    found, row_places = _read_changes(lines, head_at + 1, answer, patch_hunks, rows)
+    hunk_decisions = [
+        found.get(hunk_id) or HunkDecision(hunk_id=hunk_id, decision="reject", reason=_DELETED)
         for hunk_id in answer
-        if hunk_id in decisions_by_id or hunk_id in patch_hunks
+        if hunk_id in patch_hunks
     ]
+    rejected = {hunk.hunk_id for hunk in hunk_decisions if hunk.decision == "reject"}
+    rejected |= rows.keys() - row_places.keys()
+    for row_id, place in row_places.items():
+        if not rejected.isdisjoint(rows[row_id].needs):
+            raise PatchError(place, "This change needs one that you reject. Delete this line, too, or keep both.")
+    row_decisions = [
+        RowDecision(row_id=row_id, decision="reject", reason=_DELETED)
+        if row_id in rejected
+        else RowDecision(row_id=row_id, decision="accept")
+        for row_id in answer
+        if row_id in rows
+    ]
+    return Decided(hunk_decisions, row_decisions)
+
+
+def _read_changes(
+    lines: list[str],
+    index: int,
+    answer: Mapping[str, str],
+    patch_hunks: Mapping[str, _PatchHunk],
+    rows: Mapping[str, Row],
+) -> tuple[dict[str, HunkDecision], dict[str, int]]:
+    """The changes from that line on, by id: the decisions on hunks, and the lines of the rows that remain."""
+    found: dict[str, HunkDecision] = {}
+    row_places: dict[str, int] = {}
+    while index < len(lines):
+        line = lines[index]
+        if line.startswith(_ROW_HEAD):
+            row_id = _read_row(line, index, answer, rows)
+            if row_id in row_places:
+                raise PatchError(index, _UNKNOWN_ROW)
+            row_places[row_id] = index
+            index += 1
+        elif match := _HUNK.match(line):
+            hunk_id = match["id"]
+            if answer.get(hunk_id) != match["seal"] or hunk_id in found:
+                raise PatchError(
+                    index, 'Unknown change: the text after the second "@@" must stay as it was and appear only once.'
+                )
+            entry = patch_hunks.get(hunk_id)
+            if entry is None or seal(entry.file, entry.hunk) != match["seal"]:
+                raise PatchError(index, _OUTDATED)
+            found[hunk_id], index = _read(lines, index, entry)
+        elif _is_between(line):
+            index += 1
+        else:
+            raise PatchError(
+                index,
+                'This line belongs to no change: lines of a change start with " ", "-" or "+" and follow its "@@".',
+            )
+    return found, row_places
 
 
 def _head(lines: list[str], proposal: Proposal) -> tuple[int, Mapping[str, str]]:
@@ -120,8 +171,19 @@ def _head(lines: list[str], proposal: Proposal) -> tuple[int, Mapping[str, str]]
         if match := _HEAD.match(line):
             if match["proposal"] != proposal.proposal_id:
                 raise PatchError(index, "This review belongs to another proposal.")
-            return index, dict(pair.split(":") for pair in match["hunks"].split())
+            return index, dict(pair.split(":") for pair in match["changes"].split())
     raise PatchError(0, 'The line "# review …" is missing: it records what was shown. Open the review again.')
+
+
+def _read_row(line: str, index: int, answer: Mapping[str, str], rows: Mapping[str, Row]) -> str:
+    """The id of the row that this line is about."""
+    match = _ROW.match(line)
+    if match is None or answer.get(match["id"]) != match["seal"]:
+        raise PatchError(index, _UNKNOWN_ROW)
+    row = rows.get(match["id"])
+    if row is None or row_seal(row) != match["seal"]:
+        raise PatchError(index, _OUTDATED)
+    return match["id"]
 
 
 def _read(lines: list[str], head: int, patch_hunk: _PatchHunk) -> tuple[HunkDecision, int]:
@@ -178,8 +240,9 @@ def _decision(patch_hunk: _PatchHunk, new_lines: list[str], ended: bool, head: i
     )
 
 
-def _rejected(hunk_id: str) -> HunkDecision:
-    return HunkDecision(hunk_id=hunk_id, decision="reject", reason="The user deleted it from the patch.")
+def _patch_rows(proposal: Proposal) -> dict[str, Row]:
+    """Row id → row, of those that a patch decides."""
+    return {row.row_id: row for row in proposal.rows if row.state == "pending" and not row.undecidable}
 
 
 def _patch_hunks(proposal: Proposal) -> dict[str, _PatchHunk]:
@@ -228,6 +291,16 @@ def _body(hunk_id: str, patch_hunk: _PatchHunk) -> Iterator[str]:
     yield from (f" {line}" for line in patch_hunk.context_after)
 
 
+def _row_body(row: Row, root: Path, decided_here: bool) -> Iterator[str]:
+    if not is_open(row):
+        return
+    first, *further = row_lines(row, [str(root)])
+    needs = f" (accepted with {plural(len(row.needs), 'change')} it needs)" if row.needs else ""
+    head = f"{_ROW_HEAD}{row.row_id}:{row_seal(row)}" if decided_here else "# not decided here:"
+    yield f"{head} {first}{needs if decided_here else ''}"
+    yield from (f"# {line}" for line in further)
+
+
 def _is_between(line: str) -> bool:
     """What may stand between two hunks."""
     return not line.strip() or line.startswith(("#", "--- ", "+++ ", "rename ", "\\"))
@@ -238,9 +311,7 @@ def _name(path: str, root: Path) -> str:
     return one_line(absolute.relative_to(root).as_posix() if absolute.is_relative_to(root) else path)
 
 
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'s' * (number != 1)}"
-
-
 def has_open(proposal: Proposal) -> bool:
-    return any(is_open(hunk) for file in proposal.files for hunk in file.hunks)
+    """Whether something in it can be accepted or rejected."""
+    hunks = [hunk for file in proposal.files for hunk in file.hunks]
+    return any(map(is_open, hunks)) or any(is_open(row) and not row.undecidable for row in proposal.rows)

@@ -34,7 +34,7 @@ class PatchFiles:
         return [path for path in sorted(self._open) if not self._documents.at(path).opened]
 
     async def review(self, session: "Session", proposal_id: str | None) -> None:
-        """Make the patch file of a proposal and show it; None: of the last one with an open hunk."""
+        """Make the patch file of a proposal and show it; None: of the last one with an open change."""
         opened = [proposal for proposal in session.state.proposals if patch.has_open(proposal)]
         proposal_id = proposal_id or (opened[-1].proposal_id if opened else None)
         if proposal_id is None:
@@ -65,12 +65,13 @@ class PatchFiles:
         except patch.PatchError as error:
             self._complain(path, error)
             return
-        if decided and not await self._decisions.resolve(session, proposal, decided):
+        decisions = [*decided.hunks, *decided.rows]
+        if decisions and not await self._decisions.resolve(session, proposal, decided):
             return
         self._complain(path, None)
         self._open.discard(path)
-        accepted = sum(decision.decision == "accept" for decision in decided)
-        await document.replace(f"# Decided: {accepted} accepted, {len(decided) - accepted} rejected.\n")
+        accepted = sum(decision.decision == "accept" for decision in decisions)
+        await document.replace(f"# Decided: {accepted} accepted, {len(decisions) - accepted} rejected.\n")
 
     def _complain(self, path: Path, error: patch.PatchError | None) -> None:
         """Say in the patch file where it cannot be read."""

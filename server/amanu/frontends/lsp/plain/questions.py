@@ -1,6 +1,6 @@
 """Approvals asked by window/showMessageRequest. What cannot be asked so, or is not answered, is a code action.
 
-A question about edits is none of these: the hunks themselves are before the user, to be accepted and rejected. No
+A question about edits is none of these: the changes themselves are before the user, to be accepted and rejected. No
 answer, a strange one, and any amount of time mean nothing.
 """
 
