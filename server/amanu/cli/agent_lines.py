@@ -93,9 +93,9 @@ def _outcome(call: ToolCall, state: SessionState) -> list[Span]:
         return [("yellow", f"  {one_line(call.decision.summary or call.decision.outcome, _LONGEST)}")]
     proposal = next((proposal for proposal in state.proposals if proposal.proposal_id == call.proposal_id), None)
     if proposal is not None:
-        hunks = [hunk.state for file in proposal.files for hunk in file.hunks]
+        states = [change.state for change in proposal.changes]
         added, removed = (sum(getattr(file, name) for file in proposal.files) for name in ("added", "removed"))
-        counts = [f"{hunks.count(name)} {name}" for name in ("applied", "rejected", "conflicted") if name in hunks]
+        counts = [f"{states.count(name)} {name}" for name in ("applied", "rejected", "conflicted") if name in states]
         return [("dim", "  " + ", ".join([f"+{added} −{removed}", *counts]))]
     if call.effect == "read" and call.state == "succeeded" and call.output and "\n" not in call.output:
         return [("dim", f"  {one_line(call.output, 100)}")]

@@ -5,13 +5,16 @@ from collections.abc import Iterator, Sequence
 
 from amanu.cli.console import Console, Span, Style
 from amanu.cli.text import one_line, visible
+from amanu.frontends.row_text import row_name
+from amanu.text.amounts import plural
 from amanu.workspace import diagnostics as findings
 from amanu.workspace.diff import unified
-from amanu_protocol.items import Check, Hunk, Proposal, ProposedFile
+from amanu_protocol.items import Check, Hunk, Proposal, ProposedFile, Row, Tone
 
 CONTEXT_LINES = 3
 FINDINGS = 5
 """Of a checker's new findings; the count says how many there are."""
+_TONES: dict[Tone, Style] = {"plain": "dim", "good": "green", "warning": "yellow", "bad": "red"}
 _STATE: dict[str, str] = {
     "accepted": "accepted",
     "applied": "applied",
@@ -27,6 +30,22 @@ def show_proposal(console: Console, proposal: Proposal, roots: Sequence[str], kn
     for file in proposal.files:
         show_file_header(console, file, roots)
         known_reason = show_hunks(console, file, file.hunks, known_reason)
+    for row in proposal.rows:
+        show_row(console, row, roots, known_reason)
+        known_reason = row.reason or known_reason
+
+
+def show_row(
+    console: Console, row: Row, roots: Sequence[str], known_reason: str | None = None, *, number: str = ""
+) -> None:
+    """A change that no hunk shows: its path and title, then the rest. `number` ("2 of 3") goes into the first line."""
+    reason = "" if row.reason == known_reason else one_line(row.reason or "", 200)
+    needs = f"with {plural(len(row.needs), 'change')} it needs" if row.needs else ""
+    notes = [number, _STATE.get(row.state, ""), needs, reason, row.undecidable]
+    text = f"({one_line(row.title, 200)})"
+    console.line(("bold", f"── {row_name(row, roots)} "), ("", text), ("dim", "".join(f" · {n}" for n in notes if n)))
+    for line in row.lines:
+        console.line((_TONES[line.tone], f"   {visible(line.text)}"))
 
 
 def show_hunks(

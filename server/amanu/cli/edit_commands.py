@@ -7,27 +7,26 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from amanu.cli.console import Console
-from amanu.cli.diff import relative, show_diff, show_file_header, show_hunks
+from amanu.cli.diff import relative, show_diff, show_file_header, show_hunks, show_row
 from amanu.cli.long_text import VIEW, is_long, printed, show_extent, show_files_again
-from amanu.cli.open_draft import also_applied
 from amanu.cli.review_prompt import UserInput
 from amanu.cli.text import one_line, visible
 from amanu.client.session_view import SessionView
 from amanu.text.amounts import plural
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Hunk, Proposal, ProposedFile
+from amanu_protocol.items import Hunk, Proposal, ProposedFile, Row
 from amanu_protocol.labels import IGNORED
 
 Scope = Literal["turn", "session", "file"]
 
-_ABOUT: dict[str, Callable[[Hunk], bool]] = {
-    "accept": lambda hunk: hunk.state in ("pending", "conflicted"),
-    "reject": lambda hunk: hunk.state in ("pending", "conflicted"),
-    "show": lambda hunk: hunk.state == "applied",
-    "undo": lambda hunk: hunk.state == "applied",
-    "redo": lambda hunk: hunk.state == "reverted",
-    "keep": lambda hunk: hunk.state == "applied" and not hunk.reviewed,
+_ABOUT: dict[str, Callable[[Hunk | Row], bool]] = {
+    "accept": lambda change: change.state in ("pending", "conflicted"),
+    "reject": lambda change: change.state in ("pending", "conflicted"),
+    "show": lambda change: change.state == "applied",
+    "undo": lambda change: change.state == "applied",
+    "redo": lambda change: change.state == "reverted",
+    "keep": lambda change: change.state == "applied" and not change.reviewed,
 }
 
 
@@ -62,9 +61,6 @@ class EditCommands:
             if is_long(text):
                 show_extent(text, self._console)
                 show_files_again(files, self._view.state.roots, self._console)
-            is_draft = any(proposal.draft for proposal in proposals)
-            if decision == "accept" and is_draft and (besides := also_applied(self._view.state)):
-                self._console.line(("yellow", besides))
             if not await self._yes(f"{decision.capitalize()} the changes above?", text):
                 return
         versions = [
@@ -86,33 +82,25 @@ class EditCommands:
         before: Sequence[Proposal],
         after: Sequence[Proposal],
     ) -> None:
-        """What became of the hunks that were to be applied: each that was not, with why and what to do."""
-        wanted = {
-            (proposal.proposal_id, hunk.hunk_id)
-            for proposal in before
-            for file in proposal.files
-            if path in (None, file.path, file.new_path)
-            for hunk in file.hunks
-            if _ABOUT[decision](hunk)
-        }
+        """Tell the outcome: each change that was to be applied and was not, with why and what to do."""
+        wanted = {_id(change) for _, change in _changes(before, path) if _ABOUT[decision](change)}
         left = [
-            (file, hunk)
-            for proposal in after
-            for file in proposal.files
-            for hunk in file.hunks
-            if (proposal.proposal_id, hunk.hunk_id) in wanted and hunk.state != "applied"
+            (place, change)
+            for place, change in _changes(after, path)
+            if _id(change) in wanted and change.state != "applied"
         ]
         if not left:
             self._console.line(("dim", f"{decision}: done"))
             return
         count = len(wanted) - len(left)
-        self._console.line(("yellow", f"Applied {count} of {plural(len(wanted), 'hunk')}. Not applied:"))
-        for file, hunk in left:
-            place = f"{self._name(file.path)}, line {max(1, hunk.old_start)}"
-            self._console.line(("yellow", f"  {place}: {one_line(hunk.reason or hunk.state)}"))
-        instead = "/reject the hunks, " if decision == "accept" else ""
+        self._console.line(("yellow", f"Applied {count} of {plural(len(wanted), 'change')}. Not applied:"))
+        for place, change in left:
+            line = f", line {max(1, change.old_start)}" if isinstance(change, Hunk) else ""
+            self._console.line(("yellow", f"  {self._name(place)}{line}: {one_line(change.reason or change.state)}"))
+        instead = "/reject them, " if decision == "accept" else ""
+        what = "those lines" if all(isinstance(change, Hunk) for _, change in left) else "what was there"
         self._console.line(
-            ("yellow", f"Restore those lines and /{decision} again, {instead}or ask for the change again in a prompt.")
+            ("yellow", f"Restore {what} and /{decision} again, {instead}or ask for the change again in a prompt.")
         )
 
     async def diff(self, argument: str) -> None:
@@ -190,10 +178,11 @@ class EditCommands:
         operation = _ABOUT[verb]
         path = self._path(remainder.strip()) if word == "file" else None
 
-        def wanted(file: ProposedFile) -> bool:
-            return path in (None, file.path, file.new_path) and any(map(operation, file.hunks))
-
-        proposals = [proposal for proposal in self._view.state.proposals if any(map(wanted, proposal.files))]
+        proposals = [
+            proposal
+            for proposal in self._view.state.proposals
+            if any(operation(change) for _, change in _changes([proposal], path))
+        ]
         if not proposals:
             raise AmanuError(
                 "invalidParams", f"There is nothing to {verb}{' in ' + visible(remainder) if remainder else ''}."
@@ -202,7 +191,7 @@ class EditCommands:
             case "session":
                 return r.EditScope(), proposals
             case "file":
-                example = next(file.path for file in proposals[-1].files if wanted(file))
+                example = next(place for place, change in _changes(proposals[-1:], path) if operation(change))
                 return r.EditScope(path=example), proposals
             case _:
                 turn_id = proposals[-1].turn_id
@@ -214,8 +203,8 @@ class EditCommands:
         paths = {
             path
             for proposal in self._view.state.proposals
-            for file in proposal.files
-            for path in (file.path, file.new_path)
+            for change in (*proposal.files, *proposal.rows)
+            for path in (change.path, change.new_path)
         }
         return next((str(root / typed) for root in roots if str(root / typed) in paths), str(roots[0] / typed))
 
@@ -228,6 +217,9 @@ class EditCommands:
                 shown.append(file)
                 show_file_header(console, file, self._view.state.roots)
                 show_hunks(console, file, hunks)
+        for row in (row for proposal in proposals for row in proposal.rows if path in (None, row.path, row.new_path)):
+            if _ABOUT["accept"](row):
+                show_row(console, row, self._view.state.roots)
         return shown
 
     # Small ---------------------------------------------------------------------------------------------
@@ -257,7 +249,7 @@ class EditCommands:
         for file in files:
             to = f" to {self._name(file.new_path)}" if file.new_path is not None else ""
             summaries = {
-                "edit": f"{plural(len(file.undone), 'hunk')} undone",
+                "edit": f"{plural(len(file.undone), 'change')} undone",
                 "create": "restored",
                 "delete": "deleted: Amanu created it",
                 "rename": f"renamed{to}",
@@ -265,7 +257,7 @@ class EditCommands:
             }[file.action]
             self._console.line(("bold", self._name(file.path)), ("", f": {summaries}"))
             for hunk in file.skipped:
-                self._console.line(("yellow", f"  a hunk was not undone: {one_line(hunk.reason)}"))
+                self._console.line(("yellow", f"  a change was not undone: {one_line(hunk.reason)}"))
         if commands:
             self._console.line(("yellow", "Changes made by these commands are not undone:"))
         for command in commands:
@@ -275,10 +267,29 @@ class EditCommands:
         undone = sum(len(file.undone) for file in files)
         changed = sum(bool(file.undone) for file in files)
         self._console.line(
-            ("dim", f"undid {plural(undone, 'hunk')} in {plural(changed, 'file')}; /redo applies it again")
+            ("dim", f"undid {plural(undone, 'change')} in {plural(changed, 'file')}; /redo applies it again")
         )
         for hunk in (hunk_left for file in files for hunk_left in file.skipped):
-            self._console.line(("yellow", f"a hunk was not undone: {one_line(hunk.reason)}"))
+            self._console.line(("yellow", f"a change was not undone: {one_line(hunk.reason)}"))
 
     def _name(self, path: str) -> str:
         return relative(path, self._view.state.roots)
+
+
+def _changes(proposals: Sequence[Proposal], path: str | None) -> list[tuple[str, Hunk | Row]]:
+    """The hunks and rows (only those at `path`, if one is given), each with its path."""
+    files = [
+        (file.path, hunk)
+        for proposal in proposals
+        for file in proposal.files
+        if path in (None, file.path, file.new_path)
+        for hunk in file.hunks
+    ]
+    rows = [
+        (row.path, row) for proposal in proposals for row in proposal.rows if path in (None, row.path, row.new_path)
+    ]
+    return [*files, *rows]
+
+
+def _id(change: Hunk | Row) -> str:
+    return change.hunk_id if isinstance(change, Hunk) else change.row_id

@@ -397,13 +397,14 @@ class Renderer:
             show_proposal(self.console, proposal, [*state.roots, *plan_folders], known_reason)
         self._shown_proposals[proposal_id] = proposal.version
         self._show_checks(proposal, state)
-        hunks = [hunk for file in proposal.files for hunk in file.hunks]
-        counts = {name: sum(hunk.state == name for hunk in hunks) for name in ("applied", "rejected", "conflicted")}
+        changes = proposal.changes
+        counts = {name: sum(each.state == name for each in changes) for name in ("applied", "rejected", "conflicted")}
         if ended_call is not None or any(counts.values()):
             parts = [f"{count} {name}" for name, count in counts.items() if count]
-            still_open = len(hunks) - sum(counts.values())
+            still_open = len(changes) - sum(counts.values())
             parts += [f"{still_open} {'drafted' if proposal.draft else 'open'}"] if still_open else []
-            self.console.line(("dim", f"  {plural(len(hunks), 'hunk')}: {', '.join(parts)}"))
+            noun = "change" if proposal.rows else "hunk"
+            self.console.line(("dim", f"  {plural(len(changes), noun)}: {', '.join(parts)}"))
             for file in proposal.files:
                 if file.unsaved:
                     self.console.line(("yellow", f"  {one_line(file.path)} is changed in the editor, not saved"))

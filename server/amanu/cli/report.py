@@ -131,6 +131,7 @@ class Report:
             "routed": [{"modelId": choice.model_id, "reason": choice.reason} for choice in self._routed],
             "toolCalls": [self._call(call) for call in self.calls],
             "files": self._files(),
+            "rows": self._rows(),
             "draft": self._draft(),
             "agents": [_agent(agent) for agent in self._agents.values()],
             "error": self.error,
@@ -176,6 +177,21 @@ class Report:
             for file in proposal.files
         ]
 
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "path": row.path,
+                "kind": row.kind,
+                "title": row.title,
+                "lines": [line.text for line in row.lines],
+                "state": row.state,
+                "reason": row.reason,
+                "proposalId": proposal.proposal_id,
+            }
+            for proposal in self._proposals.values()
+            for row in proposal.rows
+        ]
+
     def _unapplied(self) -> list[str]:
         """The files in which a change is in conflict or still open, and none of a later proposal is applied."""
         unapplied: dict[str, None] = {}
@@ -186,6 +202,9 @@ class Report:
                     unapplied[file.path] = None
                 elif "applied" in states:
                     unapplied.pop(file.path, None)
+            for row in proposal.rows:
+                if row.state in ("conflicted", "pending"):
+                    unapplied[row.path] = None
         return list(unapplied)
 
     def _draft(self) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path, PurePath
 from typing import Protocol
 
-from amanu.cli.diff import show_file_header, show_hunk, show_proposal
+from amanu.cli.diff import show_file_header, show_hunk, show_proposal, show_row
 from amanu.cli.long_text import VIEW, is_long, printed, show_extent, show_files_again
 from amanu.cli.question import show_lines, show_question, show_reasons, show_title
 from amanu.cli.render import Renderer
@@ -14,7 +14,7 @@ from amanu.cli.text import one_line, visible
 from amanu.client.session_view import SessionView
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import AllowOption, Approval, Grant, Hunk, Line, Proposal, ProposedFile, Scope, ToolCall
+from amanu_protocol.items import AllowOption, Approval, Grant, Hunk, Line, Proposal, ProposedFile, Row, Scope, ToolCall
 from amanu_protocol.labels import IGNORED, MODES, SCOPES
 from amanu_protocol.state import SessionState
 
@@ -154,7 +154,7 @@ class ReviewPrompt:
         rows = ["[a] accept all · [h] hunk by hunk · [r] reject, or type a reason · [f] finish review"]
         if step := self._step():
             proposals = [self._proposal(step_approval.proposal_id) for step_approval in step]
-            files = {file.path for proposal in proposals if proposal is not None for file in proposal.files}
+            files = {change.path for each in proposals if each is not None for change in (*each.files, *each.rows)}
             rows.append(f"[e] accept all edits of this step ({len(files)} files)")
         if remembered:
             rows.append("or allow for: " + " · ".join(remembered))
@@ -344,11 +344,17 @@ class ReviewPrompt:
     async def _review_hunks(self, approval: Approval, proposal_id: str) -> bool:
         """True when the review is over; False to come back to the first question."""
         self._reviewed = True
-        while (open_hunk := _next_open(self._proposal(proposal_id))) is not None:
-            proposal, file, hunk, number, count = open_hunk
-            show_file_header(self._console, file, self._view.state.roots)
-            show_hunk(self._console, file, hunk, number=f"{number} of {count}", reason=hunk.reason)
-            if not await self._ask_hunk(approval, proposal, file, hunk):
+        while (open_change := _next_open(self._proposal(proposal_id))) is not None:
+            proposal, file, change, number = open_change
+            if isinstance(change, Row):
+                show_row(self._console, change, self._view.state.roots, number=number)
+                is_decided = await self._ask_row(approval, proposal, change)
+            else:
+                assert file is not None, "each hunk is in one"
+                show_file_header(self._console, file, self._view.state.roots)
+                show_hunk(self._console, file, change, number=number, reason=change.reason)
+                is_decided = await self._ask_hunk(approval, proposal, file, change)
+            if not is_decided:
                 return False
             if not self._pending(approval):
                 break
@@ -391,16 +397,43 @@ class ReviewPrompt:
                     decision = r.HunkDecision(hunk_id=hunk.hunk_id, decision="reject", reason=answer)
                 case _:
                     continue
-            try:
-                result = await self._view.resolve_hunks(proposal.proposal_id, proposal.version, [decision])
-            except AmanuError as error:
-                self._show_error(error)
-                return True  # shown again as it is now
-            if result.status == "tooSoon":
-                self._console.line(("yellow", IGNORED["tooSoon"]))
+            if await self._resolve(proposal, decision):
+                return True
+
+    async def _ask_row(self, approval: Approval, proposal: Proposal, row: Row) -> bool:
+        """Ask until this row is decided. False when the user wants to stop."""
+        while True:
+            answer = await self._user_input.ask(
+                "  [y] accept · [n] reject, or n REASON · [q] stop › ",
+                valid=lambda: self._pending(approval),
+                again=lambda: show_row(self._console, row, self._view.state.roots),
+            )
+            if answer is None or answer == "q":
+                return False
+            word, reason = _split(answer)
+            if word in ("y", "a") and not reason:
+                decision = r.RowDecision(row_id=row.row_id, decision="accept")
+            elif word in NO:
+                decision = r.RowDecision(row_id=row.row_id, decision="reject", reason=reason or None)
+            elif len(answer) > LONGEST_SLIP:
+                decision = r.RowDecision(row_id=row.row_id, decision="reject", reason=answer)
+            else:
                 continue
-            await self._wait_for_version(result.proposal)
-            return True
+            if await self._resolve(proposal, decision):
+                return True
+
+    async def _resolve(self, proposal: Proposal, decision: r.HunkDecision | r.RowDecision) -> bool:
+        """Send the decision, and show an error if there is one. False when it came too soon to be taken."""
+        try:
+            result = await self._view.resolve_change(proposal, decision)
+        except AmanuError as error:
+            self._show_error(error)
+            return True  # shown again as it is now
+        if result.status == "tooSoon":
+            self._console.line(("yellow", IGNORED["tooSoon"]))
+            return False
+        await self._wait_for_version(result.proposal)
+        return True
 
     def _proposal(self, proposal_id: str | None) -> Proposal | None:
         return next((proposal for proposal in self._view.state.proposals if proposal.proposal_id == proposal_id), None)
@@ -445,13 +478,17 @@ def _split(answer: str) -> tuple[str, str]:
     return (word.lower().rstrip(",.;:!") or word), argument.strip()
 
 
-def _next_open(proposal: Proposal | None) -> tuple[Proposal, ProposedFile, Hunk, int, int] | None:
+def _next_open(proposal: Proposal | None) -> tuple[Proposal, ProposedFile | None, Hunk | Row, str] | None:
+    """The next change to decide, and its place among all of them: "2 of 3"."""
     if proposal is None:
         return None
-    hunks = [(file, hunk) for file in proposal.files for hunk in file.hunks]
-    for index, (file, hunk) in enumerate(hunks):
-        if hunk.state == "pending":
-            return proposal, file, hunk, index + 1, len(hunks)
+    changes: list[tuple[ProposedFile | None, Hunk | Row]] = [
+        *((file, hunk) for file in proposal.files for hunk in file.hunks),
+        *((None, row) for row in proposal.rows if not row.undecidable),
+    ]
+    for index, (file, change) in enumerate(changes):
+        if change.state == "pending":
+            return proposal, file, change, f"{index + 1} of {len(changes)}"
     return None
 
 

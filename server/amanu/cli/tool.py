@@ -197,7 +197,7 @@ class ToolEvents:
                 self.item = item
             case ProposalChanged(proposal=proposal):
                 self.proposal = proposal
-                states = {hunk.state for file in proposal.files for hunk in file.hunks}
+                states = {change.state for change in proposal.changes}
                 self.applied = self.applied or not states.isdisjoint({"accepted", "applied"})
             case ApprovalRequested(approval=approval) if self._yes:
                 task = asyncio.create_task(self._allow(approval))

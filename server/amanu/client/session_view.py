@@ -153,11 +153,17 @@ class SessionView:
         )
         return await self.client.request("amanu/question/answer", params, r.QuestionAnswerResult)
 
-    async def resolve_hunks(
-        self, proposal_id: str, version: int, hunks: list[r.HunkDecision]
+    async def resolve_change(
+        self, proposal: Proposal, decision: r.HunkDecision | r.RowDecision
     ) -> r.ProposalResolveResult:
+        """Decide one hunk or row of the proposal as it was seen."""
+        is_row = isinstance(decision, r.RowDecision)
         params = r.ProposalResolveParams(
-            session_id=self.session_id, proposal_id=proposal_id, version=version, hunks=hunks
+            session_id=self.session_id,
+            proposal_id=proposal.proposal_id,
+            version=proposal.version,
+            hunks=[] if is_row else [decision],
+            rows=[decision] if is_row else [],
         )
         return await self.client.request("amanu/proposal/resolve", params, r.ProposalResolveResult)
 

@@ -593,17 +593,17 @@ async def test_undo_is_shown_first_and_can_be_undone(desk: Desk, tmp_path: Path)
     await asyncio.sleep(0.1)
     assert (desk.root / "a.txt").read_text() == mine
     desk.types("y" + ENTER)
-    await desk.sees("undid 2 hunks in 2 files")
+    await desk.sees("undid 2 changes in 2 files")
     assert (desk.root / "a.txt").read_text() == mine.replace("EIGHT", "eight")
     assert not (desk.root / "b.txt").exists()
     desk.types("/redo" + ENTER)
     await desk.sees("redo: done")
     assert (desk.root / "a.txt").read_text() == mine
     desk.types("/undo file a.txt" + ENTER)
-    await desk.sees("a.txt: 2 hunks undone")
+    await desk.sees("a.txt: 2 changes undone")
     await asyncio.sleep(0.1)
     desk.types("y" + ENTER)
-    await desk.sees("undid 2 hunks in 1 file")
+    await desk.sees("undid 2 changes in 1 file")
     assert (desk.root / "a.txt").read_text() == FOUR.replace("five", "mine")
     assert (desk.root / "b.txt").exists()
     desk.types("/keep session" + ENTER)
@@ -678,8 +678,8 @@ async def test_what_is_typed_at_the_review_of_a_draft(
 @pytest.mark.parametrize(
     ("mine", "count"),
     [
-        ("mine", "Applied 1 of 2 hunks. Not applied:"),
-        (None, "Applied 0 of 2 hunks. Not applied:"),  # deleted
+        ("mine", "Applied 1 of 2 changes. Not applied:"),
+        (None, "Applied 0 of 2 changes. Not applied:"),  # deleted
     ],
 )
 async def test_what_cannot_be_accepted_says_why(desk: Desk, tmp_path: Path, mine: str | None, count: str) -> None:
@@ -708,11 +708,11 @@ async def test_what_cannot_be_accepted_says_why(desk: Desk, tmp_path: Path, mine
     desk.types("y" + ENTER)
     await desk.sees(count)
     await desk.sees("  a.txt, line 2: The file")
-    await desk.sees("/reject the hunks")
+    await desk.sees("/reject them")
 
 
 @pytest.mark.layers
-async def test_what_no_hunk_shows_of_a_draft_is_named_before_it_is_accepted(desk: Desk, tmp_path: Path) -> None:
+async def test_what_no_hunk_shows_is_shown_and_decided_like_hunks(desk: Desk, tmp_path: Path) -> None:
     needs("bwrap")
     (desk.root / "a.txt").write_text(FOUR)
     (desk.root / "b.txt").write_text(FOUR)
@@ -724,16 +724,32 @@ async def test_what_no_hunk_shows_of_a_draft_is_named_before_it_is_accepted(desk
     desk.types("y" + ENTER)
     await desk.sees("trusted\n")
     desk.types("go" + ENTER)
-    await desk.sees("? Apply the draft")
+    await desk.sees("? Apply the draft: 3 files")
+    await desk.sees("── pic.bin (new binary file, 3 bytes)")
+    await desk.sees("── b.txt (becomes executable)")
     await asyncio.sleep(GUARD)
+    desk.types("h" + ENTER)
+    await desk.sees("1 of 3")
+    desk.types("y" + ENTER)
+    await desk.sees("── pic.bin (new binary file, 3 bytes) · 2 of 3")
+    desk.types("n it is not needed" + ENTER)
+    await desk.sees("── b.txt (becomes executable) · 3 of 3")
+    desk.types("q" + ENTER)
+    await asyncio.sleep(0.1)
     desk.types("f" + ENTER)
-    await desk.sees("/reject session discards it. Also applied if you accept the whole draft: b.txt, pic.bin.")
+    await desk.sees("/reject session discards it.")
     desk.types("/accept" + ENTER)
-    await desk.sees("+TWO\n")
-    await desk.sees("Also applied if you accept the whole draft: b.txt, pic.bin.")
+    await desk.sees("── b.txt (becomes executable)")
     await asyncio.sleep(0.1)
     desk.types("y" + ENTER)
     await desk.sees("accept: done")
+    assert (desk.root / "b.txt").stat().st_mode & 0o100 and not (desk.root / "pic.bin").exists()
+    desk.types("/undo session" + ENTER)
+    await desk.sees("b.txt: ")
+    await asyncio.sleep(0.1)
+    desk.types("y" + ENTER)
+    await desk.sees("undid 2 changes in 2 files")
+    assert not (desk.root / "b.txt").stat().st_mode & 0o100
 
 
 async def test_back_to_before_a_turn(desk: Desk, tmp_path: Path) -> None:
@@ -753,7 +769,7 @@ async def test_back_to_before_a_turn(desk: Desk, tmp_path: Path) -> None:
     await asyncio.sleep(0.1)
     desk.types("y" + ENTER)
     await desk.sees("continues from before the last 2 turns")
-    await desk.sees("undid 3 hunks in 2 files")
+    await desk.sees("undid 3 changes in 2 files")
     assert (desk.root / "a.txt").read_text() == FOUR
     await asyncio.sleep(0.3)
     desk.types(" again" + ENTER)  # the prompt is there again, to be changed
