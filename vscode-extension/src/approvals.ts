@@ -55,7 +55,7 @@ export class Approvals {
     if (approvals.length === 0) this.desk.tell({ level: "info", text: "There is nothing to decide." });
     const chosen = approvals.length > 1 ? await choose(this.desk.state) : approvals[0];
     if (chosen === undefined) return;
-    if ("files" in chosen) await this.acceptStep(chosen);
+    if ("approvals" in chosen) await this.acceptStep(chosen);
     else this.ask(chosen);
   }
 

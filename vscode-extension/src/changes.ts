@@ -4,26 +4,36 @@ import type {
   Hunk,
   Proposal,
   ProposedFile,
+  Row,
   SeenProposal,
   SessionState,
   UndoneFile,
 } from "./protocol";
+import { asFile, rowTitle } from "./rows";
 import { visible } from "./visible";
 
 /** What a session proposes. */
 export type Proposing = Pick<SessionState, "sessionId" | "proposals">;
 
-/** A file of a proposal, and the session it belongs to. */
-export interface Target {
-  sessionId: string;
-  proposal: Proposal;
+/** One thing that a proposal changes: a file, by its hunks, or a row. */
+export interface Change {
+  /** The file; if there is a row, its description in the form of a file. */
   file: ProposedFile;
+  row?: Row;
 }
 
-/** All that waits in one file, in whichever proposals of whichever sessions. */
-export interface Row {
-  /** Where the file is now. */
+/** A change, and the proposal and session it belongs to. */
+export interface Target extends Change {
+  sessionId: string;
+  proposal: Proposal;
+}
+
+/** All that waits in one file, or as rows of one kind at one path, in any proposal of any session. */
+export interface Entry {
+  /** Its present path. */
   path: string;
+  /** The latest row, if these are rows. */
+  row?: Row;
   targets: Target[];
   /** Hunks that wait for a decision, that a rule applied and nobody looked at, and that do not fit any more. */
   open: number;
@@ -35,7 +45,8 @@ export interface Row {
 
 /** What is to be said of a turn's edits. */
 export interface TurnEdits {
-  files: number;
+  /** The number of files they are in, in words. */
+  extent: string;
   /** Lines, of what is applied or may yet be. */
   added: number;
   removed: number;
@@ -44,9 +55,34 @@ export interface TurnEdits {
   undone: number;
 }
 
+/** All that a proposal changes: its files, each with the rows at its path below it, then the other rows. */
+export function changesOf({ files, rows = [] }: Pick<Proposal, "files" | "rows">): Change[] {
+  const found = rows.map((row): Change => ({ file: asFile(row), row }));
+  const beside = (path: string) => found.filter(({ file }) => file.path === path);
+  const paths = new Set(files.map(({ path }) => path));
+  return [
+    ...files.flatMap((file): Change[] => [{ file }, ...beside(file.path)]),
+    ...found.filter(({ file }) => !paths.has(file.path)),
+  ];
+}
+
+/** Everything in a proposal that is decided separately: its hunks, and its rows in the form of hunks. */
+export function hunksOf(proposal: Pick<Proposal, "files" | "rows">): Hunk[] {
+  return changesOf(proposal).flatMap(({ file }) => file.hunks);
+}
+
+/** The changes with only the hunks that pass the test; those without any are left out. */
+export function withHunks<T extends Change>(changes: T[], test: (hunk: Hunk) => boolean): T[] {
+  return changes
+    .map((change) => ({ ...change, file: { ...change.file, hunks: change.file.hunks.filter(test) } }))
+    .filter(({ file }) => file.hunks.length > 0);
+}
+
 export function targets(sessions: Proposing[]): Target[] {
   return sessions.flatMap(({ sessionId, proposals }) =>
-    proposals.flatMap((proposal) => proposal.files.map((file) => ({ sessionId, proposal, file }))),
+    proposals.flatMap((proposal) =>
+      changesOf(proposal).map((change) => ({ sessionId, proposal, ...change })),
+    ),
   );
 }
 
@@ -61,8 +97,9 @@ export function whereabouts({ change, path, newPath, hunks }: ProposedFile): str
   return moved ? (newPath ?? path) : path;
 }
 
-/** A file's name, and what becomes of the file. */
-export function title(file: ProposedFile): string {
+/** The name of what is changed, and what becomes of it. */
+export function title({ file, row }: Change): string {
+  if (row !== undefined) return `${called(whereabouts(file), row)}: ${rowTitle(row)}`;
   const what = {
     edit: "",
     create: " (new file)",
@@ -72,44 +109,78 @@ export function title(file: ProposedFile): string {
   return name(file.path) + what;
 }
 
+/** The name of what is changed at that path. */
+export function called(path: string, row?: Row): string {
+  return row?.kind === "git" ? "the git repository" : name(path);
+}
+
+/** The number of files the changes are in: "2 files and the git repository". */
+export function extent(changes: Change[]): string {
+  const git = changes.some(({ row }) => row?.kind === "git");
+  const paths = changes.filter(({ row }) => row?.kind !== "git").map(({ file }) => whereabouts(file));
+  const files = new Set(paths).size;
+  return [
+    ...(git && files === 0 ? [] : [plural(files, "file")]),
+    ...(git ? ["the git repository"] : []),
+  ].join(" and ");
+}
+
+/** Whether it can be decided: the change a row stands for may be lost. */
+export function isDecidable({ row }: Change): boolean {
+  return !row?.undecidable;
+}
+
+/** The words that go after the yes to an open row: the number of changes that are accepted with it. */
+export function needing(row: Row | undefined): string {
+  const { state, needs } = row ?? { state: "applied", needs: [] };
+  return OPEN.has(state) && needs.length > 0 ? ` with ${plural(needs.length, "change")} it needs` : "";
+}
+
 /** A file's name as it is shown. */
 export function name(path: string): string {
   return visible(path.split(/[\\/]/).pop() ?? path).replaceAll("\n", "<U+000A>");
 }
 
-/** The files with something that waits, in the order in which they were first touched. */
-export function rows(sessions: Proposing[]): Row[] {
-  const found = new Map<string, Target[]>();
+/** All that waits, by path, in the order in which the paths were first touched; at each path the hunks come first. */
+export function entries(sessions: Proposing[]): Entry[] {
+  const found = new Map<string, Map<string, Target[]>>();
   for (const target of waiting(sessions)) {
     const path = whereabouts(target.file);
-    found.set(path, [...(found.get(path) ?? []), target]);
+    const kinds = found.get(path) ?? new Map<string, Target[]>();
+    const kind = target.row?.kind ?? "";
+    found.set(path, kinds.set(kind, [...(kinds.get(kind) ?? []), target]));
   }
-  return [...found].map(([path, group]) => {
-    const hunks = group.flatMap(({ file }) => file.hunks).filter((hunk) => waits(hunk) !== undefined);
-    return {
-      path,
-      targets: group,
-      open: hunks.filter((hunk) => OPEN.has(hunk.state)).length,
-      review: hunks.filter((hunk) => waits(hunk) === "review").length,
-      conflicts: hunks.filter((hunk) => hunk.state === "conflicted").length,
-      ...lines(
-        group.map(({ file }) => file),
-        (hunk) => waits(hunk) !== undefined,
-      ),
-    };
-  });
+  return [...found].flatMap(([path, kinds]) =>
+    [...kinds].sort(([a], [b]) => Number(a !== "") - Number(b !== "")).map(([, group]) => entry(path, group)),
+  );
+}
+
+function entry(path: string, group: Target[]): Entry {
+  const row = group.at(-1)?.row;
+  const files = group.map(({ file }) => file);
+  const hunks = files.flatMap((file) => file.hunks).filter((hunk) => waits(hunk) !== undefined);
+  return {
+    path,
+    ...(row === undefined ? {} : { row }),
+    targets: group,
+    open: hunks.filter((hunk) => OPEN.has(hunk.state)).length,
+    review: hunks.filter((hunk) => waits(hunk) === "review").length,
+    conflicts: hunks.filter((hunk) => hunk.state === "conflicted").length,
+    ...lines(row === undefined ? files : [], (hunk) => waits(hunk) !== undefined),
+  };
 }
 
 /** What a turn's edits came to; undefined when it made none. */
 export function turnEdits(proposals: Proposal[], turnId: string, plan?: string): TurnEdits | undefined {
   const ofTurn = proposals.filter((proposal) => proposal.turnId === turnId);
-  const found = ofTurn.flatMap(({ files }) => files).filter(({ path }) => path !== plan);
+  const found = ofTurn.flatMap(changesOf).filter(({ file }) => file.path !== plan);
   if (found.length === 0) return undefined;
-  const hunks = found.flatMap((file) => file.hunks);
+  const hunks = found.flatMap(({ file }) => file.hunks);
   const count = (test: (hunk: Hunk) => boolean) => hunks.filter(test).length;
+  const files = found.filter(({ row }) => row === undefined).map(({ file }) => file);
   return {
-    files: new Set(found.map(({ path }) => path)).size,
-    ...lines(found, ({ state }) => state !== "rejected" && state !== "reverted"),
+    extent: extent(found),
+    ...lines(files, ({ state }) => state !== "rejected" && state !== "reverted"),
     open: count((hunk) => OPEN.has(hunk.state)),
     applied: count((hunk) => hunk.state === "applied"),
     undone: count((hunk) => hunk.state === "reverted"),
@@ -121,19 +192,32 @@ export function seen(proposals: Pick<Proposal, "proposalId" | "version">[]): See
   return proposals.map(({ proposalId, version }) => ({ proposalId, version }));
 }
 
+/** The scope of the hunks and rows of these changes, and no others. */
+export function scopeOf(proposalId: string, changes: Change[]): EditScope {
+  const hunkIds = changes
+    .filter(({ row }) => row === undefined)
+    .flatMap(({ file }) => file.hunks.map(({ hunkId }) => hunkId));
+  const rowIds = changes.flatMap(({ row }) => row?.rowId ?? []);
+  return {
+    proposalId,
+    ...(hunkIds.length > 0 ? { hunkIds } : {}),
+    ...(rowIds.length > 0 ? { rowIds } : {}),
+  };
+}
+
 /** The proposals an `EditScope` is about. */
 export function within(proposals: Proposal[], { proposalId, turnId, path }: EditScope): Proposal[] {
   return proposals.filter(
     (each) =>
       (!proposalId || each.proposalId === proposalId) &&
       (!turnId || each.turnId === turnId) &&
-      (!path || each.files.some((file) => file.path === path || file.newPath === path)),
+      (!path || changesOf(each).some(({ file }) => file.path === path || file.newPath === path)),
   );
 }
 
-/** The turn of the latest proposal with such a hunk. */
+/** The turn of the latest proposal with a change that passes the test. */
 export function lastTurn(proposals: Proposal[], test: (hunk: Hunk) => boolean): string | undefined {
-  return proposals.findLast(({ files }) => files.some((file) => file.hunks.some(test)))?.turnId;
+  return proposals.findLast((proposal) => hunksOf(proposal).some(test))?.turnId;
 }
 
 /** What undoing does to a file, in words. */

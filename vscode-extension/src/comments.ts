@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import type { Desks } from "./desks";
 import { split } from "./hunks";
-import { PROPOSED } from "./proposals";
+import { describesRow, PROPOSED } from "./proposals";
 import type { CommentAttachmentInput } from "./protocol";
 import type { Sessions } from "./sessions";
 
@@ -36,7 +36,7 @@ export class Comments implements vscode.Disposable {
     this.controller.commentingRangeProvider = {
       // in files the gutter is full enough: there a command does it
       provideCommentingRanges: ({ uri, lineCount }) =>
-        uri.scheme === PROPOSED || this.isPlan(uri)
+        (uri.scheme === PROPOSED && !describesRow(uri)) || this.isPlan(uri)
           ? [new vscode.Range(0, 0, Math.max(0, lineCount - 1), 0)]
           : [],
     };
@@ -82,7 +82,8 @@ export class Comments implements vscode.Disposable {
   private async ask(): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     const schemes = ["file", PROPOSED];
-    if (editor === undefined || !schemes.includes(editor.document.uri.scheme))
+    const { uri } = editor?.document ?? {};
+    if (editor === undefined || uri === undefined || !schemes.includes(uri.scheme) || describesRow(uri))
       return this.desks.tell({ level: "info", text: "There is no file to comment on." });
     const { start, end } = lines(editor.selection);
     const where = start === end ? `line ${start + 1}` : `lines ${start + 1}–${end + 1}`;
@@ -93,7 +94,7 @@ export class Comments implements vscode.Disposable {
     });
     if (!text?.trim()) return;
     const range = new vscode.Range(start, 0, end, 0);
-    this.add(this.controller.createCommentThread(editor.document.uri, range, []), text);
+    this.add(this.controller.createCommentThread(uri, range, []), text);
   }
 
   private add(thread: vscode.CommentThread, text: string): void {

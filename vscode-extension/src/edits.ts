@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { name, plural, seen, undoing, within } from "./changes";
+import { hunksOf, name, plural, seen, undoing, within } from "./changes";
 import type { Daemon } from "./client";
 import { tooSoon } from "./desk";
 import type { Desks } from "./desks";
@@ -10,12 +10,19 @@ import type {
   HunkDecision,
   Proposal,
   ProposalDecideParams,
+  RowDecision,
   UndoneFile,
 } from "./protocol";
 import type { Sessions } from "./sessions";
 import { plain, visible } from "./visible";
 
 type Version = Pick<Proposal, "proposalId" | "version">;
+
+/** The decisions on a proposal's changes. */
+export interface Decided {
+  hunks: HunkDecision[];
+  rows: RowDecision[];
+}
 
 /** A way on, first in a list of what would happen. */
 interface Choice<T> extends vscode.QuickPickItem {
@@ -31,14 +38,19 @@ export class Edits {
     private readonly giveBack: (sessionId: string, text: string, attachments: AttachmentInput[]) => void,
   ) {}
 
-  /** Decide hunks of the proposal as it was seen. */
-  async resolve(sessionId: string, { proposalId, version }: Version, hunks: HunkDecision[]): Promise<void> {
-    const params = { sessionId, proposalId, version, hunks };
+  /** Decide hunks and rows of the proposal as it was seen. */
+  async resolve(
+    sessionId: string,
+    { proposalId, version }: Version,
+    { hunks, rows }: Decided,
+  ): Promise<void> {
+    const params = { sessionId, proposalId, version, hunks, rows };
     const { status, proposal } = await this.daemon.request("amanu/proposal/resolve", params);
     if (status === "tooSoon") return this.desks.tell(tooSoon(proposal.toolCallIds.at(-1) ?? ""), sessionId);
-    const conflict = proposal.files
-      .flatMap((file) => file.hunks)
-      .find((hunk) => hunk.state === "conflicted" && hunks.some((each) => each.hunkId === hunk.hunkId));
+    const decided = [...hunks.map(({ hunkId }) => hunkId), ...rows.map(({ rowId }) => rowId)];
+    const conflict = hunksOf(proposal).find(
+      ({ state, hunkId }) => state === "conflicted" && decided.includes(hunkId),
+    );
     if (conflict !== undefined)
       this.desks.tell(
         { level: "warning", text: conflict.reason ?? "The file has changed: nothing was overwritten." },

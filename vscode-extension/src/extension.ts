@@ -88,7 +88,7 @@ export function activate(context: vscode.ExtensionContext): void {
       overview,
       models,
       highlighter,
-      openDiff: (proposalId, path) => review.openDiff(proposalId, path),
+      openDiff: (proposalId, path, rowId) => review.openDiff(proposalId, path, false, rowId),
       audit: (call) => showAudit(desks, daemon, pages, call),
       showCommand: (sessionId, toolCallId) => running.showCommand(sessionId, toolCallId),
       log,

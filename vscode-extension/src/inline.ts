@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
+import { hunksOf } from "./changes";
 import type { Daemon } from "./client";
 import { roots, text } from "./client";
 import { findingsOf, lines } from "./context";
@@ -211,8 +212,8 @@ export class Inline implements vscode.Disposable {
   }
 }
 
-function waits({ files }: Proposal): boolean {
-  return files.some(({ hunks }) => hunks.some((hunk) => hunk.state === "pending"));
+function waits(proposal: Proposal): boolean {
+  return hunksOf(proposal).some((hunk) => hunk.state === "pending");
 }
 
 /** How that turn stands; undefined while there is nothing to tell yet. */

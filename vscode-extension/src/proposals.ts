@@ -1,14 +1,24 @@
 import * as vscode from "vscode";
 import type { BaseTexts } from "./baseTexts";
-import { type Target, targets, title, waiting, whereabouts } from "./changes";
+import {
+  changesOf,
+  isDecidable,
+  scopeOf,
+  type Target,
+  targets,
+  title,
+  waiting,
+  whereabouts,
+  withHunks,
+} from "./changes";
 import type { Desks } from "./desks";
-import type { Edits } from "./edits";
+import type { Decided, Edits } from "./edits";
 import { compose, OPEN, original, ownTexts, type Place, placesIn, present, SHOWN, waits } from "./hunks";
 import { inline } from "./inlineDiff";
-import type { Hunk, HunkDecision, ProposedFile, SessionState } from "./protocol";
+import type { Hunk, ProposedFile, SessionState } from "./protocol";
 import type { SessionEvent, Sessions } from "./sessions";
 import { CHANGED, closeGone, reopen } from "./tabs";
-import { titled } from "./visible";
+import { titled, visible } from "./visible";
 
 /** The proposed side of a diff, writable: edit, then accept. */
 export const PROPOSED = "amanu-proposal";
@@ -90,9 +100,12 @@ export class Proposals implements vscode.FileSystemProvider {
     return owner === undefined || owners.length < 2 ? undefined : titled(owner);
   }
 
-  /** The file a document of ours shows. */
+  /** The change a document of ours shows. */
   target(uri: vscode.Uri): Target | undefined {
-    return this.all.find(({ proposal, file }) => proposal.proposalId === uri.query && file.path === uri.path);
+    return this.all.find((target) => {
+      const { path, query } = address(target);
+      return path === uri.path && query === uri.query;
+    });
   }
 
   /** The current proposed text, with the user's own texts, and where its hunks are; the text is right only if its base
@@ -119,16 +132,20 @@ export class Proposals implements vscode.FileSystemProvider {
   }
 
   /**
-   * Yes or no to hunks that wait: accept or reject what is open (accepted with what the user made of it in the diff),
-   * keep or undo what a rule applied. Of one proposal at once, whatever files they are in: a decision makes a new
+   * Yes or no to hunks and rows that wait: accept or reject what is open (accepted with what the user made of it in the
+   * diff), keep or undo what a rule applied. Of one proposal at once, whatever files they are in: a decision makes a new
    * version of it.
    */
   async settle(
-    chosen: Target[],
+    named: Target[],
     wanted: (hunk: Hunk) => boolean,
     yes: boolean,
     reason: string | null = null,
   ): Promise<void> {
+    const chosen = named.filter(isDecidable);
+    const [lost] = named;
+    if (chosen.length === 0 && lost?.row !== undefined)
+      this.desks.tell({ level: "info", text: visible(lost.row.undecidable) }, lost.sessionId);
     for (const target of chosen) await this.take(target);
     for (const proposalId of new Set(chosen.map(({ proposal }) => proposal.proposalId))) {
       const own = chosen.filter(({ proposal }) => proposal.proposalId === proposalId);
@@ -145,26 +162,30 @@ export class Proposals implements vscode.FileSystemProvider {
     const [first] = chosen;
     if (first === undefined) return;
     const { sessionId, proposal } = first;
-    const hunks = chosen.flatMap((target): HunkDecision[] => {
-      const own = this.own.get(proposedUri(target).toString());
-      const open = target.file.hunks.filter((hunk) => waits(hunk) === "decision" && wanted(hunk));
-      return open.map(({ hunkId }) =>
-        yes
-          ? { hunkId, decision: "accept", newText: own?.get(hunkId) ?? null }
-          : { hunkId, decision: "reject", reason },
-      );
-    });
-    if (hunks.length > 0) await this.edits.resolve(sessionId, proposal, hunks);
+    const open = withHunks(chosen, (hunk) => waits(hunk) === "decision" && wanted(hunk));
+    const review = withHunks(chosen, (hunk) => waits(hunk) === "review" && wanted(hunk));
+    const no = { decision: "reject", reason };
+    const decided: Decided = {
+      hunks: open.flatMap((target) => {
+        const own = this.own.get(proposedUri(target).toString());
+        const hunks = target.row === undefined ? target.file.hunks : [];
+        return hunks.map(({ hunkId }) => ({
+          hunkId,
+          ...(yes ? { decision: "accept", newText: own?.get(hunkId) ?? null } : no),
+        }));
+      }),
+      rows: open.flatMap(({ row }) =>
+        row === undefined ? [] : [{ rowId: row.rowId, ...(yes ? { decision: "accept" } : no) }],
+      ),
+    };
+    const some = decided.hunks.length + decided.rows.length > 0;
+    if (some) await this.edits.resolve(sessionId, proposal, decided);
+    if (review.length === 0) return;
     const { proposalId } = proposal;
-    const hunkIds = chosen
-      .flatMap(({ file }) => file.hunks)
-      .filter((hunk) => waits(hunk) === "review" && wanted(hunk))
-      .map((hunk) => hunk.hunkId);
-    if (hunkIds.length === 0) return;
-    const scope = { proposalId, hunkIds };
+    const scope = scopeOf(proposalId, review);
     const { proposals = [] } = this.sessions.get(sessionId)?.state ?? {};
     const now = proposals.find((each) => each.proposalId === proposalId) ?? proposal;
-    if (yes) await this.edits.decide(sessionId, scope, "keep", hunks.length > 0 ? [now] : [proposal]);
+    if (yes) await this.edits.decide(sessionId, scope, "keep", some ? [now] : [proposal]);
     else await this.edits.undo(sessionId, scope);
   }
 
@@ -172,14 +193,15 @@ export class Proposals implements vscode.FileSystemProvider {
   async show(target: Target, preserveFocus = false): Promise<void> {
     const [base, after] = sides(target);
     if (after.scheme === PROPOSED) await inline(await vscode.workspace.openTextDocument(after));
-    const what = after.scheme === PROPOSED ? "(proposed)" : "(by Amanu)";
+    const applied = after.scheme !== PROPOSED || target.row?.state === "applied";
+    const what = applied ? "(by Amanu)" : "(proposed)";
     const whose = this.whose(target.sessionId);
     const options = { preview: true, preserveFocus };
     await vscode.commands.executeCommand(
       "vscode.diff",
       base,
       after,
-      [title(target.file), what, ...(whose === undefined ? [] : [`· ${whose}`])].join(" "),
+      [title(target), what, ...(whose === undefined ? [] : [`· ${whose}`])].join(" "),
       options,
     );
   }
@@ -187,12 +209,16 @@ export class Proposals implements vscode.FileSystemProvider {
   /** All that is applied in the session, each file once, without what the user typed between. */
   async showSession(session: SessionState): Promise<void> {
     const done = targets([session]).filter(({ file }) => file.hunks.some((hunk) => hunk.state === "applied"));
-    const paths = [...new Set(done.map(({ file }) => whereabouts(file)))];
-    const all = paths.map((path) => [
-      vscode.Uri.file(path),
-      baselineUri(path, "session", session.sessionId),
-      vscode.Uri.file(path),
-    ]);
+    const [files, rows] = [done.filter(({ row }) => !row), done.filter(({ row }) => row)];
+    const paths = [...new Set(files.map(({ file }) => whereabouts(file)))];
+    const all = [
+      ...paths.map((path) => [
+        vscode.Uri.file(path),
+        baselineUri(path, "session", session.sessionId),
+        vscode.Uri.file(path),
+      ]),
+      ...rows.map((target) => [vscode.Uri.file(whereabouts(target.file)), ...sides(target)]),
+    ];
     if (all.length === 0)
       this.desks.tell({ level: "info", text: "Amanu has not changed anything in this session." });
     else await vscode.commands.executeCommand("vscode.changes", CHANGED, all);
@@ -202,12 +228,14 @@ export class Proposals implements vscode.FileSystemProvider {
   changed({ sessionId, event }: Pick<SessionEvent, "sessionId" | "event">): void {
     if (event.kind !== "proposalChanged") return;
     const { proposal } = event;
-    for (const file of proposal.files) {
-      const uri = proposedUri({ proposal, file });
+    for (const change of changesOf(proposal)) {
+      const { file, row } = change;
+      const uri = proposedUri({ proposal, ...change });
       const own = this.own.get(uri.toString());
       for (const hunk of file.hunks) if (!OPEN.has(hunk.state)) own?.delete(hunk.hunkId);
       this.touch(uri);
       this.touch(uri.with({ scheme: BASE }));
+      if (row !== undefined) continue;
       const now = whereabouts(file);
       this.touch(baselineUri(now, "unreviewed"));
       this.touch(baselineUri(now, "session", sessionId));
@@ -247,7 +275,9 @@ export class Proposals implements vscode.FileSystemProvider {
     // one that is saved only to be clean again must not be told that it moved on meanwhile
     const held = this.settling.has(key) ? this.given.get(key) : undefined;
     const size = held?.size ?? this.content(uri).length;
-    return { type: vscode.FileType.File, ctime: 0, mtime: held?.mtime ?? this.time(key), size };
+    const mtime = held?.mtime ?? this.time(key);
+    const stat = { type: vscode.FileType.File, ctime: 0, mtime, size };
+    return describesRow(uri) ? { ...stat, permissions: vscode.FilePermission.Readonly } : stat;
   }
 
   async readFile(uri: vscode.Uri): Promise<Uint8Array> {
@@ -297,6 +327,7 @@ export class Proposals implements vscode.FileSystemProvider {
   writeFile(uri: vscode.Uri, content: Uint8Array): void {
     const target = this.target(uri);
     if (target === undefined) throw vscode.FileSystemError.FileNotFound(uri);
+    if (target.row !== undefined) throw vscode.FileSystemError.NoPermissions(uri);
     if (!this.settling.has(uri.toString())) {
       const text = Buffer.from(content)
         .toString("utf8")
@@ -336,7 +367,9 @@ export class Proposals implements vscode.FileSystemProvider {
   /** The files of proposals of which a baseline is made. */
   private touching(uri: vscode.Uri): Target[] {
     const own = (sessionId: string) => uri.query === "" || uri.query === sessionId;
-    return this.all.filter(({ sessionId, file }) => own(sessionId) && whereabouts(file) === uri.path);
+    return this.all.filter(
+      ({ sessionId, file, row }) => !row && own(sessionId) && whereabouts(file) === uri.path,
+    );
   }
 
   /** A file without what we did to it. */
@@ -426,8 +459,26 @@ export class Proposals implements vscode.FileSystemProvider {
   }
 }
 
-export function proposedUri({ proposal, file }: Pick<Target, "proposal" | "file">): vscode.Uri {
-  return vscode.Uri.from({ scheme: PROPOSED, path: file.path, query: proposal.proposalId });
+/** A document's address. A row's has an ending of its own, so that the description of a picture is not taken for one. */
+type Address = Pick<vscode.Uri, "path" | "query">;
+
+export function proposedUri(target: Pick<Target, "proposal" | "file" | "row">): vscode.Uri {
+  return vscode.Uri.from({ scheme: PROPOSED, ...address(target) });
+}
+
+function address({
+  proposal: { proposalId },
+  file,
+  row,
+}: Pick<Target, "proposal" | "file" | "row">): Address {
+  if (row === undefined) return { path: file.path, query: proposalId };
+  const ending = row.kind === "git" ? "/.git" : `.${row.kind}`;
+  return { path: file.path + ending, query: `${proposalId} ${row.rowId}` };
+}
+
+/** Whether one of our documents describes a row, and is not the text of a file. */
+export function describesRow({ scheme, query }: Pick<vscode.Uri, "scheme" | "query">): boolean {
+  return [PROPOSED, BASE].includes(scheme) && query.includes(" ");
 }
 
 /** Of one session, or of all. */
@@ -440,7 +491,7 @@ export function sides(target: Target): [before: vscode.Uri, after: vscode.Uri] {
   const file = vscode.Uri.file(whereabouts(target.file));
   const gone = target.file.change === "delete";
   const open = target.file.hunks.some((hunk) => OPEN.has(hunk.state));
-  return [proposed.with({ scheme: BASE }), open || gone ? proposed : file];
+  return [proposed.with({ scheme: BASE }), open || gone || target.row ? proposed : file];
 }
 
 /** A deletion that was applied, a new file that was taken back. */

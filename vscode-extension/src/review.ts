@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { type Row, whereabouts } from "./changes";
+import { type Entry, type Target, whereabouts } from "./changes";
 import type { SeenFile } from "./chat/messages";
 import type { Desks } from "./desks";
 import type { Edits } from "./edits";
@@ -16,7 +16,8 @@ import { Owner } from "./review/owner";
 import { Places } from "./review/places";
 import { Seen } from "./review/seen";
 import { WayBack } from "./review/wayBack";
-import { isRow, sessionOf } from "./scm";
+import { openable } from "./rows";
+import { isEntry, sessionOf } from "./scm";
 import type { Sessions } from "./sessions";
 
 /** What VS Code is told of the changes, for menus and keys. */
@@ -93,9 +94,9 @@ export class Review implements vscode.Disposable {
     for (const each of this.subscriptions) each.dispose();
   }
 
-  /** The diff of a file of a proposal; of the first that waits when it is not said which. */
-  async openDiff(proposalId?: string, path?: string, preserveFocus = false): Promise<void> {
-    if (!(await this.navigation.open(proposalId, path, { preserveFocus }))) this.decisions.nothing();
+  /** Open the diff of a file of a proposal, or of that change; if neither is named, of the first that waits. */
+  async openDiff(proposalId?: string, path?: string, preserveFocus = false, hunkId = ""): Promise<void> {
+    if (!(await this.navigation.open(proposalId, path, { preserveFocus, hunkId }))) this.decisions.nothing();
   }
 
   /** No to what is open of that proposal, said in an editor. */
@@ -117,8 +118,8 @@ export class Review implements vscode.Disposable {
     const settle =
       (yes: boolean) =>
       (...given: unknown[]) => {
-        const rows = given.filter(isRow).flatMap(({ row }) => row.targets);
-        return rows.length > 0 ? decisions.settle(rows, yes) : decisions.settleFile(yes, id(given[0]));
+        const listed = given.filter(isEntry).flatMap(({ entry }) => entry.targets);
+        return listed.length > 0 ? decisions.settle(listed, yes) : decisions.settleFile(yes, id(given[0]));
       };
     const meant = (given: unknown) => sessionOf(given, proposals.owners) ?? owner.sessionId;
     const ofSession = (given: unknown) => proposals.waitingIn(meant(given));
@@ -160,7 +161,7 @@ export class Review implements vscode.Disposable {
       on("amanu.reviewAllSessions", () => this.reviewAllSessions()),
       on("amanu.reviewSession", () => proposals.showSession(this.desks.state)),
       on("amanu.openDiff", async (given, path, hunkId) => {
-        if (isRow(given)) return this.openRow(given.row);
+        if (isEntry(given)) return this.openEntry(given.entry);
         if (await navigation.open(id(given), id(path), { hunkId: id(hunkId) ?? "" })) return undefined;
         return decisions.nothing();
       }),
@@ -197,11 +198,11 @@ export class Review implements vscode.Disposable {
       placeHolder: "A session's changes together, or one file",
       matchOnDescription: true,
     });
-    if (chosen?.row !== undefined) await this.openRow(chosen.row);
+    if (chosen?.entry !== undefined) await this.openEntry(chosen.entry);
     else if (chosen?.sessionId !== undefined) await this.reviewAll(chosen.sessionId);
   }
 
-  private async openRow({ targets }: Row): Promise<void> {
+  private async openEntry({ targets }: Entry): Promise<void> {
     const target =
       targets.find(({ file }) => file.hunks.some((hunk) => waits(hunk) === "decision")) ?? targets[0];
     if (target !== undefined) await this.navigation.show(target);
@@ -212,16 +213,27 @@ export class Review implements vscode.Disposable {
     const editor = vscode.window.activeTextEditor;
     if (editor?.document.uri.scheme !== PROPOSED) return;
     const { uri } = editor.document;
-    await vscode.window.showTextDocument(vscode.Uri.file(uri.path), { selection: editor.selection });
+    const { row } = this.proposals.target(uri) ?? {};
+    const path = row && openable(row);
+    if (row === undefined)
+      await vscode.window.showTextDocument(vscode.Uri.file(uri.path), { selection: editor.selection });
+    else if (path === undefined)
+      this.desks.tell({ level: "info", text: "There is no file in the workspace to open." });
+    else await vscode.commands.executeCommand("vscode.open", vscode.Uri.file(path));
   }
 
   private refresh(): void {
-    this.waiting = new Set(this.proposals.waiting.map(({ file }) => whereabouts(file)));
+    this.waiting = new Set(this.waitingFiles.map(({ file }) => whereabouts(file)));
     this.draw();
     const hunks = this.proposals.all.flatMap(({ file }) => file.hunks);
     for (const [key, test] of Object.entries(CONTEXTS)) this.tell(key, hunks.some(test));
     for (const [key, what] of Object.entries(FILES)) this.tell(key, this.filesThatWait(what));
     this.tell("amanu.severalSessions", this.proposals.owners.length > 1);
+  }
+
+  /** The files with hunks that wait, without rows. */
+  private get waitingFiles(): Target[] {
+    return this.proposals.waiting.filter(({ row }) => row === undefined);
   }
 
   private draw(): void {
@@ -231,9 +243,7 @@ export class Review implements vscode.Disposable {
 
   /** For the buttons of their editors. */
   private filesThatWait(what: Only): string[] {
-    const found = this.proposals.waiting.filter(({ file }) =>
-      file.hunks.some((hunk) => waits(hunk) === what),
-    );
+    const found = this.waitingFiles.filter(({ file }) => file.hunks.some((hunk) => waits(hunk) === what));
     return [...new Set(found.map(({ file }) => vscode.Uri.file(whereabouts(file)).fsPath))];
   }
 

@@ -1,22 +1,23 @@
 import * as vscode from "vscode";
-import { name, plural, type Row, rows, title, whereabouts } from "./changes";
+import { called, entries, type Entry, isDecidable, needing, plural, title, whereabouts } from "./changes";
 import { waits } from "./hunks";
 import { baselineUri, type Proposals } from "./proposals";
 import type { SessionState } from "./protocol";
 import type { Sessions } from "./sessions";
-import { titled } from "./visible";
+import { rowTitle } from "./rows";
+import { titled, visible } from "./visible";
 
 const SOURCE = "amanu";
 /** The beginning of the ids of the sessions' groups. */
 const REVIEW = "review:";
 
-/** A row of the list, as the commands of its menu get it. */
-interface RowState extends vscode.SourceControlResourceState {
-  row: Row;
+/** An entry of the list, as the commands of its menu receive it. */
+interface EntryState extends vscode.SourceControlResourceState {
+  entry: Entry;
 }
 
-export function isRow(given: unknown): given is RowState {
-  return typeof given === "object" && given !== null && "row" in given;
+export function isEntry(given: unknown): given is EntryState {
+  return typeof given === "object" && given !== null && "entry" in given;
 }
 
 /** The session that a menu of the list is about: that of its group, else the only one in the list. */
@@ -36,7 +37,8 @@ export class Changes implements vscode.QuickDiffProvider, vscode.FileDecorationP
   private source: vscode.SourceControl | undefined;
   /** A group for each session, and before them one for what does not fit any more. */
   private readonly groups = new Map<string, vscode.SourceControlResourceGroup>();
-  private rows = new Map<string, Row>();
+  /** The entries by path. */
+  private listed = new Map<string, Entry[]>();
   private readonly subscriptions: vscode.Disposable[];
 
   constructor(
@@ -58,16 +60,17 @@ export class Changes implements vscode.QuickDiffProvider, vscode.FileDecorationP
   provideOriginalResource(uri: vscode.Uri): vscode.Uri | undefined {
     if (uri.scheme !== "file") return undefined;
     const applied = this.proposals.waiting.some(
-      ({ file }) => whereabouts(file) === uri.path && file.hunks.some((hunk) => waits(hunk) === "review"),
+      ({ file, row }) =>
+        !row && whereabouts(file) === uri.path && file.hunks.some((hunk) => waits(hunk) === "review"),
     );
     return applied ? baselineUri(uri.path, "unreviewed") : undefined;
   }
 
   provideFileDecoration(uri: vscode.Uri): vscode.FileDecoration | undefined {
-    const row = uri.scheme === "file" ? this.rows.get(uri.path) : undefined;
-    if (row === undefined) return undefined;
-    const count = row.open + row.review;
-    return { badge: count > 9 ? "9+" : String(count), tooltip: `Amanu: ${summary(row)}` };
+    const here = uri.scheme === "file" ? this.listed.get(uri.path) : undefined;
+    if (here === undefined) return undefined;
+    const count = here.reduce((sum, { open, review }) => sum + open + review, 0);
+    return { badge: count > 9 ? "9+" : String(count), tooltip: `Amanu: ${said(here)}` };
   }
 
   dispose(): void {
@@ -76,20 +79,21 @@ export class Changes implements vscode.QuickDiffProvider, vscode.FileDecorationP
   }
 
   private draw(): void {
-    const found = rows(this.sessions.states);
-    const before = this.rows;
-    this.rows = new Map(found.map((row) => [row.path, row]));
-    const changed = [...new Set([...before.keys(), ...this.rows.keys()])].filter(
-      (path) => said(before.get(path)) !== said(this.rows.get(path)),
+    const found = entries(this.sessions.states);
+    const before = this.listed;
+    this.listed = new Map();
+    for (const entry of found) this.listed.set(entry.path, [...(this.listed.get(entry.path) ?? []), entry]);
+    const changed = [...new Set([...before.keys(), ...this.listed.keys()])].filter(
+      (path) => said(before.get(path)) !== said(this.listed.get(path)),
     );
     if (changed.length > 0) this.decorated.fire(changed.map((path) => vscode.Uri.file(path)));
     const { owners } = this.proposals;
     const wanted = owners.map((owner) => ({
       id: `${REVIEW}${owner.sessionId}`,
       label: owners.length > 1 ? titled(owner) : "Changes to review",
-      rows: rows([owner]),
+      entries: entries([owner]),
     }));
-    const conflicts = wanted.flatMap((group) => group.rows).filter((row) => row.conflicts > 0);
+    const conflicts = wanted.flatMap((group) => group.entries).filter((entry) => entry.conflicts > 0);
     this.leave(new Set(wanted.map(({ id }) => id)), found.length === 0);
     if (found.length === 0) return;
     this.source ??= this.create();
@@ -99,7 +103,7 @@ export class Changes implements vscode.QuickDiffProvider, vscode.FileDecorationP
       this.fill(
         group.id,
         group.label,
-        group.rows.filter((row) => row.conflicts === 0),
+        group.entries.filter((entry) => entry.conflicts === 0),
       );
   }
 
@@ -114,13 +118,13 @@ export class Changes implements vscode.QuickDiffProvider, vscode.FileDecorationP
     this.source = undefined;
   }
 
-  private fill(id: string, label: string, found: Row[]): void {
+  private fill(id: string, label: string, found: Entry[]): void {
     const group = this.groups.get(id) ?? this.source?.createResourceGroup(id, label);
     if (group === undefined) return;
     this.groups.set(id, group);
     group.hideWhenEmpty = true;
     group.label = label;
-    group.resourceStates = found.map(state);
+    group.resourceStates = found.map((entry, at) => state(entry, found[at - 1]?.path === entry.path));
   }
 
   private create(): vscode.SourceControl {
@@ -131,30 +135,42 @@ export class Changes implements vscode.QuickDiffProvider, vscode.FileDecorationP
   }
 }
 
-function said(row: Row | undefined): string {
-  return row === undefined ? "" : summary(row);
+function said(listed: Entry[] = []): string {
+  return listed.map(summary).join("; ");
 }
 
-function state(row: Row): RowState {
-  const files = row.targets.map(({ file }) => file);
-  const [first] = files;
+/** `below`: the entry before it is at the same path. */
+function state(entry: Entry, below: boolean): EntryState {
+  const { path, row, targets, open } = entry;
+  const latest = targets.at(-1);
   return {
-    row,
-    resourceUri: vscode.Uri.file(row.path),
-    command: { command: "amanu.openDiff", title: "Show the change", arguments: [{ row }] },
-    contextValue: row.open > 0 ? "open" : "review",
+    entry,
+    resourceUri: vscode.Uri.file(listedPath(entry, below)),
+    command: { command: "amanu.openDiff", title: "Show the change", arguments: [{ entry }] },
+    contextValue: targets.some(isDecidable) ? (open > 0 ? "open" : "review") : "undecidable",
     decorations: {
-      tooltip: `${files.map(title).at(-1) ?? name(row.path)}: ${summary(row)}`,
-      strikeThrough: first?.change === "delete",
+      tooltip: `${latest && !row ? title(latest) : called(path, row)}: ${summary(entry)}`,
+      strikeThrough: targets[0]?.file.change === "delete",
     },
   };
 }
 
-/** A row in words: "+4 −2, 3 to decide, 1 to keep or undo". */
-export function summary({ open, review, conflicts, added, removed }: Row): string {
+/** A distinct path for VS Code's list, which names each entry by its path and shows a path once. */
+function listedPath({ path, row }: Entry, below: boolean): string {
+  if (row?.kind === "git") return `${path}/.git`;
+  return below && row !== undefined ? `${path} (${row.kind})` : path;
+}
+
+/** An entry in words: "+4 −2, 3 to decide, 1 to keep or undo". */
+export function summary(entry: Entry): string {
+  return entry.row === undefined ? counted(entry) : `${rowTitle(entry.row)}, ${counted(entry)}`;
+}
+
+function counted({ row, open, review, conflicts, added, removed, targets }: Entry): string {
+  if (row !== undefined && !targets.some(isDecidable)) return visible(row.undecidable);
   return [
-    `+${added} −${removed}`,
-    ...(open - conflicts > 0 ? [`${open - conflicts} to decide`] : []),
+    ...(row === undefined ? [`+${added} −${removed}`] : []),
+    ...(open - conflicts > 0 ? [`${open - conflicts} to decide${needing(row)}`] : []),
     ...(review > 0 ? [`${review} to keep or undo`] : []),
     ...(conflicts > 0 ? [plural(conflicts, "conflict")] : []),
   ].join(", ");

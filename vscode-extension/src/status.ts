@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { plural, rows, waiting as toReview } from "./changes";
+import { entries, plural, waiting as toReview } from "./changes";
 import type { Daemon } from "./client";
 import type { Desks } from "./desks";
 import type { Overview } from "./overview";
@@ -52,7 +52,7 @@ export class Status implements vscode.Disposable {
     const asking = others.filter(({ questions }) => questions.length > 0);
     const waiting = here + sum(asking, ({ questions }) => questions.length);
     const running = others.filter(({ status }) => status === "running");
-    const review = sum(rows(this.sessions.states), (row) => row.open + row.review);
+    const review = sum(entries(this.sessions.states), (entry) => entry.open + entry.review);
     const owners = this.sessions.states.filter((state) => toReview([state]).length > 0);
     const owner = owners[0]?.sessionId;
     const [text, tooltip, command] =

@@ -1,10 +1,12 @@
+import { changesOf, extent } from "./changes";
 import type { Approval, SessionState } from "./protocol";
 
 /** The edits that wait together for an answer: those of one step, of one agent. */
 export interface Step {
   /** As they are asked now, one for each proposal: an answer is about all of it. */
   approvals: Approval[];
-  files: number;
+  /** The number of files the edits are in, in words. */
+  extent: string;
 }
 
 /** Undefined where at most one proposal waits: there its own question says all. Commands are never among them. */
@@ -18,11 +20,10 @@ export function standingStep({ approvals, proposals }: SessionState): Step | und
   const oldest = edits.filter(
     ({ proposalId }, at) => edits.findIndex((each) => each.proposalId === proposalId) === at,
   );
-  const paths = asked.flatMap(({ files }) => files.map(({ path }) => path));
-  return { approvals: oldest, files: new Set(paths).size };
+  return { approvals: oldest, extent: extent(asked.flatMap(changesOf)) };
 }
 
 /** What says yes to all of it. */
-export function acceptStep({ files }: Step): string {
-  return `Accept all of this step (${files} files)`;
+export function acceptStep({ extent }: Step): string {
+  return `Accept all of this step (${extent})`;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { lastTurn, rows, title, turnEdits, undoing, whereabouts, within } from "../src/changes";
+import { lastTurn, entries, title, turnEdits, undoing, whereabouts, within } from "../src/changes";
 import { attachment } from "../src/comments";
 import { altered, locate, original, waits } from "../src/hunks";
 import type { Check, Hunk, HunkState, Proposal, UndoneFile, UserMessage } from "../src/protocol";
@@ -107,17 +107,17 @@ function proposing(proposals: Proposal[], sessionId = "s1") {
 }
 
 test("the list of what waits: a row for each file, whichever proposals it is in", () => {
-  expect(rows([proposing(P)]).map((row) => [row.path, row.targets.length, summary(row)])).toEqual([
+  expect(entries([proposing(P)]).map((entry) => [entry.path, entry.targets.length, summary(entry)])).toEqual([
     ["/w/a.py", 2, "+2 −2, 1 to decide, 1 conflict"],
     ["/w/b.py", 1, "+2 −1, 1 to keep or undo"],
   ]);
-  expect(rows([])).toEqual([]);
+  expect(entries([])).toEqual([]);
 });
 
 test("a file that several sessions change has one row, and each change keeps its session", () => {
   const other = proposal("r", "t3", [file("/w/b.py", BASE, [five("pending")])]);
-  const found = rows([proposing(P), proposing([other], "s2")]);
-  expect(found.map((row) => [row.path, row.targets.map(({ sessionId }) => sessionId)])).toEqual([
+  const found = entries([proposing(P), proposing([other], "s2")]);
+  expect(found.map((entry) => [entry.path, entry.targets.map(({ sessionId }) => sessionId)])).toEqual([
     ["/w/a.py", ["s1", "s1"]],
     ["/w/b.py", ["s1", "s2"]],
   ]);
@@ -125,7 +125,7 @@ test("a file that several sessions change has one row, and each change keeps its
 
 test("what a turn's edits came to", () => {
   const [open, applied, undone] = [1, 3, 0];
-  expect(turnEdits(P, "t1")).toEqual({ files: 3, added: 6, removed: 4, open, applied, undone });
+  expect(turnEdits(P, "t1")).toEqual({ extent: "3 files", added: 6, removed: 4, open, applied, undone });
   expect(turnEdits(P, "nowhere")).toBeUndefined();
   const gone = [proposal("p", "t", [file("/w/a", BASE, [two("reverted"), five("rejected")])])];
   expect(turnEdits(gone, "t")).toMatchObject({ added: 0, removed: 0, applied: 0, undone: 1 });
@@ -137,7 +137,7 @@ test("of a renamed file that was changed a little, that little counts", () => {
   const little = { ...moved, added: 1, removed: 1 };
   expect(turnEdits([proposal("p", "t", [little])], "t")).toMatchObject({ added: 1, removed: 1 });
   expect(turnEdits([proposal("p", "t", [little])], "t", "/w/a.py")).toBeUndefined(); // the plan
-  expect(rows([proposing([proposal("p", "t", [little])])])).toMatchObject([{ added: 1, removed: 1 }]);
+  expect(entries([proposing([proposal("p", "t", [little])])])).toMatchObject([{ added: 1, removed: 1 }]);
   const mere = { ...moved, hunks: [hunk("c", 1, BASE, BASE, "applied")], added: 9, removed: 9 };
   expect(turnEdits([proposal("p", "t", [mere])], "t")).toMatchObject({ added: 0, removed: 0 });
 });
@@ -162,7 +162,7 @@ test("a renamed file is where the rename brought it, once that is applied", () =
   expect(whereabouts(rename("pending"))).toBe("/w/old.py");
   expect(whereabouts(rename("applied"))).toBe("/w/new.py");
   expect(whereabouts(rename("reverted"))).toBe("/w/old.py");
-  expect(title(rename("pending"))).toBe("old.py → new.py");
+  expect(title({ file: rename("pending") })).toBe("old.py → new.py");
 });
 
 const undone: UndoneFile = {

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import type { ToHost } from "../src/chat/messages";
 import { ChangesBar } from "../src/chat/view/changesBar";
 import { Folded } from "../src/fold";
-import type { HunkState, Proposal } from "../src/protocol";
-import { file, hunk, proposal } from "./edits";
+import type { HunkState, Proposal, Row } from "../src/protocol";
+import { file, hunk, proposal, row } from "./edits";
 import { state } from "./states";
 
 function edit(id: string, path: string, at: HunkState, version = 1): Proposal {
@@ -43,6 +43,7 @@ test.each<[string, Partial<Proposal>, string | undefined]>([
   ["of a draft", { draft: true }, "Also applied if you accept the whole draft: sub/pic.bin, run.sh."],
   ["of a decided draft", { draft: true, state: "settled" }, undefined],
   ["where there is nothing", { draft: true, besides: [] }, undefined],
+  ["but for what rows show", { draft: true, rows: [row("r", "/w/run.sh")] }, undefined],
 ])("it names what no hunk shows %s", (_, more, expected) => {
   const made = edit("p", "/w/a.py", more.state === "settled" ? "applied" : "pending");
   const { shown } = bar([{ ...made, besides: ["/w/sub/pic.bin", "/w/run.sh"], ...more }]);
@@ -93,4 +94,105 @@ test("its list unfolds, and an answer by keyboard leaves the focus where it can 
   shown.note(edit("p", "/w/sub/a.py", "rejected", 2));
   shown.update();
   expect(document.activeElement?.textContent).toBe("1 file");
+});
+
+const GIT: Partial<Row> = { kind: "git", before: null, after: null, title: "1 commit on main" };
+const MODE: Partial<Row> = { kind: "mode", title: "becomes executable" };
+
+/** A proposal of rows alone. */
+function rows(...given: Row[]): Proposal {
+  return proposal("p", "t", [], given);
+}
+
+test.each<[string, Proposal[], string[]]>([
+  ["alone", [rows(row("r", "/w/x"))], ["1 file", "Review", "Accept all"]],
+  [
+    "beside a file",
+    [{ ...edit("p", "/w/a.py", "pending"), rows: [row("r", "/w/x"), row("s", "/w/a.py", MODE)] }],
+    ["2 files", "+2 −1", "Review", "Accept all"],
+  ],
+  [
+    "of git",
+    [{ ...edit("p", "/w/a.py", "pending"), rows: [row("r", "/w", GIT)] }],
+    ["1 file and the git repository", "+2 −1", "Review", "Accept all"],
+  ],
+  ["of git alone", [rows(row("r", "/w", GIT))], ["The git repository", "Review", "Accept all"]],
+  ["applied by a rule", [rows(row("r", "/w/x", { state: "applied" }))], ["1 file", "Review", "Keep all"]],
+  ["that are kept", [rows(row("r", "/w/x", { state: "applied", reviewed: true }))], []],
+  ["that were rejected", [rows(row("r", "/w/x", { state: "rejected" }))], []],
+  [
+    "that nobody can decide",
+    [rows(row("r", "/w", { ...GIT, undecidable: "Too late." }))],
+    ["The git repository", "Review"],
+  ],
+])("it counts rows %s", (_, proposals, expected) => {
+  expect(bar(proposals).labels()).toEqual(expected);
+});
+
+test.each<[string, Partial<Row>, string, string[]]>([
+  [
+    "open",
+    {},
+    "xbinary file, 4,096 bytes",
+    ["Accept x, binary file, 4,096 bytes", "Reject x, binary file, 4,096 bytes"],
+  ],
+  [
+    "in conflict",
+    { ...MODE, state: "conflicted" },
+    "xbecomes executable1 conflict",
+    ["Accept x, becomes executable", "Reject x, becomes executable"],
+  ],
+  [
+    "applied",
+    { ...MODE, state: "applied", needs: ["r2"] },
+    "xbecomes executable",
+    ["Keep x, becomes executable", "Undo x, becomes executable"],
+  ],
+  [
+    "that needs others",
+    { ...MODE, needs: ["r2", "r3"] },
+    "xwith 2 changes it needs · becomes executable",
+    ["Accept x, becomes executable with 2 changes it needs", "Reject x, becomes executable"],
+  ],
+  [
+    "in a folder",
+    { ...MODE, path: "/w/sub/x" },
+    "xbecomes executable · sub",
+    ["Accept x, becomes executable", "Reject x, becomes executable"],
+  ],
+  ["that cannot be decided", { ...MODE, undecidable: "Too late.\u202e" }, "xToo late.<U+202E>", []],
+])("a row %s on a line of the list", (_, more, words, decisions) => {
+  const { shown } = bar([rows(row("r", "/w/x", more))]);
+  const line = shown.element.querySelector("li");
+  expect(line?.textContent).toBe(words);
+  const buttons = [...(line?.querySelectorAll("button.icon") ?? [])];
+  expect(buttons.map((each) => each.getAttribute("aria-label"))).toEqual(decisions);
+});
+
+test("bits stand below the file they are of, and each of the two is decided and shown by itself", () => {
+  const { shown, posted, press } = bar([
+    { ...edit("p", "/w/run.sh", "pending"), rows: [row("r0", "/w/x"), row("r", "/w/run.sh", MODE)] },
+  ]);
+  const names = [...shown.element.querySelectorAll("li .path")].map((each) => each.textContent);
+  expect(names).toEqual(["run.sh", "run.sh", "x"]);
+  press("Accept run.sh");
+  press("Reject run.sh, becomes executable");
+  press("Show the changes in run.sh, becomes executable");
+  press("Show the changes in run.sh");
+  const seen = { proposalId: "p", version: 1, path: "/w/run.sh" };
+  expect(posted).toEqual([
+    { type: "settle", files: [seen], yes: true, only: null },
+    { type: "settle", files: [{ ...seen, rowId: "r" }], yes: false, only: "decision" },
+    { type: "openDiff", proposalId: "p", path: "/w/run.sh", rowId: "r" },
+    { type: "openDiff", proposalId: "p", path: "/w/run.sh" },
+  ]);
+});
+
+test("what nobody can decide is left out of an answer to all", () => {
+  const { posted, press } = bar([
+    rows(row("r", "/w", { ...GIT, undecidable: "Too late." }), row("s", "/w/x")),
+  ]);
+  press("Accept all");
+  const seen = { proposalId: "p", version: 1, path: "/w/x", rowId: "s" };
+  expect(posted).toEqual([{ type: "settle", files: [seen], yes: true, only: null }]);
 });

@@ -1,5 +1,5 @@
 import { split } from "../src/hunks";
-import type { Hunk, HunkState, Proposal, ProposedFile } from "../src/protocol";
+import type { Hunk, HunkState, Proposal, ProposedFile, Row, RowVersion } from "../src/protocol";
 
 /** A hunk that replaces old lines, which begin at that line of the base. */
 export function hunk(
@@ -53,13 +53,55 @@ export function file(
   };
 }
 
-export function proposal(proposalId: string, turnId: string, files: ProposedFile[]): Proposal {
+/** A binary file that is replaced by a bigger one. */
+export function row(rowId: string, path: string, more: Partial<Row> = {}): Row {
+  return {
+    rowId,
+    kind: "file",
+    path,
+    newPath: null,
+    before: version({ size: 2048 }),
+    after: version({ size: 4096 }),
+    state: "pending",
+    reason: null,
+    reviewed: false,
+    title: "binary file, 4,096 bytes",
+    lines: [],
+    needs: [],
+    undecidable: "",
+    digest: rowId,
+    earlier: [],
+    turnId: "t",
+    ...more,
+  };
+}
+
+export function version(more: Partial<RowVersion> = {}): RowVersion {
+  return {
+    kind: "file",
+    size: 0,
+    mode: 0o644,
+    fileId: "",
+    target: "",
+    picture: null,
+    mediaType: "",
+    ...more,
+  };
+}
+
+export function proposal(
+  proposalId: string,
+  turnId: string,
+  files: ProposedFile[],
+  rows: Row[] = [],
+): Proposal {
   return {
     proposalId,
     turnId,
     agentId: null,
     draft: false,
     runs: [],
+    rows,
     besides: [],
     toolCallIds: [`call-${proposalId}`],
     version: 1,

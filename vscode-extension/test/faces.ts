@@ -12,7 +12,7 @@ import type {
   ToolCall,
   UserMessage,
 } from "../src/protocol";
-import { file, hunk, proposal } from "./edits";
+import { file, hunk, proposal, row, version } from "./edits";
 import { CALL, model, question, sandbox, state, summary } from "./states";
 
 /** What leads to a state of the chat: what the extension says, what the user presses (a selector), what they write. */
@@ -121,6 +121,51 @@ function edited(itemId: string, path: string, hunkState: "pending" | "applied"):
     { ...made, toolCallIds: [itemId], state: hunkState === "pending" ? "pending" : "closed" } as Proposal,
   ];
 }
+
+const PIXEL =
+  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+function drawing(blobId: string, size: number) {
+  return version({ size, picture: { blobId, size }, mediaType: "image/png" });
+}
+
+/** A command whose changes are of every kind. */
+const BINARIES = edited("b1", "/w/tools/release.sh", "pending");
+BINARIES[1].rows = [
+  row("b-mode", "/w/tools/release.sh", { kind: "mode", title: "becomes executable" }),
+  row("b-logo", "/w/docs/logo.png", {
+    before: drawing("old", 9120),
+    after: drawing("new", 12_480),
+    title: "picture, 12,480 bytes",
+  }),
+  row("b-link", "/w/current", {
+    kind: "link",
+    before: null,
+    after: version({ kind: "link", target: "../releases/2" }),
+    title: "link to ../releases/2",
+    lines: [{ tone: "warning", text: "It leads out of the workspace." }],
+  }),
+  row("b-gone", "/w/docs/old.pdf", {
+    kind: "deletion",
+    after: null,
+    title: "deleted, 2,048 bytes",
+    state: "conflicted",
+    reason: "The file has changed since.",
+  }),
+  row("b-git", "/w", {
+    kind: "git",
+    before: null,
+    after: null,
+    title: "2 commits on main",
+    lines: [
+      { tone: "good", text: "3f1c2d0 Round totals with Decimal" },
+      { tone: "plain", text: "    src/cart/total.py" },
+      { tone: "bad", text: "Moves the tag v1, which cannot be undone." },
+    ],
+    needs: ["b1-h1", "b-mode"],
+  }),
+  row("b-late", "/w/cache.db", { undecidable: "Amanu was stopped before this was decided." }),
+];
 
 const PARTS: CommandPart[] = [
   { text: "git fetch origin", decision: "ask", rule: "", reason: "Uses the network." },
@@ -357,6 +402,24 @@ export const FACES: Record<string, Step[]> = {
     ],
     turn: TURN,
   }),
+  binaries: [
+    ...shows({
+      items: [PROMPT, BINARIES[0]],
+      proposals: [BINARIES[1]],
+      approvals: [
+        question({
+          toolCallId: "b1",
+          title: BINARIES[0].title,
+          proposalId: BINARIES[1].proposalId,
+          command: null,
+        }),
+      ],
+      turn: TURN,
+    }),
+    { type: "press", what: ".hunks .fold button" },
+    { type: "press", what: ".changes .unfold" },
+    ...["old", "new"].map((blobId): Step => ({ type: "picture", blobId, source: PIXEL })),
+  ],
   plan: asks(
     question({
       toolCallId: "pl1",

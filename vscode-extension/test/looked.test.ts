@@ -172,7 +172,7 @@ test.each<[HunkState[], string]>([
   [["pending"], ""],
 ])("how an edit went: %j", (states, expected) => {
   const hunks = states.map((each) => ({ state: each })) as never;
-  expect(settlement([{ hunks } as never])).toBe(expected);
+  expect(settlement({ files: [{ hunks }] } as never)).toBe(expected);
 });
 
 test("what a rule applied is one row, kept or undone there", () => {

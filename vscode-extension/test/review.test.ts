@@ -9,11 +9,13 @@ import type {
   HunkState,
   Proposal,
   QueuedPrompt,
+  Row,
   SessionState,
   ToolCall,
   TurnEnded,
   UserMessage,
 } from "../src/protocol";
+import { row } from "./edits";
 import { state } from "./states";
 
 beforeEach(() =>
@@ -115,6 +117,7 @@ function proposal(calls: string[], states: HunkState[]): Proposal {
     agentId: null,
     draft: false,
     runs: [],
+    rows: [],
     besides: [],
     toolCallIds: calls,
     version: 3,
@@ -177,6 +180,7 @@ test.each([
         proposalId: "p",
         version: 3,
         hunks: rejected.map((hunkId) => ({ hunkId, decision: "reject", reason: "not these" })),
+        rows: [],
       },
     ]);
   },
@@ -248,6 +252,90 @@ test.each<[string, HunkState[], string[]]>([
   expect(row.filter(({ hidden }) => !hidden).map((each) => each.textContent)).toEqual(labels);
   row.find((each) => each.textContent === "Review")?.click();
   expect(posted).toEqual([{ type: "openDiff", proposalId: "p", path: "/w/a.py" }]);
+});
+
+test.each<[string, Partial<Proposal>, string[], ToHost[]]>([
+  [
+    "beside a file",
+    { rows: [row("r", "/w/x")] },
+    ["Accept 2 files", "Review", "Reject 2 files"],
+    [{ type: "openDiff", proposalId: "p", path: "/w/a.py" }],
+  ],
+  [
+    "at the path of one",
+    { rows: [row("r", "/w/a.py", { kind: "mode" })] },
+    ["Accept file", "Review", "Reject file"],
+    [{ type: "openDiff", proposalId: "p", path: "/w/a.py" }],
+  ],
+  [
+    "alone",
+    { files: [], rows: [row("r", "/w/x")] },
+    ["Accept", "Review", "Reject"],
+    [{ type: "openDiff", proposalId: "p", path: "/w/x", rowId: "r" }],
+  ],
+  [
+    "of git, decided in part",
+    { files: [], rows: [row("r", "/w/x", { state: "applied" }), row("s", "/w", { kind: "git" })] },
+    ["Accept the rest", "Review", "Reject the rest", "Finish the review"],
+    [{ type: "openDiff", proposalId: "p", path: "/w/x", rowId: "r" }],
+  ],
+])("the question about rows: %s", (_, more, labels, shown) => {
+  const { cards, posted } = show({
+    items: [call("c1")],
+    approvals: [approval("c1")],
+    proposals: [{ ...proposal(["c1"], ["pending"]), ...more }],
+  });
+  const found = [...(cards[0]?.querySelectorAll<HTMLButtonElement>(".approval > .row button") ?? [])];
+  expect(found.filter(({ hidden }) => !hidden).map((each) => each.textContent)).toEqual(labels);
+  found.find((each) => each.textContent === "Review")?.click();
+  expect(posted).toEqual(shown);
+});
+
+test("rejecting the rest rejects open rows, but for those nobody can decide", () => {
+  const { cards, posted } = show({
+    items: [call("c1")],
+    approvals: [approval("c1")],
+    proposals: [
+      {
+        ...proposal(["c1"], ["applied", "pending"]),
+        rows: [row("r", "/w/x"), row("s", "/w", { kind: "git", undecidable: "Too late." })],
+      },
+    ],
+  });
+  cards[0]?.querySelector<HTMLButtonElement>(".approval button.reject")?.click();
+  const no = { decision: "reject", reason: null };
+  expect(posted).toEqual([
+    {
+      type: "hunks",
+      proposalId: "p",
+      version: 3,
+      hunks: [{ hunkId: "h1", ...no }],
+      rows: [{ rowId: "r", ...no }],
+    },
+  ]);
+});
+
+test.each<[string, Row[], string, string[]]>([
+  ["applied by a rule", [row("r", "/w/x", { state: "applied" })], "applied", ["Keep", "Undo"]],
+  ["open", [row("r", "/w/x")], "", []],
+  [
+    "decided in part",
+    [row("r", "/w/x", { state: "applied", reviewed: true }), row("s", "/w/y", { state: "rejected" })],
+    "accepted 1 of 2",
+    [],
+  ],
+  ["that nobody can decide", [row("r", "/w/x", { undecidable: "Too late." })], "", []],
+])("the line of a call with rows alone: %s", (_, rows, words, keeping) => {
+  const { cards } = show({
+    items: [{ ...call("c1"), state: "succeeded" }],
+    proposals: [{ ...proposal(["c1"], []), files: [], rows }],
+  });
+  const line = cards[0]?.querySelector("summary");
+  expect(line?.querySelector(".state")?.textContent).toBe(words);
+  expect(line?.querySelector(".stat")?.textContent).toBe("");
+  const buttons = [...(line?.querySelectorAll(".keeping button") ?? [])];
+  expect(buttons.map((each) => each.getAttribute("aria-label"))).toEqual(keeping);
+  expect(cards[0]?.classList.contains("settled")).toBe(words !== "" || rows[0]?.undecidable !== "");
 });
 
 const said = (turnId: string): UserMessage => ({

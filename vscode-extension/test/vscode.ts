@@ -15,10 +15,73 @@ export class EventEmitter<T> {
 }
 
 export const env = { appRoot: "/nowhere" };
+/** The user's settings by their whole names, and the event of a change. */
+export const settings: Record<string, unknown> = {};
+export const configured = new EventEmitter<unknown>();
 export const workspace = {
   isTrusted: true,
+  getConfiguration: () => ({ get: (name: string, or?: unknown) => settings[name] ?? or }),
+  onDidChangeConfiguration: configured.event,
   workspaceFolders: [{ uri: { scheme: "file", fsPath: "/w" } }],
+  textDocuments: [],
 };
+
+interface Parts {
+  scheme: string;
+  path: string;
+  query: string;
+}
+
+export class Uri {
+  private constructor(
+    readonly scheme: string,
+    readonly path: string,
+    readonly query: string,
+  ) {}
+
+  readonly authority = "";
+
+  static from({ scheme, path, query }: Parts): Uri {
+    return new Uri(scheme, path, query);
+  }
+
+  static file(path: string): Uri {
+    return new Uri("file", path, "");
+  }
+
+  static joinPath({ fsPath }: { fsPath: string }, ...parts: string[]): { fsPath: string } {
+    return { fsPath: [fsPath, ...parts].join("/") };
+  }
+
+  with(parts: Partial<Parts>): Uri {
+    return Uri.from({ scheme: this.scheme, path: this.path, query: this.query, ...parts });
+  }
+
+  toString(): string {
+    return `${this.scheme}:${this.path}?${this.query}`;
+  }
+}
+
+export const FileType = { File: 1 };
+export const FilePermission = { Readonly: 1 };
+export const FileSystemError = { NoPermissions: (uri: Uri) => new Error(`NoPermissions ${uri.path}`) };
+
+export class Range {
+  readonly start: Position;
+  readonly end: Position;
+
+  constructor(line: number, character: number, endLine: number, endCharacter: number) {
+    this.start = new Position(line, character);
+    this.end = new Position(endLine, endCharacter);
+  }
+}
+
+export class CodeLens {
+  constructor(
+    readonly range: Range,
+    readonly command: { title: string; command: string; arguments: unknown[] },
+  ) {}
+}
 
 export class Position {
   constructor(
@@ -138,8 +201,14 @@ export const edited = new EventEmitter<{ kind: number }>();
 const shown = new EventEmitter<unknown>();
 export const TextEditorSelectionChangeKind = { Keyboard: 1, Mouse: 2, Command: 3 };
 
+export const ColorThemeKind = { Light: 1, Dark: 2, HighContrast: 3, HighContrastLight: 4 };
+/** Another theme is seen. */
+export const themed = new EventEmitter<unknown>();
+
 export const window = {
   state: { focused: true },
+  activeColorTheme: { kind: ColorThemeKind.Dark },
+  onDidChangeActiveColorTheme: themed.event,
   /** An editor comes to the front. */
   shown,
   onDidChangeActiveTextEditor: shown.event,
@@ -154,12 +223,34 @@ export const window = {
     new Promise<string | undefined>((press) => notifications.push({ text, buttons, press })),
   createQuickPick: () => new Pick(),
   createInputBox: () => new Box(),
+  registerFileDecorationProvider: () => ({ dispose: () => undefined }),
   showQuickPick: (items: Item[], options: { title?: string; placeHolder?: string }) => {
     const pick = new Pick();
     Object.assign(pick, { items, title: options.title ?? "", placeholder: options.placeHolder ?? "" });
     pick.show();
     return new Promise<Item | undefined>((resolve) => pick.onDidAccept(() => resolve(pick.selectedItems[0])));
   },
+};
+
+interface Group {
+  id: string;
+  label: string;
+  resourceStates: { resourceUri: Uri; contextValue: string; decorations: { tooltip: string } }[];
+  dispose(): void;
+}
+
+/** The groups of Source Control. */
+export const groups = new Map<string, Group>();
+export const scm = {
+  createSourceControl: () => ({
+    inputBox: {},
+    createResourceGroup: (id: string, label: string) => {
+      const group = { id, label, resourceStates: [], dispose: () => groups.delete(id) };
+      groups.set(id, group);
+      return group;
+    },
+    dispose: () => undefined,
+  }),
 };
 
 /** Parts of what is said to the models of other extensions. */
@@ -204,8 +295,7 @@ export const lm = {
   onDidChangeChatModels: (each: () => void) => lm.changed.event(each),
   selectChatModels: async () => lm.models,
 };
-export const extensions = { all: [] as { packageJSON: unknown }[] };
-
+export const extensions = { all: [] as { packageJSON: unknown; extensionUri?: { fsPath: string } }[] };
 class Kind {
   constructor(readonly value: string) {}
   append(part: string): Kind {

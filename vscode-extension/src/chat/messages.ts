@@ -10,6 +10,7 @@ import type {
   MentionItem,
   Mode,
   ModelInfo,
+  RowDecision,
   RulePreviewResult,
   Scope,
   SeenProposal,
@@ -119,9 +120,10 @@ export interface PaintRequest {
   lines: string[];
 }
 
-/** A file of a proposal, in the version the user saw. */
+/** The hunks of a file of a proposal, or a row, in the version the user saw. */
 export interface SeenFile extends SeenProposal {
   path: string;
+  rowId?: string;
 }
 
 export type ToHost =
@@ -168,7 +170,7 @@ export type ToHost =
       answers: { [fieldId: string]: unknown };
       note: string;
     }
-  | { type: "hunks"; proposalId: string; version: number; hunks: HunkDecision[] }
+  | { type: "hunks"; proposalId: string; version: number; hunks: HunkDecision[]; rows: RowDecision[] }
   | {
       type: "decide";
       scope: EditScope;
@@ -180,7 +182,8 @@ export type ToHost =
   | { type: "undo"; scope: EditScope }
   | { type: "setReview"; proposalId: string; version: number; review: "before" | "after" }
   | { type: "turn"; what: TurnWish; turnId: string }
-  | { type: "openDiff"; proposalId: string; path: string }
+  /** `rowId`: the row at the path is meant, and not the file. */
+  | { type: "openDiff"; proposalId: string; path: string; rowId?: string }
   | { type: "openFile"; path: string; line: number | null }
   | { type: "setMode"; mode: Mode }
   | { type: "checkRule"; toolCallId: string; rule: string }

@@ -95,7 +95,7 @@ export interface Shared {
   overview: Overview;
   models: ModelList;
   highlighter: Highlighter;
-  openDiff(proposalId: string, path: string): Promise<void>;
+  openDiff(proposalId: string, path: string, rowId?: string): Promise<void>;
   audit(call: { toolCallId: string; title: string }): Promise<void>;
   showCommand(sessionId: string, toolCallId: string): void;
   /** Show a session, at the wish of that chat or in an editor tab. */
@@ -234,7 +234,7 @@ export class Panel implements vscode.Disposable {
         return desk.attempt(() => desk.answer(questionId, outcome, answers, note), questionId);
       }
       case "hunks":
-        return this.shared.edits.resolve(sessionId, message, message.hunks);
+        return this.shared.edits.resolve(sessionId, message, message);
       case "decide": {
         const { scope, decision, seen } = message;
         return this.shared.edits.decide(sessionId, scope, decision, seen);
@@ -252,7 +252,7 @@ export class Panel implements vscode.Disposable {
           ? vscode.commands.executeCommand(TURN[message.what], message.turnId, sessionId)
           : undefined;
       case "openDiff":
-        return this.shared.openDiff(message.proposalId, message.path);
+        return this.shared.openDiff(message.proposalId, message.path, message.rowId);
       case "openFile":
         return this.openFile(message.path, message.line);
       case "setMode":

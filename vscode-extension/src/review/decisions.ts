@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { name, plural, type Target } from "../changes";
+import { called, plural, scopeOf, type Target, whereabouts, withHunks } from "../changes";
 import type { SeenFile } from "../chat/messages";
 import type { Desks } from "../desks";
 import type { Edits } from "../edits";
@@ -52,10 +52,11 @@ export class Decisions {
     const change = this.atCursor((hunk) => OPEN.has(hunk.state));
     if (editor === undefined || change === undefined) return this.goOn(1);
     if (!isOnScreen(editor, change)) return this.navigation.reveal(editor, change);
-    const title = `Reject the change in ${name(change.target.file.path)}`;
+    const { proposal, file, row } = change.target;
+    const title = `Reject the change in ${called(whereabouts(file), row)}`;
     const reason = await vscode.window.showInputBox({ title, prompt: "Why? The model sees your reason." });
     if (reason === undefined) return;
-    const now = this.named(change.target.proposal.proposalId, change.target.file.path); // it may have moved meanwhile
+    const now = this.named(proposal.proposalId, file.path, change.hunk.hunkId); // it may have moved meanwhile
     if (now === undefined) return this.nothing();
     await this.settleOne({ ...change, target: now }, false, reason.trim() || null);
   }
@@ -84,14 +85,15 @@ export class Decisions {
     await this.navigation.inEditor(() => this.settle(files, yes));
   }
 
-  /** Files of a list as they were seen there: what has changed since is left for another look. */
+  /** Decide files and rows of a list as they were seen there: what has changed since is left for another look. */
   async settleSeen(files: SeenFile[], yes: boolean, only?: Only): Promise<void> {
-    const found = this.proposals.waiting.filter(({ proposal, file }) =>
+    const found = this.proposals.waiting.filter(({ proposal, file, row }) =>
       files.some(
         (each) =>
           each.proposalId === proposal.proposalId &&
           each.version === proposal.version &&
-          each.path === file.path,
+          each.path === file.path &&
+          each.rowId === row?.rowId,
       ),
     );
     if (found.length < files.length)
@@ -125,7 +127,8 @@ export class Decisions {
     if (change === undefined)
       return this.desks.tell({ level: "info", text: "There is no change by Amanu at the cursor." });
     const { sessionId, proposal } = change.target;
-    await this.edits.undo(sessionId, { proposalId: proposal.proposalId, hunkIds: [change.hunk.hunkId] });
+    const only = withHunks([change.target], ({ hunkId }) => hunkId === change.hunk.hunkId);
+    await this.edits.undo(sessionId, scopeOf(proposal.proposalId, only));
   }
 
   /** To the next change, when something was to be decided where nothing is. */
@@ -146,7 +149,7 @@ export class Decisions {
     yes: boolean,
     { proposalId, path, hunkId }: { proposalId: string; path: string; hunkId: string },
   ): Promise<void> {
-    const target = this.named(proposalId, path);
+    const target = this.named(proposalId, path, hunkId);
     const hunk = target?.file.hunks.find((each) => each.hunkId === hunkId);
     if (target === undefined || hunk === undefined) return this.nothing();
     await this.settleOne({ target, hunk }, yes);
@@ -166,9 +169,13 @@ export class Decisions {
     return editor && this.places.at(editor.document, editor.selection.active.line, wanted);
   }
 
-  private named(proposalId: string, path: string): Target | undefined {
+  /** The file or row with that change, while something of it waits. */
+  private named(proposalId: string, path: string, hunkId: string): Target | undefined {
     return this.proposals.waiting.find(
-      ({ proposal, file }) => proposal.proposalId === proposalId && file.path === path,
+      ({ proposal, file }) =>
+        proposal.proposalId === proposalId &&
+        file.path === path &&
+        file.hunks.some((hunk) => hunk.hunkId === hunkId),
     );
   }
 }

@@ -1,14 +1,16 @@
 import * as vscode from "vscode";
-import { type Target, waiting } from "../changes";
+import type { Target } from "../changes";
+import { waits } from "../hunks";
 import { type Proposals, sides } from "../proposals";
 
 /** Milliseconds in which VS Code goes to a file of an editor. */
 const GOING = 3000;
 
-/** A file of the editor: of which proposal it is, and what stands there for as long as it is open. */
+/** A file or row in the editor: its proposal, and the documents that stay the same for as long as it is open. */
 interface Shown {
   proposalId: string;
   path: string;
+  rowId: string | undefined;
   originalUri: vscode.Uri;
   modifiedUri: vscode.Uri;
 }
@@ -29,7 +31,13 @@ export class FilesEditor {
     this.opened = this.opened.filter((each) => labels.some((label) => isNamed(label, each)));
     const files = targets.map((target) => {
       const [originalUri, modifiedUri] = sides(target);
-      return { proposalId: target.proposal.proposalId, path: target.file.path, originalUri, modifiedUri };
+      return {
+        proposalId: target.proposal.proposalId,
+        path: target.file.path,
+        rowId: target.row?.rowId,
+        originalUri,
+        modifiedUri,
+      };
     });
     this.opened.push({ heading, files });
     const resources = files.map((file) => [vscode.Uri.file(file.path), file.originalUri, file.modifiedUri]);
@@ -43,12 +51,10 @@ export class FilesEditor {
   }
 
   /** Go to a file of the one in front, if it is there: its editor has the focus then. */
-  async goTo({ proposal, file }: Target): Promise<vscode.Uri | undefined> {
+  async goTo(target: Target): Promise<vscode.Uri | undefined> {
     const { current } = this;
     if (current === undefined) return undefined;
-    const to = current.files.findIndex(
-      ({ proposalId, path }) => proposalId === proposal.proposalId && path === file.path,
-    );
+    const to = current.files.findIndex((shown) => isOf(target, shown));
     if (to < 0) return undefined;
     await walk(current, current.files.findIndex(isInFront), to);
     const there = current.files[to];
@@ -71,18 +77,17 @@ export class FilesEditor {
     );
   }
 
-  private target({ proposalId, path }: Shown): Target | undefined {
-    return this.proposals.all.find(
-      ({ proposal, file }) => proposal.proposalId === proposalId && file.path === path,
-    );
+  private target(shown: Shown): Target | undefined {
+    return this.proposals.all.find((target) => isOf(target, shown));
   }
 
   private waits(shown: Shown): boolean {
-    const target = this.target(shown);
-    if (target === undefined) return false;
-    const { sessionId, proposal, file } = target;
-    return waiting([{ sessionId, proposals: [{ ...proposal, files: [file] }] }]).length > 0;
+    return this.target(shown)?.file.hunks.some((hunk) => waits(hunk) !== undefined) ?? false;
   }
+}
+
+function isOf({ proposal, file, row }: Target, shown: Shown): boolean {
+  return shown.proposalId === proposal.proposalId && shown.path === file.path && shown.rowId === row?.rowId;
 }
 
 function isInFront({ modifiedUri }: Shown): boolean {

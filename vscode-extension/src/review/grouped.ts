@@ -1,26 +1,32 @@
 import * as vscode from "vscode";
-import { name, plural, type Row, rows } from "../changes";
+import { called, entries, type Entry, extent } from "../changes";
 import type { SessionState } from "../protocol";
+import { rowIcon } from "../rows";
 import { summary } from "../scm";
 import { plain, titled } from "../visible";
 
-/** A session, or a file of one. */
+/** A session, or an entry of one. */
 export interface Choice extends vscode.QuickPickItem {
   sessionId?: string;
-  row?: Row;
+  entry?: Entry;
 }
 
 /** The files that wait, each session's under its name. */
 export function grouped(owners: SessionState[]): Choice[] {
   return owners.flatMap((owner) => {
-    const found = rows([owner]);
+    const found = entries([owner]);
+    const where = extent(found.flatMap(({ targets }) => targets));
     return [
       { label: plain(titled(owner)), kind: vscode.QuickPickItemKind.Separator },
       {
-        label: `$(diff-multiple) Review ${plural(found.length, "file")} of ${plain(titled(owner))}`,
+        label: `$(diff-multiple) Review ${where} of ${plain(titled(owner))}`,
         sessionId: owner.sessionId,
       },
-      ...found.map((row) => ({ label: `$(file) ${plain(name(row.path))}`, description: summary(row), row })),
+      ...found.map((entry) => ({
+        label: `$(${entry.row === undefined ? "file" : rowIcon(entry.row)}) ${plain(called(entry.path, entry.row))}`,
+        description: plain(summary(entry)),
+        entry,
+      })),
     ];
   });
 }

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
-import { waits } from "../hunks";
-import { DONE } from "../hunks";
+import { isDecidable, needing } from "../changes";
+import { DONE, waits } from "../hunks";
 import { PROPOSED, type Proposals } from "../proposals";
 import type { Hunk } from "../protocol";
 import type { Sessions } from "../sessions";
@@ -98,10 +98,11 @@ function named(session: string | undefined): string[] {
 function answers({ target, hunk }: LocatedChange, proposed: boolean): Answer[] {
   const [yes, no] =
     WORDS[waits(hunk) === "review" ? "review" : hunk.state === "conflicted" ? "conflicted" : "open"];
+  if (target.row !== undefined && !isDecidable(target)) return [[plain(target.row.undecidable), ""]];
   const what = WHOLE[target.file.change];
   const lines = `−${hunk.oldLines} +${hunk.newLines}`;
   const refuse: Answer = [`$(${no === "Undo" ? "discard" : "x"}) ${no}${what}`, "amanu.rejectHunk"];
-  const agree: Answer = [`$(check) ${yes}${what}`, "amanu.acceptHunk"];
+  const agree: Answer = [`$(check) ${yes}${what}${needing(target.row)}`, "amanu.acceptHunk"];
   if (proposed) return [agree, refuse];
   if (waits(hunk) === "review") return [agree, refuse, [lines, "amanu.openDiff"]];
   return [[`Amanu proposes ${lines}: Review`, "amanu.openDiff"], refuse];

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
-import { name, type Target, targets, whereabouts } from "../changes";
+import { name, type Target, targets, title, whereabouts } from "../changes";
 import { OPEN, waits } from "../hunks";
-import type { Proposal } from "../protocol";
+import type { Hunk, Proposal } from "../protocol";
 import { PROPOSED, proposedUri, type Proposals } from "../proposals";
 import { closeDiff } from "../tabs";
 import type { FilesEditor } from "./files";
@@ -86,10 +86,10 @@ export class Navigation implements vscode.Disposable {
       await this.showDiff(here, { line: this.movedLine(editor, here) });
       return true;
     }
+    const own = this.proposals.all.filter(({ proposal }) => proposal.proposalId === proposalId);
     const target =
-      this.proposals.all
-        .filter(({ proposal }) => proposal.proposalId === proposalId)
-        .find(({ file }) => path === undefined || file.path === path) ??
+      own.find(({ file }) => file.path === path && file.hunks.some(({ hunkId }) => hunkId === aim.hunkId)) ??
+      own.find(({ file }) => path === undefined || file.path === path) ??
       this.proposals.waitingIn(sessionId)[0];
     if (target !== undefined) await this.showDiff(target, aim);
     return target !== undefined;
@@ -100,7 +100,8 @@ export class Navigation implements vscode.Disposable {
     const there = await this.files.goTo(target);
     if (there !== undefined) return this.aim(aim, there);
     const open = target.file.hunks.some((hunk) => OPEN.has(hunk.state));
-    if (open || target.file.change === "delete") return this.showDiff(target, aim);
+    if (open || target.file.change === "delete" || target.row !== undefined)
+      return this.showDiff(target, aim);
     const document = await vscode.workspace.openTextDocument(vscode.Uri.file(whereabouts(target.file)));
     await vscode.window.showTextDocument(document, { preview: true });
     this.aim(aim);
@@ -136,14 +137,17 @@ export class Navigation implements vscode.Disposable {
    * Nothing is left to decide in these files: their diffs close, and a file that gave way comes back. In the editor of
    * several files the next change is shown.
    */
-  async decided(sessionId: string, { files, ...proposal }: Proposal): Promise<void> {
+  async decided(sessionId: string, proposal: Proposal): Promise<void> {
     const preserveFocus = this.deciding === 0; // else who decided in the chat would be torn out of it
     const together = this.files.files.length > 0;
     await this.files.closeDone();
     if (together && !preserveFocus) return this.inTurn(() => this.goOnTogether());
-    for (const { proposal: own, file } of targets([{ sessionId, proposals: [{ files, ...proposal }] }])) {
-      if (file.hunks.some((hunk) => OPEN.has(hunk.state))) continue;
-      const uri = proposedUri({ proposal: own, file });
+    for (const target of targets([{ sessionId, proposals: [proposal] }])) {
+      const { file, row } = target;
+      // an applied file is reviewed in its own editor, an applied row in the document where it was proposed
+      const stays = (hunk: Hunk) => (row === undefined ? OPEN.has(hunk.state) : waits(hunk) !== undefined);
+      if (file.hunks.some(stays)) continue;
+      const uri = proposedUri(target);
       const { activeTextEditor } = vscode.window;
       const shown = activeTextEditor?.document.uri.toString() === uri.toString();
       const line = activeTextEditor?.selection.active.line ?? 0;
@@ -247,6 +251,8 @@ export class Navigation implements vscode.Disposable {
 /** Where a change is, what it removes and what it adds. */
 export function spoken({ target, hunk, start }: Pick<LocatedChange, "target" | "hunk" | "start">): string {
   const said = (words: string, text: string) => (text === "" ? [] : [`${words}: ${oneLine(text, SPOKEN)}.`]);
+  if (target.row !== undefined)
+    return [`${title(target)}.`, ...target.row.lines.map(({ text }) => oneLine(text, SPOKEN))].join(" ");
   return [
     `${name(target.file.path)}, line ${start + 1}.`,
     ...said("Removed", hunk.oldText),

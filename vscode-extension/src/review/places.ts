@@ -24,7 +24,9 @@ export class Places {
       return target === undefined ? [] : [target];
     }
     if (uri.scheme !== "file") return [];
-    return this.proposals.all.filter(({ file }) => whereabouts(file) === uri.path && file.hunks.some(wanted));
+    return this.proposals.all.filter(
+      ({ file, row }) => !row && whereabouts(file) === uri.path && file.hunks.some(wanted),
+    );
   }
 
   /** In the order of the text. A side with no lines stands before the line at its start. */

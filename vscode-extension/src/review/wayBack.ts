@@ -1,10 +1,10 @@
 import * as vscode from "vscode";
-import { lastTurn, name, whereabouts } from "../changes";
+import { lastTurn, name, scopeOf, whereabouts } from "../changes";
 import type { Desks } from "../desks";
 import type { Edits } from "../edits";
 import type { Proposals } from "../proposals";
 import type { Proposal } from "../protocol";
-import { isRow } from "../scm";
+import { isEntry } from "../scm";
 import type { Sessions } from "../sessions";
 
 /** Undo, redo and going back, of files, turns and sessions. */
@@ -16,11 +16,17 @@ export class WayBack {
     private readonly edits: Edits,
   ) {}
 
-  /** Of rows of the list of changes, or of the file before the user. */
+  /** Undo entries of the list of changes, or the file before the user. */
   async undoFiles(given: unknown[]): Promise<void> {
     const shown = vscode.window.activeTextEditor?.document.uri;
-    const rows = given.filter(isRow).map(({ row }) => row.path);
-    for (const path of rows.length > 0 || shown === undefined ? rows : [shown.path])
+    const listed = given.filter(isEntry).map(({ entry }) => entry);
+    const before = shown && this.proposals.target(shown);
+    const found = listed.length > 0 ? listed.flatMap(({ targets }) => targets) : before ? [before] : [];
+    for (const target of found.filter(({ row }) => row?.state === "applied"))
+      await this.edits.undo(target.sessionId, scopeOf(target.proposal.proposalId, [target]));
+    const files = listed.filter(({ row }) => row === undefined).map(({ path }) => path);
+    const here = shown === undefined || before?.row !== undefined ? [] : [shown.path];
+    for (const path of listed.length > 0 ? files : here)
       for (const sessionId of this.sessionsAt(path))
         await this.edits.undo(sessionId, { path }, `Undo Amanu's changes in ${name(path)}`);
   }

@@ -1,6 +1,6 @@
-import { plural } from "../../changes";
+import { changesOf, extent, hunksOf, isDecidable, withHunks } from "../../changes";
 import { waits } from "../../hunks";
-import type { AllowOption, Approval, Line, Proposal } from "../../protocol";
+import type { AllowOption, Approval, Proposal } from "../../protocol";
 import { visible } from "../../visible";
 import { CommandField } from "./command";
 import { BUTTONS, SCOPES } from "../../labels";
@@ -10,9 +10,11 @@ import { type Desk, proposalOf } from "./desk";
 import { Detail } from "./detail";
 import { button, h, setText } from "./dom";
 import { Grants } from "./grants";
+import { hunksMessage } from "./hunks";
 import { partsList } from "./parts";
 import { planForm } from "./plan";
 import { RuleField } from "./rule";
+import { toned } from "./toned";
 
 const EDITED = "This is the command as you changed it. Nothing has run yet.";
 const AGAIN = "This has changed since you were asked, and nothing was done. Read it again.";
@@ -166,7 +168,7 @@ export class ApprovalBox {
       const { proposalId } = approval;
       return [
         approval.agent !== "" && h("div", { class: "why" }, question(approval)),
-        reasonList(lines.filter(({ tone }) => tone !== "plain")),
+        toned(lines.filter(({ tone }) => tone !== "plain")),
         h(
           "div",
           { class: "row" },
@@ -179,7 +181,7 @@ export class ApprovalBox {
           finish,
         ),
         more(
-          reasonList(lines.filter(({ tone }) => tone === "plain")),
+          toned(lines.filter(({ tone }) => tone === "plain")),
           choices,
           grants.element,
           rule.element,
@@ -196,7 +198,7 @@ export class ApprovalBox {
       command?.element,
       new Detail(approval.detail).element,
       partsList(approval.parts, approval.detail),
-      reasonList(reasons(approval)),
+      toned(reasons(approval)),
       grants.element,
       h("div", { class: "row" }, allow, command && edit, reject),
       more(choices, rule.element),
@@ -206,9 +208,11 @@ export class ApprovalBox {
 
   private review(proposalId: string | null): void {
     const proposal = proposalOf(this.desk, proposalId);
-    const waiting = proposal?.files.find(({ hunks }) => hunks.some((hunk) => waits(hunk) !== undefined));
-    if (proposal && waiting)
-      this.desk.post({ type: "openDiff", proposalId: proposal.proposalId, path: waiting.path });
+    const [first] = proposal ? withHunks(changesOf(proposal), (hunk) => waits(hunk) !== undefined) : [];
+    if (proposal === undefined || first === undefined) return;
+    const { file, row } = first;
+    const rowId = row && { rowId: row.rowId };
+    this.desk.post({ type: "openDiff", proposalId: proposal.proposalId, path: file.path, ...rowId });
   }
 
   private reviewLater(proposalId: string | null): void {
@@ -236,10 +240,9 @@ export class ApprovalBox {
     });
   }
 
-  private rejectRest({ proposalId, version, files }: Proposal, reason: string | null): void {
-    const open = files.flatMap((file) => file.hunks).filter((hunk) => hunk.state === "pending");
-    const hunks = open.map(({ hunkId }) => ({ hunkId, decision: "reject", reason }));
-    if (hunks.length > 0) this.desk.post({ type: "hunks", proposalId, version, hunks });
+  private rejectRest(proposal: Proposal, reason: string | null): void {
+    const open = withHunks(changesOf(proposal).filter(isDecidable), ({ state }) => state === "pending");
+    if (open.length > 0) this.desk.post(hunksMessage(proposal, open, { decision: "reject", reason }));
   }
 }
 
@@ -250,24 +253,15 @@ function more(...children: HTMLElement[]): HTMLElement {
 
 /** What is accepted or rejected, behind the verb: "" where there is only one change. */
 function meant(proposal: Proposal | undefined): string {
-  const { files = [] } = proposal ?? {};
-  if (files.length > 1) return ` ${plural(files.length, "file")}`;
-  return (files[0]?.hunks.length ?? 0) > 1 ? " file" : "";
+  const changes = proposal === undefined ? [] : changesOf(proposal);
+  if (new Set(changes.map(({ file }) => file.path)).size > 1) return ` ${extent(changes)}`;
+  return changes.flatMap(({ file }) => file.hunks).length > 1 ? " file" : "";
 }
 
 function question({ agent, proposalId }: Approval): string {
   if (proposalId !== null)
     return agent ? `Apply this change by the agent ${visible(agent)}?` : "Apply this change?";
   return agent ? `Allow the agent ${visible(agent)} to do this?` : "Allow this?";
-}
-
-/** Why it is asked and what holds it, in the daemon's words. */
-function reasonList(lines: Line[]): HTMLElement {
-  return h(
-    "ul",
-    { class: "reasons" },
-    ...lines.map(({ tone, text }) => h("li", { class: tone }, visible(text))),
-  );
 }
 
 /** What is asked: another key is another question. A proposal's changes are drawn beside it, and are
@@ -279,6 +273,6 @@ function key(approval: Approval | undefined): string {
 }
 
 function decidedInPart(proposal: Proposal | undefined): boolean {
-  const states = proposal?.files.flatMap((file) => file.hunks.map((hunk) => hunk.state)) ?? [];
+  const states = proposal === undefined ? [] : hunksOf(proposal).map(({ state }) => state);
   return states.includes("pending") && states.some((state) => state !== "pending");
 }

@@ -1,17 +1,20 @@
-import { name, plural, type Row, rows } from "../../changes";
+import { called, entries, type Entry, extent, hunksOf, isDecidable, needing, plural } from "../../changes";
 import { waits } from "../../hunks";
 import type { Proposal } from "../../protocol";
+import { rowIcon, rowTitle } from "../../rows";
 import { visible } from "../../visible";
+import { capital } from "../../words";
+import type { SeenFile } from "../messages";
 import type { Desk } from "./desk";
 import { button, h } from "./dom";
-import { iconButton } from "./icon";
+import { icon, iconButton } from "./icon";
 
 /** What is to be decided: what is proposed, what a rule applied, or both. */
 type Only = "decision" | "review" | null;
 
 const MOST_NAMED = 20;
 
-/** Over the prompt box: how much waits for the user's review, and behind it which files. */
+/** The bar over the prompt box: how much waits for the user's review and, when unfolded, the files and rows. */
 export class ChangesBar {
   readonly element = h("section", { class: "changes", "aria-label": "Changes to review", hidden: true });
   /** The proposals with something that waits: an event must not cost a look at all that ever was. */
@@ -29,7 +32,7 @@ export class ChangesBar {
   }
 
   note(proposal: Proposal): void {
-    if (proposal.files.some(({ hunks }) => hunks.some((hunk) => waits(hunk) !== undefined)))
+    if (hunksOf(proposal).some((hunk) => waits(hunk) !== undefined))
       this.waiting.set(proposal.proposalId, proposal);
     else if (!this.waiting.delete(proposal.proposalId)) return;
     this.stale = true;
@@ -39,7 +42,7 @@ export class ChangesBar {
     if (!this.stale) return;
     this.stale = false;
     const { sessionId } = this.desk.session.state;
-    const found = rows([{ sessionId, proposals: [...this.waiting.values()] }]);
+    const found = entries([{ sessionId, proposals: [...this.waiting.values()] }]);
     this.element.hidden = found.length === 0;
     const at = this.element.contains(document.activeElement)
       ? (document.activeElement as HTMLElement).dataset.key
@@ -53,11 +56,13 @@ export class ChangesBar {
     (same ?? this.element.querySelector<HTMLElement>("[data-key=unfold]"))?.focus();
   }
 
-  private head(found: Row[]): HTMLElement {
-    const sum = (key: "open" | "review" | "added" | "removed") =>
-      found.reduce((total, row) => total + row[key], 0);
-    const [open, review] = [sum("open") > 0, sum("review") > 0];
-    const unfold = button(plural(found.length, "file"), () => this.unfold(), {
+  private head(found: Entry[]): HTMLElement {
+    const decidable = found.filter(isSettleable);
+    const sum = (key: "added" | "removed") => found.reduce((total, entry) => total + entry[key], 0);
+    const some = (key: "open" | "review") => decidable.some((entry) => entry[key] > 0);
+    const [open, review] = [some("open"), some("review")];
+    const where = capital(extent(found.flatMap(({ targets }) => targets)));
+    const unfold = button(where, () => this.unfold(), {
       class: "link unfold",
       "aria-expanded": String(this.unfolded),
       "aria-controls": "changed-files",
@@ -68,23 +73,26 @@ export class ChangesBar {
       "div",
       { class: "row" },
       unfold,
-      counts(sum("added"), sum("removed")),
+      found.some(({ row }) => row === undefined) && counts(sum("added"), sum("removed")),
       button("Review", () => this.desk.post({ type: "turn", what: "review", turnId: "" }), {
         class: "link review",
         title: "Show the changes in the editor",
         "data-key": "review",
       }),
-      button(yes, () => this.settle(found, true, null), {
-        class: "primary",
-        "data-key": "yes",
-        title: open && review ? "Accepts what is proposed and keeps what is applied" : "",
-      }),
+      decidable.length > 0 &&
+        button(yes, () => this.settle(found, true, null), {
+          class: "primary",
+          "data-key": "yes",
+          title: open && review ? "Accepts what is proposed and keeps what is applied" : "",
+        }),
     );
   }
 
-  /** What no hunk shows of the draft: it comes with the rest. */
+  /** The changes that no hunk shows, from a daemon that does not know rows: they are accepted with the rest. */
   private besides(): HTMLElement[] {
-    const drafts = [...this.waiting.values()].filter(({ draft, state }) => draft && state === "pending");
+    const drafts = [...this.waiting.values()].filter(
+      ({ draft, state, rows = [] }) => draft && state === "pending" && rows.length === 0,
+    );
     const names = drafts.flatMap(({ besides }) => besides.map((path) => visible(within(path, this.desk))));
     if (names.length === 0) return [];
     const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : "";
@@ -92,41 +100,14 @@ export class ChangesBar {
     return [h("p", { class: "aside" }, `Also applied if you accept the whole draft: ${listed}.`)];
   }
 
-  private list(found: Row[]): HTMLElement {
-    const some = (key: "open" | "review") => found.some((row) => row[key] > 0);
+  private list(found: Entry[]): HTMLElement {
+    const some = (key: "open" | "review") => found.some((entry) => isSettleable(entry) && entry[key] > 0);
     const refuse = (words: string, only: "decision" | "review") =>
       button(words, () => this.settle(found, false, only), { class: "link", "data-key": words });
     return h(
       "ul",
       { id: "changed-files", hidden: !this.unfolded },
-      ...found.map((row) => {
-        const [yes, no] = row.open > 0 ? ["Accept", "Reject"] : ["Keep", "Undo"];
-        const file = name(row.path);
-        const folder = visible(row.path.slice(0, -row.path.split(/[\\/]/).pop()!.length - 1));
-        const conflicts = row.conflicts > 0 ? plural(row.conflicts, "conflict") : "";
-        return h(
-          "li",
-          { class: "row" },
-          button(file, () => this.open(row), {
-            class: "link path",
-            title: visible(row.path),
-            "aria-label": `Show the changes in ${file}`,
-            "data-key": `open ${row.path}`,
-          }),
-          h("span", { class: "aside folder", "aria-hidden": "true" }, within(folder, this.desk)),
-          conflicts !== "" && h("span", { class: "error" }, conflicts),
-          counts(row.added, row.removed),
-          iconButton("check", `${yes} ${file}`, () => this.settle([row], true, null), {
-            "data-key": `yes ${row.path}`,
-          }),
-          iconButton(
-            row.open > 0 ? "close" : "discard",
-            `${no} ${file}`,
-            () => this.settle([row], false, row.open > 0 ? "decision" : "review"),
-            { "data-key": `no ${row.path}` },
-          ),
-        );
-      }),
+      ...found.map((entry) => this.line(entry)),
       h(
         "li",
         { class: "row" },
@@ -137,24 +118,82 @@ export class ChangesBar {
     );
   }
 
+  private line(entry: Entry): HTMLElement {
+    const { path, row, conflicts } = entry;
+    const [yes, no] = entry.open > 0 ? ["Accept", "Reject"] : ["Keep", "Undo"];
+    const file = called(path, row);
+    // two entries may be at one path
+    const what = row === undefined ? file : `${file}, ${rowTitle(row)}`;
+    const key = `${row?.kind ?? ""} ${path}`;
+    return h(
+      "li",
+      { class: "row" },
+      row && icon(rowIcon(row)),
+      button(file, () => this.open(entry), {
+        class: "link path",
+        title: visible(path),
+        "aria-label": `Show the changes in ${what}`,
+        "data-key": `open ${key}`,
+      }),
+      this.told(entry),
+      conflicts > 0 && h("span", { class: "error" }, plural(conflicts, "conflict")),
+      row === undefined && counts(entry.added, entry.removed),
+      isSettleable(entry) &&
+        iconButton("check", `${yes} ${what}${needing(row)}`, () => this.settle([entry], true, null), {
+          "data-key": `yes ${key}`,
+        }),
+      isSettleable(entry) &&
+        iconButton(
+          entry.open > 0 ? "close" : "discard",
+          `${no} ${what}`,
+          () => this.settle([entry], false, entry.open > 0 ? "decision" : "review"),
+          { "data-key": `no ${key}` },
+        ),
+    );
+  }
+
+  /** Its folder and, for a row, its title. What the user must know before a yes is not cut off. */
+  private told(entry: Entry): HTMLElement {
+    const { path, row } = entry;
+    const at = visible(within(path.slice(0, -path.split(/[\\/]/).pop()!.length - 1), this.desk));
+    if (row === undefined) return h("span", { class: "aside folder", "aria-hidden": "true" }, at);
+    if (!isSettleable(entry)) return h("span", { class: "aside told" }, visible(row.undecidable));
+    const needs = needing(row).trim();
+    const words = [needs, rowTitle(row), row.kind === "git" ? "" : at].filter(Boolean).join(" · ");
+    return h("span", { class: `aside ${needs === "" ? "folder" : "told"}`, title: words }, words);
+  }
+
   private unfold(): void {
     this.unfolded = !this.unfolded;
     this.stale = true;
     this.update();
   }
 
-  private open({ targets: [first] }: Row): void {
+  private open({ targets: [first] }: Entry): void {
     if (first === undefined) return;
-    const { proposal, file } = first;
-    this.desk.post({ type: "openDiff", proposalId: proposal.proposalId, path: file.path });
+    const { proposal, file, row } = first;
+    const rowId = row && { rowId: row.rowId };
+    this.desk.post({ type: "openDiff", proposalId: proposal.proposalId, path: file.path, ...rowId });
   }
 
-  private settle(chosen: Row[], yes: boolean, only: Only): void {
+  private settle(chosen: Entry[], yes: boolean, only: Only): void {
     const files = chosen.flatMap(({ targets }) =>
-      targets.map(({ proposal: { proposalId, version }, file: { path } }) => ({ proposalId, version, path })),
+      targets
+        .filter(isDecidable)
+        .map(({ proposal: { proposalId, version }, file: { path }, row }): SeenFile => ({
+          proposalId,
+          version,
+          path,
+          ...(row && { rowId: row.rowId }),
+        })),
     );
     this.desk.post({ type: "settle", files, yes, only });
   }
+}
+
+/** Whether any of it can be decided. */
+function isSettleable({ targets }: Entry): boolean {
+  return targets.some(isDecidable);
 }
 
 function counts(added: number, removed: number): HTMLElement {

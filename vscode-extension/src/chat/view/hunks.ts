@@ -1,10 +1,36 @@
 import { diffArrays } from "diff";
-import { name, plural, seen, title } from "../../changes";
+import {
+  called,
+  type Change,
+  changesOf,
+  isDecidable,
+  name,
+  needing,
+  plural,
+  scopeOf,
+  seen,
+  title,
+  withHunks,
+} from "../../changes";
 import { altered, OPEN, waits } from "../../hunks";
-import type { Approval, Hunk, HunkState, Proposal, ProposedFile } from "../../protocol";
+import type {
+  Approval,
+  Hunk,
+  HunkDecision,
+  HunkState,
+  Proposal,
+  ProposedFile,
+  Row,
+  RowVersion,
+} from "../../protocol";
+import { openable, rowIcon, rowTitle } from "../../rows";
 import { verdict } from "../../verdict";
+import { visible } from "../../visible";
+import type { ToHost } from "../messages";
 import type { Desk } from "./desk";
 import { button, h } from "./dom";
+import { icon } from "./icon";
+import { toned } from "./toned";
 
 /** Lines of one hunk shown in the chat; the diff editor shows the rest. */
 const LINES = 30;
@@ -26,7 +52,7 @@ const STATES: Record<HunkState, string> = {
   reverted: "undone by you",
 };
 
-/** The changes a call proposes, with a decision for each. */
+/** The changes a call proposes, hunks and rows, with a decision for each. */
 export class HunksBox {
   readonly element = h("div", { class: "hunks", hidden: true });
   private shown = "";
@@ -48,7 +74,7 @@ export class HunksBox {
       : undefined;
     this.checks.clear();
     this.element.replaceChildren(
-      ...(proposal ? this.files(proposal, approval) : []),
+      ...(proposal ? this.changes(proposal, approval) : []),
       ...(proposal ? this.whole(proposal, approval !== undefined) : []),
     );
     this.look(proposal);
@@ -69,8 +95,9 @@ export class HunksBox {
 
   /** Below the changes: to review them at another time, where the question about them does not offer it. */
   private whole(proposal: Proposal, asked: boolean): HTMLElement[] {
-    const { proposalId, version, files } = proposal;
-    const found = files.flatMap((file) => file.hunks).map(waits);
+    const { proposalId, version } = proposal;
+    const decidable = changesOf(proposal).filter(isDecidable);
+    const found = decidable.flatMap(({ file }) => file.hunks).map(waits);
     const open = found.includes("decision") && !asked;
     const review = found.includes("review");
     const at = (review: "before" | "after") => () =>
@@ -94,19 +121,20 @@ export class HunksBox {
     ];
   }
 
-  private files(proposal: Proposal, approval: Approval | undefined): HTMLElement[] {
-    const { files } = proposal;
-    const hunks = files.flatMap((file) => file.hunks);
+  private changes(proposal: Proposal, approval: Approval | undefined): HTMLElement[] {
+    const changes = changesOf(proposal);
+    const hunks = changes.flatMap(({ file }) => file.hunks);
     const asked = approval !== undefined;
+    const alone = changes.length === 1;
     if (this.unfolded || hunks.length <= FEW)
-      return files.map((file) => this.file(proposal, file, file.hunks, asked));
+      return changes.map((change) => this.change(proposal, change, change.file.hunks, asked, alone));
     const first = hunks.find((hunk) => waits(hunk) !== undefined) ?? hunks[0];
-    const shown = files.find((file) => file.hunks.some((hunk) => hunk === first));
-    return files.map((file) => {
-      const own = file === shown && first !== undefined ? [first] : [];
-      const element = this.file(proposal, file, own, asked && own.length > 0);
+    const shown = changes.find(({ file }) => file.hunks.some((hunk) => hunk === first));
+    return changes.map((change) => {
+      const own = change === shown && first !== undefined ? [first] : [];
+      const element = this.change(proposal, change, own, asked && own.length > 0, alone);
       if (own.length > 0) element.append(this.fold(proposal, hunks.length, approval));
-      else element.addEventListener("toggle", () => this.fill(element, proposal, file), { once: true });
+      else element.addEventListener("toggle", () => this.fill(element, proposal, change), { once: true });
       return element;
     });
   }
@@ -121,60 +149,75 @@ export class HunksBox {
     return h("div", { class: "row fold" }, button(`Show all ${count} changes`, all, { class: "link" }));
   }
 
-  /** The hunks of a file that was folded, when the user opens it. */
-  private fill(element: HTMLElement, proposal: Proposal, file: ProposedFile): void {
-    element.append(
-      ...file.hunks.map((hunk) => this.hunk(proposal, hunk, hunk.explanation !== common(file), false)),
-    );
+  /** Draw the hunks of a folded file, or the contents of a row, when the user opens it. */
+  private fill(element: HTMLElement, proposal: Proposal, change: Change): void {
+    element.append(...change.file.hunks.map((hunk) => this.hunk(proposal, change, hunk, false)));
   }
 
-  private file(proposal: Proposal, file: ProposedFile, shown: Hunk[], asked: boolean): HTMLElement {
+  /** `asked`: there is a question about the whole. `alone`: there is no other change. */
+  private change(
+    proposal: Proposal,
+    change: Change,
+    shown: Hunk[],
+    asked: boolean,
+    alone: boolean,
+  ): HTMLElement {
+    const { file, row } = change;
     const open = shown.some((hunk) => waits(hunk) !== undefined);
     const checks = h("div", { class: "checks", role: "status", hidden: true });
-    this.checks.set(file.path, checks);
+    if (row === undefined) this.checks.set(file.path, checks);
     const said = common(file);
-    const only = asked && proposal.files.length === 1 && file.hunks.length === 1;
+    const only = asked && alone && file.hunks.length === 1;
     return h(
       "details",
       { class: "file", open: asked || open },
-      h(
-        "summary",
-        {},
-        h("span", { class: "path", title: file.path }, title(file)),
-        h("span", { class: "stat" }, stat([file])),
-        h("span", { class: "aside" }, decided(file)),
-        !(asked && proposal.files.length === 1) && // its question has *Review*
-          button(
-            "Show diff",
-            () => this.desk.post({ type: "openDiff", proposalId: proposal.proposalId, path: file.path }),
-            { class: "link", "aria-label": `Show diff of ${name(file.path)}` },
-          ),
-      ),
+      row === undefined ? this.fileLine(proposal, file, !(asked && alone)) : this.rowLine(row),
       said !== "" && h("div", { class: "explanation" }, said),
       checks,
-      ...shown.map((hunk) => this.hunk(proposal, hunk, hunk.explanation !== said, only)),
+      ...shown.map((hunk) => this.hunk(proposal, change, hunk, only)),
+    );
+  }
+
+  /** `offers`: has a button for the diff; else the question has *Review*. */
+  private fileLine({ proposalId }: Proposal, file: ProposedFile, offers: boolean): HTMLElement {
+    const { path } = file;
+    return h(
+      "summary",
+      {},
+      h("span", { class: "path", title: path }, title({ file })),
+      h("span", { class: "stat" }, stat([file])),
+      h("span", { class: "aside" }, decided(file)),
+      offers &&
+        button("Show diff", () => this.desk.post({ type: "openDiff", proposalId, path }), {
+          class: "link",
+          "aria-label": `Show diff of ${name(path)}`,
+        }),
+    );
+  }
+
+  private rowLine(row: Row): HTMLElement {
+    const path = openable(row);
+    return h(
+      "summary",
+      {},
+      icon(rowIcon(row)),
+      h("span", { class: "path", title: visible(row.path) }, called(row.path, row)),
+      h("span", { class: "aside" }, rowTitle(row)),
+      row.state !== "pending" && h("span", { class: "aside" }, STATES[row.state]),
+      path !== undefined &&
+        button("Open", () => this.desk.post({ type: "openFile", path, line: null }), {
+          class: "link",
+          "aria-label": `Open ${name(path)}`,
+        }),
     );
   }
 
   /** `only`: the question about the whole is the one about it. */
-  private hunk(proposal: Proposal, hunk: Hunk, explained: boolean, only: boolean): HTMLElement {
-    const decide = (decision: "accept" | "reject") => () =>
-      this.desk.post({
-        type: "hunks",
-        proposalId: proposal.proposalId,
-        version: proposal.version,
-        hunks: [{ hunkId: hunk.hunkId, decision }],
-      });
-    const { proposalId } = proposal;
-    const scope = { proposalId, hunkIds: [hunk.hunkId] };
-    const later = (decision: "keep" | "redo") => () =>
-      this.desk.post({ type: "decide", scope, decision, seen: seen([proposal]) });
-    const undo = () => this.desk.post({ type: "undo", scope });
-    const mere = !differs(hunk) && hunk.state !== "conflicted"; // a rename alone: no line is meant
-    const where = mere ? "" : `line ${hunk.oldLines > 0 ? hunk.oldStart : hunk.newStart}`;
-    const open = OPEN.has(hunk.state) && !(only && hunk.state === "pending");
-    const review = waits(hunk) === "review";
-    const state = STATES[hunk.state] + altered(hunk);
+  private hunk(proposal: Proposal, change: Change, hunk: Hunk, only: boolean): HTMLElement {
+    const { file, row } = change;
+    const mere = row === undefined && !differs(hunk) && hunk.state !== "conflicted"; // a rename alone: no line is meant
+    const where = mere || row ? "" : `line ${hunk.oldLines > 0 ? hunk.oldStart : hunk.newStart}`;
+    const explained = hunk.explanation !== "" && hunk.explanation !== common(file);
     return h(
       "div",
       {
@@ -182,24 +225,84 @@ export class HunksBox {
         role: "group",
         tabindex: "-1",
         "data-hunk": hunk.hunkId,
-        "aria-label": mere ? "The rename" : `Change at ${where}`,
+        "aria-label": row ? title(change) : mere ? "The rename" : `Change at ${where}`,
       },
-      explained && hunk.explanation !== "" && h("div", { class: "explanation" }, hunk.explanation),
-      lines(hunk),
-      h(
-        "div",
-        { class: "row" },
-        !mere && h("span", { class: "where" }, where),
-        open &&
-          button(hunk.state === "conflicted" ? "Try again" : "Accept", decide("accept"), { class: "accept" }),
-        open && button("Reject", decide("reject"), { class: "reject" }),
-        review && button("Keep", later("keep"), { class: "accept" }),
-        review && button("Undo", undo, { class: "reject" }),
-        hunk.state === "reverted" && button("Redo", later("redo"), { class: "link" }),
-        state !== "" && h("span", { class: "aside" }, hunk.reason ? `${state}: ${hunk.reason}` : state),
-      ),
+      explained && h("div", { class: "explanation" }, hunk.explanation),
+      ...(row === undefined ? [lines(hunk)] : this.told(row)),
+      this.answers(proposal, change, hunk, where, only),
     );
   }
+
+  /** The contents of a row below its line. */
+  private told(row: Row): HTMLElement[] {
+    const pictures = [this.picture("Before", row, row.before), this.picture("After", row, row.after)];
+    const shown = pictures.filter((each) => each !== undefined);
+    return [
+      ...(row.lines.length > 0 ? [toned(row.lines)] : []),
+      ...(shown.length > 0 ? [h("div", { class: "pictures" }, ...shown)] : []),
+    ];
+  }
+
+  /** A figure: the words at once, the picture when the extension has fetched it. */
+  private picture(words: string, { path }: Row, version: RowVersion | null): HTMLElement | undefined {
+    const { picture, mediaType = "" } = version ?? {};
+    if (!picture) return undefined;
+    const { blobId } = picture;
+    this.desk.post({ type: "picture", blobId, mediaType });
+    return h(
+      "figure",
+      {},
+      h("img", { "data-blob": blobId, alt: `${name(path)}, ${words.toLowerCase()}` }),
+      h("figcaption", {}, words),
+    );
+  }
+
+  private answers(proposal: Proposal, change: Change, hunk: Hunk, where: string, only: boolean): HTMLElement {
+    const { row } = change;
+    const chosen = withHunks([change], ({ hunkId }) => hunkId === hunk.hunkId);
+    const decide = (decision: "accept" | "reject") => () =>
+      this.desk.post(hunksMessage(proposal, chosen, { decision }));
+    const scope = scopeOf(proposal.proposalId, chosen);
+    const later = (decision: "keep" | "redo") => () =>
+      this.desk.post({ type: "decide", scope, decision, seen: seen([proposal]) });
+    const undo = () => this.desk.post({ type: "undo", scope });
+    const open = OPEN.has(hunk.state) && !(only && hunk.state === "pending");
+    const review = waits(hunk) === "review";
+    const state = STATES[hunk.state] + altered(hunk);
+    if (row !== undefined && !isDecidable(change))
+      return h("div", { class: "row" }, h("span", { class: "aside" }, visible(row.undecidable)));
+    return h(
+      "div",
+      { class: "row" },
+      where !== "" && h("span", { class: "where" }, where),
+      open &&
+        button(hunk.state === "conflicted" ? "Try again" : "Accept", decide("accept"), { class: "accept" }),
+      open && button("Reject", decide("reject"), { class: "reject" }),
+      review && button("Keep", later("keep"), { class: "accept" }),
+      review && button("Undo", undo, { class: "reject" }),
+      hunk.state === "reverted" && button("Redo", later("redo"), { class: "link" }),
+      needing(row) !== "" && h("span", { class: "aside" }, needing(row).trim()),
+      state !== "" &&
+        h("span", { class: "aside" }, hunk.reason ? `${state}: ${visible(hunk.reason)}` : state),
+    );
+  }
+}
+
+/** The message that carries this decision on those changes. */
+export function hunksMessage(
+  { proposalId, version }: Proposal,
+  changes: Change[],
+  said: Pick<HunkDecision, "decision" | "reason">,
+): ToHost {
+  const hunks = changes.flatMap(({ file, row }) => (row === undefined ? file.hunks : []));
+  const rows = changes.flatMap(({ row }) => row ?? []);
+  return {
+    type: "hunks",
+    proposalId,
+    version,
+    hunks: hunks.map(({ hunkId }) => ({ hunkId, ...said })),
+    rows: rows.map(({ rowId }) => ({ rowId, ...said })),
+  };
 }
 
 /** What the hunks of a file are for, said once where it is said of all; else "". */

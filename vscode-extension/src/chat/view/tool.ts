@@ -1,14 +1,6 @@
-import { name, seen } from "../../changes";
+import { changesOf, hunksOf, isDecidable, name, seen } from "../../changes";
 import { waits } from "../../hunks";
-import type {
-  Approval,
-  HunkState,
-  Item,
-  Proposal,
-  ProposedFile,
-  ToolCall,
-  ToolCallState,
-} from "../../protocol";
+import type { Approval, Hunk, HunkState, Item, Proposal, ToolCall, ToolCallState } from "../../protocol";
 import { oneLine, visible } from "../../visible";
 import { decision } from "../../words";
 import type { ToView } from "../messages";
@@ -115,7 +107,7 @@ export class ToolCard implements Card {
     const here = proposal === undefined || deciding(this.desk, proposal) === call.itemId;
     const ended = call.state === "succeeded" || call.state === "failed";
     const title = oneLine(call.title, TITLE);
-    const settled = proposal && ended ? settlement(proposal.files) : words;
+    const settled = proposal && ended ? settlement(proposal) : words;
     // the changes of a command that failed may be good all the same
     const how =
       proposal && settled !== "" && call.tool === RUN && call.state === "failed"
@@ -180,7 +172,7 @@ export class ToolCard implements Card {
 
   /** What a rule applied is kept or undone without unfolding it. */
   private offerKeeping(proposal: Proposal | undefined): void {
-    const waiting = proposal?.files.some(({ hunks }) => hunks.some((hunk) => waits(hunk) === "review"));
+    const waiting = proposal && decidable(proposal).some((hunk) => waits(hunk) === "review");
     const key = proposal && waiting ? `${proposal.proposalId} ${proposal.version}` : "";
     if (this.keeping.dataset.drawn === key) return; // a button that is drawn anew loses the focus
     this.keeping.dataset.drawn = key;
@@ -258,14 +250,20 @@ function telling({ decision: decided }: ToolCall): boolean {
   return decided?.outcome !== "allowed";
 }
 
-/** Whether hunks of it are to be decided; what is applied can be looked at later. */
-function isOpen({ files }: Proposal): boolean {
-  return files.some(({ hunks }) => hunks.some((hunk) => ![undefined, "review"].includes(waits(hunk))));
+/** Whether anything in it is to be decided now; what is applied can be looked at later. */
+function isOpen(proposal: Proposal): boolean {
+  return decidable(proposal).some((hunk) => waits(hunk) === "decision");
+}
+
+function decidable(proposal: Proposal): Hunk[] {
+  return changesOf(proposal)
+    .filter(isDecidable)
+    .flatMap(({ file }) => file.hunks);
 }
 
 /** How the decisions on an edit went: "applied", "accepted 2 of 3", "rejected"; "" while there are none. */
-export function settlement(files: ProposedFile[]): string {
-  const states = files.flatMap(({ hunks }) => hunks.map(({ state }) => state));
+export function settlement(proposal: Proposal): string {
+  const states = hunksOf(proposal).map(({ state }) => state);
   const count = (...wanted: HunkState[]) => states.filter((state) => wanted.includes(state)).length;
   const [applied, rejected, undone] = [count("applied"), count("rejected"), count("reverted")];
   if (states.length === 0 || applied + rejected + undone === 0) return "";

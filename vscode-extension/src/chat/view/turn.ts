@@ -1,4 +1,4 @@
-import { plural, type TurnEdits, turnEdits } from "../../changes";
+import { type TurnEdits, turnEdits } from "../../changes";
 import type { Desk } from "./desk";
 import { button, h } from "./dom";
 import { iconButton } from "./icon";
@@ -54,8 +54,10 @@ export class TurnRow {
       ...(edits.undone > 0 ? [`${edits.undone} undone`] : []),
     ];
     return [
-      h("span", { class: "files" }, plural(edits.files, "file")),
-      h("span", { class: "stat" }, `+${edits.added} −${edits.removed}`),
+      h("span", { class: "files" }, edits.extent),
+      ...(edits.added + edits.removed > 0
+        ? [h("span", { class: "stat" }, `+${edits.added} −${edits.removed}`)]
+        : []),
       h("span", { class: "aside" }, left.join(", ")),
       button("Review", wish("review"), { class: "link" }),
       ...(edits.applied > 0
