@@ -254,7 +254,7 @@ def test_undo_takes_back_ours_and_only_ours(start: Start, folder: Path) -> None:
     mine = [*changed(LINES, _2="line 2, mine", _12="line 12, meanwhile"), "typed after"]
     mine[15] = "agent 16?"  # what both changed stays, and is named
     vim.until_text("\n".join(mine))
-    said(vim, "undid 2 hunks in 1 file; 1 left: ")
+    said(vim, "undid 2 changes in 1 file; 1 left: ")
     assert vim.lua("return vim.bo.modified") is True
     assert (folder / "notes.txt").read_text() == "\n".join(LINES) + "\n", "not saved before, so not saved now"
     vim.keys("u")  # taking back is one step of Neovim's own undo
@@ -273,9 +273,9 @@ def test_undo_takes_back_ours_and_only_ours(start: Start, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("undone", "left", "told"),
     [
-        (2, "", "undid 2 hunks in 1 file; /redo applies them again. Amanu cannot undo these: logo.png."),
-        (1, "", "undid 1 hunk in 1 file; /redo applies it again. Amanu cannot undo these: logo.png."),
-        (1, "It moved.", "undid 1 hunk in 1 file; 1 left: It moved. Amanu cannot undo these: logo.png."),
+        (2, "", "undid 2 changes in 1 file; /redo applies them again. Amanu cannot undo these: logo.png."),
+        (1, "", "undid 1 change in 1 file; /redo applies it again. Amanu cannot undo these: logo.png."),
+        (1, "It moved.", "undid 1 change in 1 file; 1 left: It moved. Amanu cannot undo these: logo.png."),
     ],
 )
 def test_what_undo_cannot_undo_is_always_told(start: Start, undone: int, left: str, told: str) -> None:

@@ -113,8 +113,10 @@ local function step()
     return nil
   end
   for _, proposal in ipairs(session.state.proposals) do
-    for _, file in ipairs(asked_about[proposal.proposalId] and proposal.files or {}) do
-      paths[file.path] = true
+    for _, places in ipairs(asked_about[proposal.proposalId] and { proposal.files, proposal.rows or {} } or {}) do
+      for _, place in ipairs(places) do
+        paths[place.path] = true
+      end
     end
   end
   return edits, vim.tbl_count(paths)

@@ -4,6 +4,7 @@
 local agents = require("amanu.agents")
 local config = require("amanu.config")
 local hunks = require("amanu.hunks")
+local rows = require("amanu.rows")
 local visible = require("amanu.visible")
 local worded = require("amanu.worded")
 
@@ -128,6 +129,14 @@ local function add_diff(lines, sign, proposal)
       end
     end
   end
+  for _, row in ipairs(proposal.rows or {}) do
+    for at, line in ipairs(rows.told(row)) do
+      count = count + (at > 1 and 1 or 0)
+      if at == 1 or count <= DIFF_LINES then
+        table.insert(lines, sign .. " " .. line.text)
+      end
+    end
+  end
   if count > DIFF_LINES then
     table.insert(lines, ("%s … %d more lines: :Amanu /diff"):format(sign, count - DIFF_LINES))
   end
@@ -137,15 +146,16 @@ end
 ---@param proposal amanu.Proposal
 ---@return string?
 local function accepted_part(proposal)
-  local applied, rejected, total = 0, 0, 0
+  local decided = vim.list_extend({}, proposal.rows or {}) ---@type amanu.Decided[]
   for _, file in ipairs(proposal.files) do
-    for _, hunk in ipairs(file.hunks) do
-      applied = applied + (hunk.state == "applied" and 1 or 0)
-      rejected = rejected + (hunk.state == "rejected" and 1 or 0)
-      total = total + 1
-    end
+    vim.list_extend(decided, file.hunks)
   end
-  return rejected > 0 and ("accepted %d of %d"):format(applied, total) or nil
+  local applied, rejected = 0, 0
+  for _, each in ipairs(decided) do
+    applied = applied + (each.state == "applied" and 1 or 0)
+    rejected = rejected + (each.state == "rejected" and 1 or 0)
+  end
+  return rejected > 0 and ("accepted %d of %d"):format(applied, #decided) or nil
 end
 
 ---How a call was decided and what held it, where that is news: not what a mode allows to be read or written.

@@ -2,6 +2,7 @@
 
 local hunks = require("amanu.hunks")
 local methods = require("amanu.protocol").methods
+local rows = require("amanu.rows")
 local say = require("amanu.say")
 local session = require("amanu.session")
 local visible = require("amanu.visible")
@@ -16,6 +17,7 @@ local function last_turn()
     for _, file in ipairs(proposal.files) do
       found = vim.iter(file.hunks):any(hunks.applied) and proposal.turnId or found
     end
+    found = vim.iter(proposal.rows or {}):any(hunks.applied) and proposal.turnId or found
   end
   return found
 end
@@ -28,6 +30,19 @@ local function head(changes)
     local to = each.newPath and " → " .. visible.line(vim.fn.fnamemodify(each.newPath, ":.")) or ""
     return ("%s %s%s  +%d -%d"):format(each.change, name, to, each.added, each.removed)
   end, changes)
+end
+
+---Applied changes that the diff does not show.
+---@param turn_id? string Only of that turn.
+---@return string[]
+local function no_hunks(turn_id)
+  local found = {}
+  for _, place in ipairs(rows.all(nil, hunks.applied)) do
+    if not turn_id or place.proposal.turnId == turn_id then
+      table.insert(found, ("%s: %s"):format(rows.name(place.row), rows.title(place.row)))
+    end
+  end
+  return found
 end
 
 ---In a tab of its own; `q` closes.
@@ -45,7 +60,7 @@ function M.show(word)
     local buffer = vim.api.nvim_create_buf(false, true)
     pcall(vim.api.nvim_buf_set_name, buffer, "amanu://diff/" .. word)
     vim.bo[buffer].bufhidden = "wipe"
-    local lines = head(result.files)
+    local lines = vim.list_extend(head(result.files), no_hunks(scope.turnId))
     table.insert(lines, "")
     vim.list_extend(lines, visible.lines(visible.text(result.diff)))
     vim.api.nvim_buf_set_lines(buffer, 0, -1, true, lines)

@@ -75,4 +75,17 @@ function M.key(name)
   end))
 end
 
+---Keys and what they do, for the user: " · <Space>aa accept · <Space>ar reject".
+---@param names string[][] Pairs: a name in `keys`, and the word that is shown.
+---@param short? boolean Without the words.
+---@return string
+function M.help(names, short)
+  local text = ""
+  for _, each in ipairs(names) do
+    local key = M.key(each[1])
+    text = text .. (key ~= "" and (short and " %s" or " · %s %s"):format(key, each[2]) or "")
+  end
+  return text
+end
+
 return M

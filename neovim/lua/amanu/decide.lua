@@ -6,6 +6,8 @@ local context = require("amanu.context")
 local hunks = require("amanu.hunks")
 local BUTTONS = require("amanu.labels").BUTTONS
 local methods = require("amanu.protocol").methods
+local row_list = require("amanu.row_list")
+local rows = require("amanu.rows")
 local say = require("amanu.say")
 local session = require("amanu.session")
 local visible = require("amanu.visible")
@@ -14,8 +16,8 @@ local M = {}
 
 ---@type table<string, amanu.Which> What a word is about.
 local ABOUT = {
-  accept = hunks.open,
-  reject = hunks.open,
+  accept = rows.open,
+  reject = rows.open,
   keep = hunks.unreviewed,
   undo = hunks.applied,
   redo = hunks.undone,
@@ -28,12 +30,16 @@ M.SCOPES = { "hunk", "file", "turn", "session" }
 ---@class amanu.Target
 ---@field scope amanu.EditScope
 ---@field name string For the user.
----@field places amanu.Place[]
+---@field changes amanu.Change[]
 
----The file the user looks at, or looked at last; also in the diff view.
+---The file the user looks at, or looked at last; in the diff view and the list of rows, the one shown there.
 ---@return string? path
 ---@return integer? window
 local function file()
+  local row = row_list.current()
+  if row then
+    return row.path
+  end
   local diff = require("amanu.diff").path(vim.api.nvim_get_current_buf())
   if diff then
     return diff, vim.api.nvim_get_current_win()
@@ -65,14 +71,27 @@ local function prompt_of(turn_id)
   return "an earlier one"
 end
 
----@param place amanu.Place
+---@param change amanu.Change
 ---@return amanu.Target
-local function of_hunk(place)
+local function of_one(change)
+  local id = change.proposal.proposalId
+  if change.kind == "row" then
+    local row = change.decided --[[@as amanu.Row]]
+    return { scope = { proposalId = id, rowIds = { change.id } }, name = rows.name(row), changes = { change } }
+  end
+  local place = change --[[@as amanu.Place]]
   return {
-    scope = { proposalId = place.proposal.proposalId, hunkIds = { place.hunk.hunkId } },
+    scope = { proposalId = id, hunkIds = { change.id } },
     name = "the hunk at line " .. place.row + 1 .. " of " .. vim.fs.basename(place.path),
-    places = { place },
+    changes = { change },
   }
+end
+
+---The row under the cursor, if that verb fits it. In the list, a rejected row can be brought back, too.
+---@param verb string
+---@return amanu.RowPlace?
+local function row_here(verb)
+  return (row_list.current(verb == "redo" and rows.can_return or ABOUT[verb]))
 end
 
 ---What there is of it; says why when there is nothing.
@@ -84,49 +103,52 @@ local function find(verb, word)
   local which = ABOUT[verb]
   local nothing = "nothing to " .. verb
   if word == "hunk" or word == "" then
-    local place = hunk(which)
-    if place then
-      return of_hunk(place)
+    local change = row_here(verb) or hunk(which)
+    local here = row_list.current()
+    if change then
+      return of_one(change)
+    elseif here and not rows.decidable(here.row) then
+      return say.now(here.row.undecidable)
     elseif word == "hunk" then
       return say.now(nothing .. " under the cursor")
-    elseif (verb == "accept" or verb == "reject" or verb == "keep") and #hunks.all(nil, which) > 0 then
+    elseif (verb == "accept" or verb == "reject" or verb == "keep") and #rows.changes(nil, which) > 0 then
       return say.now(("%s under the cursor; /%s turn is for all"):format(nothing, verb)) -- not by a line too far
     end
   elseif word == "file" then
     local path = file()
-    local places = path and hunks.all(path, which) or {}
-    if #places == 0 then
+    local changes = path and rows.changes(path, which) or {}
+    if #changes == 0 then
       return say.now(nothing .. " in " .. (path and vim.fs.basename(path) or "no file"))
     end
-    return { scope = { path = places[1].file.path }, name = vim.fs.basename(path), places = places }
+    return { scope = { path = changes[1].from }, name = vim.fs.basename(path), changes = changes }
   elseif word ~= "turn" and word ~= "session" and word ~= "all" then
     return say.now(("/%s %s: there are %s"):format(verb, word, table.concat(M.SCOPES, ", ")))
   end
-  local places = hunks.all(nil, which)
-  if #places == 0 then
+  local changes = rows.changes(nil, which)
+  if #changes == 0 then
     return say.now(nothing)
   elseif word == "session" or word == "all" then
-    return { scope = vim.empty_dict(), name = "the whole session", places = places }
+    return { scope = vim.empty_dict(), name = "the whole session", changes = changes }
   end
   local turn_id ---@type string
   for _, proposal in ipairs(session.state.proposals) do
-    for _, place in ipairs(places) do
-      turn_id = place.proposal == proposal and proposal.turnId or turn_id
+    for _, change in ipairs(changes) do
+      turn_id = change.proposal == proposal and proposal.turnId or turn_id
     end
   end
-  places = vim.tbl_filter(function(place)
-    return place.proposal.turnId == turn_id
-  end, places)
-  return { scope = { turnId = turn_id }, name = "the turn " .. prompt_of(turn_id), places = places }
+  changes = vim.tbl_filter(function(change)
+    return change.proposal.turnId == turn_id
+  end, changes)
+  return { scope = { turnId = turn_id }, name = "the turn " .. prompt_of(turn_id), changes = changes }
 end
 
----@param places amanu.Place[]
+---@param changes amanu.Change[]
 ---@return amanu.Proposal[]
-local function proposals(places)
+local function proposals(changes)
   local found = {}
-  for _, place in ipairs(places) do
-    if not vim.list_contains(found, place.proposal) then
-      table.insert(found, place.proposal)
+  for _, change in ipairs(changes) do
+    if not vim.list_contains(found, change.proposal) then
+      table.insert(found, change.proposal)
     end
   end
   return found
@@ -150,13 +172,18 @@ function M.as_one(method, params, done, failed)
   end)
 end
 
----Where and what the hunks are.
+---The place and text of the hunks, and the digest and needs of the rows, to compare two versions.
 ---@param seen amanu.Proposal[]
 ---@param ids table<string, boolean>
 ---@return table<string, any>
-local function texts(seen, ids)
+local function contents(seen, ids)
   local found = {}
   for _, proposal in ipairs(seen) do
+    for _, one in ipairs(proposal.rows or {}) do
+      if ids[one.rowId] then
+        found[one.rowId] = { one.digest, one.needs }
+      end
+    end
     for _, each in ipairs(proposal.files) do
       for _, one in ipairs(each.hunks) do
         if ids[one.hunkId] then
@@ -181,9 +208,18 @@ local function latest(seen)
   end, seen)
 end
 
----Decide. When a proposal has another version by now, but those hunks are the same, perhaps at other lines, once more.
+---@param name string Of a file.
+---@param decided amanu.Decided
+local function say_conflict(name, decided)
+  if decided.state == "conflicted" then
+    say.aside(("not applied to %s: %s"):format(name, decided.reason or ""), vim.log.levels.WARN)
+  end
+end
+
+---Decide; and once more if a proposal has another version by now, but those hunks and rows are the same, perhaps at other
+---lines.
 ---@param seen amanu.Proposal[] As the user saw them.
----@param ids table<string, boolean> The hunks that are decided.
+---@param ids table<string, boolean> The hunks and rows that are decided.
 ---@param ask fun(seen: amanu.Proposal[], done: fun(result: table), failed: fun(why: string, kind?: string): boolean?)
 ---@param done? fun()
 ---@param again? boolean
@@ -196,9 +232,14 @@ local function insist(seen, ids, ask, done, again)
     for _, proposal in ipairs(result.proposals or { result.proposal }) do
       for _, each in ipairs(proposal.files) do
         for _, one in ipairs(each.hunks) do
-          if ids[one.hunkId] and one.state == "conflicted" then
-            say.aside(("not applied to %s: %s"):format(vim.fs.basename(each.path), one.reason or ""), vim.log.levels.WARN)
+          if ids[one.hunkId] then
+            say_conflict(vim.fs.basename(each.path), one)
           end
+        end
+      end
+      for _, one in ipairs(proposal.rows or {}) do
+        if ids[one.rowId] then
+          say_conflict(rows.name(one), one)
         end
       end
     end
@@ -210,23 +251,21 @@ local function insist(seen, ids, ask, done, again)
       return false
     end
     local now = latest(seen)
-    local will_do = vim.deep_equal(texts(seen, ids), texts(now, ids))
+    local will_do = vim.deep_equal(contents(seen, ids), contents(now, ids))
     insist(will_do and now or seen, ids, ask, done, true)
     return true
   end)
 end
 
----Decide hunks of a proposal, with the user's own text or reason.
----@param seen amanu.Proposal
----@param decisions amanu.HunkDecision[]
+---Decide a hunk or a row, with the user's own text or reason.
+---@param change amanu.Change
+---@param decision { decision: string, newText?: string, reason?: string }
 ---@param done? fun()
-function M.hunks(seen, decisions, done)
-  local ids = {}
-  for _, each in ipairs(decisions) do
-    ids[each.hunkId] = true
-  end
-  insist({ seen }, ids, function(now, succeeded, failed)
-    local params = { proposalId = seen.proposalId, version = now[1].version, hunks = decisions }
+function M.one(change, decision, done)
+  local is_row = change.kind == "row"
+  local one = vim.tbl_extend("error", decision, { [is_row and "rowId" or "hunkId"] = change.id })
+  insist({ change.proposal }, { [change.id] = true }, function(now, succeeded, failed)
+    local params = { proposalId = now[1].proposalId, version = now[1].version, [is_row and "rows" or "hunks"] = { one } }
     session.ask(methods.proposal_resolve, params, succeeded, failed)
   end, done)
 end
@@ -246,10 +285,10 @@ end
 ---@param target amanu.Target
 local function decide(decision, target)
   local ids = {}
-  for _, place in ipairs(target.places) do
-    ids[place.hunk.hunkId] = true
+  for _, change in ipairs(target.changes) do
+    ids[change.id] = true
   end
-  insist(proposals(target.places), ids, function(now, succeeded, failed)
+  insist(proposals(target.changes), ids, function(now, succeeded, failed)
     local seen = vim.tbl_map(function(proposal)
       return { proposalId = proposal.proposalId, version = proposal.version }
     end, now)
@@ -266,7 +305,7 @@ function M.say_undone(files, note)
     changed = changed + (#each.undone > 0 and 1 or 0)
     why = why or (each.skipped[1] and each.skipped[1].reason)
   end
-  local text = ("undid %d hunk%s in %d file%s"):format(undone, undone == 1 and "" or "s", changed, changed == 1 and "" or "s")
+  local text = ("undid %d change%s in %d file%s"):format(undone, undone == 1 and "" or "s", changed, changed == 1 and "" or "s")
   if left > 0 then
     text = ("%s; %d left: %s"):format(text, left, why)
   else
@@ -288,7 +327,7 @@ end
 
 -- Verbs -----------------------------------------------------------------------------------------------
 
----What no hunk shows is named before it is accepted with the rest.
+---Decide. If the daemon does not know rows, the changes that no hunk shows are named before they are accepted with the rest.
 ---@param decision "accept"|"reject"|"keep"|"redo"
 ---@param word string Of `SCOPES`, or "".
 function M.decide(decision, word)
@@ -296,8 +335,11 @@ function M.decide(decision, word)
   if not target then
     return
   end
-  local is_draft = vim.iter(target.places):any(function(place)
-    return place.proposal.draft
+  if target.scope.rowIds then
+    return M.one(target.changes[1], { decision = decision })
+  end
+  local is_draft = vim.iter(target.changes):any(function(change)
+    return change.proposal.draft
   end)
   local is_all = not target.scope.hunkIds and not target.scope.path
   local besides = decision == "accept" and is_draft and is_all and hunks.besides() or ""
@@ -332,19 +374,19 @@ function M.review(word)
   if word ~= "before" and word ~= "after" then
     return say.now("/review before: nothing is written until you accept it · /review after: applied now, then keep or undo")
   end
-  local places = hunks.all(nil, word == "after" and hunks.open or hunks.unreviewed)
-  if #places == 0 then
+  local changes = rows.changes(nil, word == "after" and ABOUT.accept or hunks.unreviewed)
+  if #changes == 0 then
     return say.now(word == "after" and "nothing waits to be applied" or "nothing applied waits for you")
   end
-  local waiting = proposals(places)
+  local waiting = proposals(changes)
   local function next_one()
     local proposal = table.remove(waiting, 1)
     if not proposal then
       return
     end
     local ids = {}
-    for _, place in ipairs(places) do
-      ids[place.hunk.hunkId] = place.proposal == proposal or nil
+    for _, change in ipairs(changes) do
+      ids[change.id] = change.proposal == proposal or nil
     end
     insist({ proposal }, ids, function(now, succeeded, failed)
       local params = { proposalId = now[1].proposalId, version = now[1].version, review = word }
@@ -354,22 +396,21 @@ function M.review(word)
   next_one()
 end
 
----Take back that hunk: it is before the user's eyes.
----@param place amanu.Place
-function M.undo_hunk(place)
-  undo(of_hunk(place))
+---Take it back without asking: the user sees it.
+---@param change amanu.Change
+function M.undo_one(change)
+  undo(of_one(change))
 end
 
----@param place amanu.Place
----@param decision "accept"|"reject"|"keep"|"redo"
-function M.hunk(place, decision)
-  decide(decision, of_hunk(place))
+---@param change amanu.Change
+function M.keep(change)
+  decide("keep", of_one(change))
 end
 
 ---Yes to all of the file: accept what is open, keep what is applied.
 function M.accept_file()
   local path = file()
-  if path and #hunks.all(path, hunks.open) > 0 then
+  if path and #rows.changes(path, rows.open) > 0 then
     M.decide("accept", "file")
   else
     M.decide("keep", "file")
@@ -379,7 +420,7 @@ end
 ---No to all of the file: reject what is open; without that, take back what is applied.
 function M.reject_file()
   local path = file()
-  if path and #hunks.all(path, hunks.open) > 0 then
+  if path and #rows.changes(path, rows.open) > 0 then
     M.decide("reject", "file")
   else
     M.undo("file")

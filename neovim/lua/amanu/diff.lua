@@ -5,6 +5,7 @@ local ask = require("amanu.ask")
 local bases = require("amanu.bases")
 local config = require("amanu.config")
 local hunks = require("amanu.hunks")
+local row_list = require("amanu.row_list")
 local say = require("amanu.say")
 local session = require("amanu.session")
 local visible = require("amanu.visible")
@@ -133,6 +134,32 @@ local function show(proposal, file)
   end)
 end
 
+---Its files, and its rows.
+---@param proposal amanu.Proposal
+---@return { label: string, run: fun() }[]
+local function choices(proposal)
+  local found = vim.tbl_map(function(file)
+    local name, open = visible.line(vim.fn.fnamemodify(file.path, ":.")), #vim.tbl_filter(hunks.to_review, file.hunks)
+    return {
+      label = ("%s  +%d -%d, %d to review"):format(name, file.added, file.removed, open),
+      run = function()
+        show(proposal, file)
+      end,
+    }
+  end, proposal.files)
+  local others = proposal.rows or {}
+  if #others > 0 then
+    local first = vim.iter(others):find(hunks.to_review) or others[1]
+    table.insert(found, {
+      label = ("%d other change%s"):format(#others, #others == 1 and "" or "s"),
+      run = function()
+        row_list.show(first.rowId)
+      end,
+    })
+  end
+  return found
+end
+
 ---Show a proposal: that one, or the one for the file before the user, or the last with something open, or the last.
 ---@param proposal_id? string
 ---@param path? string Of its file.
@@ -160,20 +187,11 @@ function M.open(proposal_id, path)
       return show(found, file)
     end
   end
-  if #found.files == 1 then
-    return show(found, found.files[1])
+  local offered = choices(found)
+  if #offered == 1 then
+    return offered[1].run()
   end
-  ask.select(found.files, {
-    prompt = "Which file?",
-    format = function(file)
-      local open = #vim.tbl_filter(hunks.to_review, file.hunks)
-      return ("%s  +%d -%d, %d to review"):format(visible.line(vim.fn.fnamemodify(file.path, ":.")), file.added, file.removed, open)
-    end,
-  }, function(file)
-    if file then
-      show(found, file)
-    end
-  end)
+  ask.choose(offered, "Which file?")
 end
 
 function M.refresh()
@@ -194,9 +212,9 @@ function M.rows(buffer, which)
   if not file then
     return nil
   end
-  local rows = hunks.rows(file, buffer == view.right and proposed or hunks.kept)
+  local firsts = hunks.rows(file, buffer == view.right and proposed or hunks.kept)
   return vim.tbl_map(function(hunk)
-    return rows[hunk.hunkId]
+    return firsts[hunk.hunkId]
   end, vim.tbl_filter(which or hunks.to_review, file.hunks))
 end
 
@@ -229,13 +247,13 @@ function M.current(which)
     return nil
   end
   local line = vim.api.nvim_win_get_cursor(0)[1] - 1
-  local rows = M.rows(buffer, which) or {}
+  local firsts = M.rows(buffer, which) or {}
   local at = 0
   for _, open in ipairs(hunks.all(nil, which)) do
     if open.proposal.proposalId == view.proposal_id and open.file.path == view.path then
       at = at + 1
       local count = buffer == view.right and #hunks.lines(open.hunk.newText) or open.hunk.oldLines
-      local first = rows[at] or 0
+      local first = firsts[at] or 0
       if (line >= first and line < first + count) or (count == 0 and (line == first or line == first - 1)) then
         return open, first, first + count
       end

@@ -43,8 +43,7 @@ function M.open(open)
   vim.api.nvim_create_autocmd("BufWriteCmd", {
     buffer = buffer,
     callback = function()
-      local decision = { hunkId = open.hunk.hunkId, decision = "accept", newText = written() }
-      decide.hunks(open.proposal, { decision }, done("accepted as you changed it"))
+      decide.one(open, { decision = "accept", newText = written() }, done("accepted as you changed it"))
     end,
   })
   vim.keymap.set({ "n", "i" }, "<C-s>", function()

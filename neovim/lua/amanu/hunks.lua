@@ -6,16 +6,25 @@ local visible = require("amanu.visible")
 
 local M = {}
 
----@class amanu.Place
+---@alias amanu.Decided amanu.Hunk|amanu.Row
+
+---A hunk or a row of the session.
+---@class amanu.Change
+---@field kind "hunk"|"row"
+---@field id string
+---@field decided amanu.Decided
 ---@field proposal amanu.Proposal
----@field file amanu.ProposedFile
+---@field from string Its path in the proposal.
 ---@field path string Where the file is now.
+
+---@class amanu.Place: amanu.Change
+---@field file amanu.ProposedFile
 ---@field hunk amanu.Hunk
 ---@field row integer Where its lines begin in the file as it is now; with no lines there, the row it comes before.
 ---@field number integer Of those of the file that were asked for.
 ---@field count integer
 
----@alias amanu.Which fun(hunk: amanu.Hunk): boolean
+---@alias amanu.Which fun(decided: amanu.Decided): boolean
 
 --- Whose text it is by now: `user`'s words for that, or `file`'s, where a formatter may have changed it; or nothing.
 ---@param hunk amanu.Hunk
@@ -29,52 +38,53 @@ function M.altered(hunk, user, file)
   return hunk.appliedText and file or user
 end
 
----@param hunk amanu.Hunk
+---@param decided amanu.Decided
 ---@return boolean
-function M.open(hunk)
-  return hunk.state == "pending" or hunk.state == "conflicted"
+function M.open(decided)
+  return decided.state == "pending" or decided.state == "conflicted"
 end
 
----@param hunk amanu.Hunk
+---@param decided amanu.Decided
 ---@return boolean
-function M.applied(hunk)
-  return hunk.state == "applied"
+function M.applied(decided)
+  return decided.state == "applied"
 end
 
 ---Applied by a rule: it waits to be kept or undone.
----@param hunk amanu.Hunk
+---@param decided amanu.Decided
 ---@return boolean
-function M.unreviewed(hunk)
-  return hunk.state == "applied" and not hunk.reviewed
+function M.unreviewed(decided)
+  return decided.state == "applied" and not decided.reviewed
 end
 
----@param hunk amanu.Hunk
+---@param decided amanu.Decided
 ---@return boolean
-function M.kept(hunk)
-  return hunk.state == "applied" and hunk.reviewed == true
+function M.kept(decided)
+  return decided.state == "applied" and decided.reviewed == true
 end
 
----@param hunk amanu.Hunk
+---@param decided amanu.Decided
 ---@return boolean
-function M.undone(hunk)
-  return hunk.state == "reverted"
+function M.undone(decided)
+  return decided.state == "reverted"
 end
 
 ---What the user has not said yes or no to.
----@param hunk amanu.Hunk
+---@param decided amanu.Decided
 ---@return boolean
-function M.to_review(hunk)
-  return M.open(hunk) or M.unreviewed(hunk)
+function M.to_review(decided)
+  return M.open(decided) or M.unreviewed(decided)
 end
 
 local MOST_NAMED = 20
 
----What no hunk shows of the draft, as a sentence; "" for nothing.
+---The changes in drafts that no hunk shows, if the daemon does not know rows, as a sentence; "" for none.
 ---@return string
 function M.besides()
   local names = {}
   for _, proposal in ipairs(session.state and session.state.proposals or {}) do
-    for _, path in ipairs(proposal.draft and proposal.state == "pending" and proposal.besides or {}) do
+    local unknown = #(proposal.rows or {}) == 0 and proposal.draft and proposal.state == "pending"
+    for _, path in ipairs(unknown and proposal.besides or {}) do
       table.insert(names, visible.line(vim.fn.fnamemodify(path, ":.")))
     end
   end
@@ -138,9 +148,13 @@ function M.all(path, which)
         local rows = M.rows(file, M.applied)
         for _, hunk in ipairs(vim.tbl_filter(which or M.to_review, file.hunks)) do
           table.insert(of[here], {
+            kind = "hunk",
+            id = hunk.hunkId,
+            decided = hunk,
             proposal = proposal,
-            file = file,
+            from = file.path,
             path = here,
+            file = file,
             hunk = hunk,
             row = rows[hunk.hunkId],
           })

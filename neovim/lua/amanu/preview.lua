@@ -1,5 +1,6 @@
 ---What going back would do, in a window above the others: read it, then press a key that does it, or `q`.
 
+local rows = require("amanu.rows")
 local visible = require("amanu.visible")
 
 local M = {}
@@ -17,7 +18,7 @@ end
 local function action(file)
   local count = #file.undone
   local what = ({
-    edit = ("%d hunk%s taken back"):format(count, count == 1 and "" or "s"),
+    edit = ("%d change%s taken back"):format(count, count == 1 and "" or "s"),
     create = "there again",
     delete = "deleted: Amanu created it",
     rename = "renamed to " .. name(file.newPath or ""),
@@ -26,17 +27,26 @@ local function action(file)
   return ("%s: %s"):format(name(file.path), what or file.action)
 end
 
+---Whether it is a row: its title stands in place of a diff.
+---@param file amanu.UndoneFile
+---@return boolean
+local function is_row(file)
+  local one = file.undone[1] or file.skipped[1]
+  return one ~= nil and rows.has(one.hunkId)
+end
+
 ---@param files amanu.UndoneFile[]
 ---@param commands string[] What those did stays.
 ---@return string[]
 local function lines(files, commands)
   local found, diffs = {}, {}
   for _, file in ipairs(files) do
-    table.insert(found, action(file))
+    local row = is_row(file)
+    table.insert(found, action(file) .. (row and (" (%s)"):format(visible.line(vim.trim(file.diff))) or ""))
     for _, skipped in ipairs(file.skipped) do
-      table.insert(found, "  ! a hunk stays: " .. visible.line(skipped.reason))
+      table.insert(found, "  ! a change stays: " .. visible.line(skipped.reason))
     end
-    if file.diff ~= "" then
+    if file.diff ~= "" and not row then
       vim.list_extend(diffs, { "" })
       vim.list_extend(diffs, visible.lines(visible.text(file.diff)))
     end

@@ -1,6 +1,8 @@
 ---What is to review, in the quickfix list; kept up to date while that list is there.
 
 local hunks = require("amanu.hunks")
+local row_list = require("amanu.row_list")
+local rows = require("amanu.rows")
 local say = require("amanu.say")
 
 local M = {}
@@ -8,16 +10,26 @@ local M = {}
 ---@type integer? Id of our list.
 local list = nil
 
+local WAITS = { conflicted = "conflict ", applied = "applied " }
+
 ---@return table[]
 local function items()
   local found = vim.tbl_map(function(place)
-    local waits = place.hunk.state == "pending" and "" or (place.hunk.state == "conflicted" and "conflict " or "applied ")
     return {
       filename = place.path,
       lnum = require("amanu.review").line(place),
-      text = waits .. hunks.title(place),
+      text = (WAITS[place.hunk.state] or "") .. hunks.title(place),
     }
   end, hunks.all())
+  for _, place in ipairs(rows.all()) do
+    local buffer, line = row_list.place(place)
+    table.insert(found, {
+      bufnr = buffer,
+      lnum = line,
+      module = rows.name(place.row), -- shown in the place of the buffer's name
+      text = (WAITS[place.row.state] or "") .. rows.title(place.row),
+    })
+  end
   local besides = hunks.besides()
   if #found > 0 and besides ~= "" then
     table.insert(found, { text = besides })

@@ -5,6 +5,8 @@ local ask = require("amanu.ask")
 local apply = require("amanu.apply")
 local config = require("amanu.config")
 local hunks = require("amanu.hunks")
+local row_list = require("amanu.row_list")
+local rows = require("amanu.rows")
 local say = require("amanu.say")
 local sight = require("amanu.sight")
 local visible = require("amanu.visible")
@@ -59,19 +61,6 @@ end
 
 local LONGEST = 4000 -- bytes of a line that are drawn
 
----Keys that do something with the hunk, and what.
----@param names string[][] Of `keys`, with the word that is shown.
----@param short? boolean Without the words.
----@return string
-local function keys_help(names, short)
-  local text = ""
-  for _, each in ipairs(names) do
-    local key = config.key(each[1])
-    text = text .. (key ~= "" and (short and " %s" or " · %s %s"):format(key, each[2]) or "")
-  end
-  return text
-end
-
 ---@param place amanu.Place
 ---@param found boolean
 ---@param short? boolean
@@ -84,9 +73,9 @@ local function hint(place, found, short)
     text = text .. (" %ss this file"):format(file.change)
   end
   if hunks.unreviewed(hunk) then
-    return text .. keys_help({ { "accept", "keep" }, { "reject", "undo" }, { "old", "old text" } }, short)
+    return text .. config.help({ { "accept", "keep" }, { "reject", "undo" }, { "old", "old text" } }, short)
   end
-  text = text .. keys_help({ { "accept", "accept" }, { "reject", "reject" }, { "edit", "edit" } }, short)
+  text = text .. config.help({ { "accept", "accept" }, { "reject", "reject" }, { "edit", "edit" } }, short)
   if hunk.state == "conflicted" then
     text = text .. " · in conflict: " .. visible.line(hunk.reason or "", 80)
   elseif not found then
@@ -358,6 +347,7 @@ function M.refresh(proposal)
   end
   vim.tbl_map(M.draw, vim.tbl_filter(vim.api.nvim_buf_is_loaded, buffers))
   require("amanu.diff").refresh()
+  row_list.refresh()
   require("amanu.quickfix").refresh()
 end
 
@@ -424,9 +414,9 @@ local function telling(place, first, last)
 end
 
 ---The hunk under the cursor.
----@param which? amanu.Which Of those to review, if not given.
+---@param which? amanu.Which If not given, one to review.
 ---@return amanu.Place?
----@return integer first Row of what there is to see of it.
+---@return integer first Its first line on the screen, 0-based.
 ---@return integer last Exclusive.
 function M.current(which)
   local buffer = vim.api.nvim_get_current_buf()
@@ -448,10 +438,23 @@ function M.current(which)
   return nil, 0, 0
 end
 
----After a jump: the hunk that is there, all of it if it fits.
+---The hunk or row under the cursor.
+---@param which? amanu.Which If not given, one to review.
+---@return amanu.Change?
+---@return integer first Its first line on the screen, 0-based.
+---@return integer last Exclusive.
+local function current_change(which)
+  local row, first, last = row_list.current(which or hunks.to_review)
+  if row then
+    return row, first, last
+  end
+  return M.current(which)
+end
+
+---After a jump, show the whole change, if it fits.
 local function arrive()
-  local place, first, last = M.current()
-  if place then
+  local change, first, last = current_change()
+  if change then
     sight.show(first, last)
   end
 end
@@ -478,31 +481,56 @@ local function go_to(place)
   arrive()
 end
 
----To the file after this one, or before, that has something to review.
+---The files that have something to review, each with the change to go to; then the list of rows.
+---@param step 1|-1 Forwards, the first change of each; backwards, the last.
+---@return { path: string, go: fun(in_diff: boolean) }[]
+local function stops(step)
+  local found = {}
+  ---@param path string
+  ---@param go fun(in_diff: boolean)
+  local function add(path, go)
+    local known = found[#found] and found[#found].path == path
+    if not known then
+      table.insert(found, { path = path, go = go })
+    elseif step == -1 then
+      found[#found].go = go
+    end
+  end
+  for _, place in ipairs(hunks.all()) do
+    add(place.path, function(in_diff)
+      if in_diff then
+        return require("amanu.diff").open(place.proposal.proposalId, place.file.path)
+      end
+      go_to(place)
+    end)
+  end
+  for _, place in ipairs(rows.all()) do
+    add(row_list.NAME, function()
+      row_list.show(place.id)
+    end)
+  end
+  return found
+end
+
+---Go to the next or previous file that has something to review; the list of rows comes after the last file.
 ---@param step 1|-1
 ---@return boolean there is one
 function M.jump_file(step)
-  local here = require("amanu.diff").path(vim.api.nvim_get_current_buf())
-    or apply.real(vim.api.nvim_buf_get_name(0))
-  local paths, firsts, at = {}, {}, step == 1 and 0 or 1
-  for _, place in ipairs(hunks.all()) do
-    if paths[#paths] ~= place.path then
-      table.insert(paths, place.path)
-      at = place.path == here and #paths or at
-    end
-    firsts[place.path] = step == 1 and firsts[place.path] or place -- backwards: its last
-    firsts[place.path] = firsts[place.path] or place
+  local buffer = vim.api.nvim_get_current_buf()
+  local diff = require("amanu.diff").path(buffer)
+  local here = diff or row_list.is(buffer) and row_list.NAME or apply.real(vim.api.nvim_buf_get_name(buffer))
+  local found, at = stops(step), step == 1 and 0 or 1
+  for number, stop in ipairs(found) do
+    at = stop.path == here and number or at
   end
-  local other = paths[(at - 1 + step) % math.max(#paths, 1) + 1]
-  if not other or other == here then
+  local other = found[(at - 1 + step) % math.max(#found, 1) + 1]
+  if not other or other.path == here then
     return false
   end
-  if require("amanu.diff").path(vim.api.nvim_get_current_buf()) then
+  if diff then
     vim.cmd.tabclose()
-    require("amanu.diff").open(firsts[other].proposal.proposalId, firsts[other].file.path)
-  else
-    go_to(firsts[other])
   end
+  other.go(diff ~= nil)
   return true
 end
 
@@ -510,26 +538,26 @@ end
 ---@param step 1|-1
 function M.jump(step)
   local buffer = vim.api.nvim_get_current_buf()
-  local diff = require("amanu.diff").rows(buffer)
+  local drawn_elsewhere = row_list.stops(buffer) or require("amanu.diff").rows(buffer)
   local last = vim.api.nvim_buf_line_count(buffer) - 1
-  local rows = vim.tbl_map(function(row)
+  local firsts = vim.tbl_map(function(row)
     return math.min(row, last)
-  end, diff or vim.tbl_map(function(drawn)
+  end, drawn_elsewhere or vim.tbl_map(function(drawn)
     return (span(buffer, drawn))
   end, marks[buffer] or {}))
-  table.sort(rows)
+  table.sort(firsts)
   local line = vim.api.nvim_win_get_cursor(0)[1] - 1
   local target
-  for at = step == 1 and 1 or #rows, step == 1 and #rows or 1, step do
-    if (rows[at] - line) * step > 0 then
-      target = rows[at]
+  for at = step == 1 and 1 or #firsts, step == 1 and #firsts or 1, step do
+    if (firsts[at] - line) * step > 0 then
+      target = firsts[at]
       break
     end
   end
   if not target and M.jump_file(step) then
     return
   end
-  target = target or rows[step == 1 and 1 or #rows]
+  target = target or firsts[step == 1 and 1 or #firsts]
   if not target then
     return say.now("nothing to review")
   end
@@ -540,42 +568,49 @@ end
 
 -- Deciding --------------------------------------------------------------------------------------------
 
----@param run fun(place: amanu.Place, first: integer, last: integer)
----@param which? amanu.Which
-local function on_current(run, which)
-  local place, first, last = M.current(which)
-  if not place then
-    local key = config.key("next")
-    return say.now("no open hunk under the cursor" .. (key ~= "" and "; " .. key .. " goes to the next" or ""))
-  end
-  run(place, first, last)
+local function nothing_here()
+  local key = config.key("next")
+  say.now("nothing to review under the cursor" .. (key ~= "" and "; " .. key .. " goes to the next" or ""))
 end
 
----@param place amanu.Place
-local function accept(place)
-  if hunks.unreviewed(place.hunk) then
-    return require("amanu.decide").hunk(place, "keep")
+---@param run fun(change: amanu.Change, first: integer, last: integer)
+local function on_current(run)
+  local row = row_list.current()
+  local change, first, last = current_change()
+  if row and not rows.decidable(row.row) then
+    return say.now(row.row.undecidable)
+  elseif not change then
+    return nothing_here()
   end
-  require("amanu.decide").hunks(place.proposal, { { hunkId = place.hunk.hunkId, decision = "accept" } })
+  run(change, first, last)
 end
 
----@param place amanu.Place Taller than the window.
-local function accept_unseen(place)
-  local side, yes = "Show it side by side", hunks.unreviewed(place.hunk) and "Keep it all the same" or "Accept it all the same"
+---@param change amanu.Change
+local function accept(change)
+  if hunks.unreviewed(change.decided) then
+    return require("amanu.decide").keep(change)
+  end
+  require("amanu.decide").one(change, { decision = "accept" })
+end
+
+---@param change amanu.Change Taller than the window.
+local function accept_unseen(change)
+  local place = change.kind == "hunk" and change --[[@as amanu.Place]] or nil
+  local side, yes = "Show it side by side", hunks.unreviewed(change.decided) and "Keep it all the same" or "Accept it all the same"
   local in_diff = require("amanu.diff").path(vim.api.nvim_get_current_buf()) ~= nil
-  local size = ("+%d -%d"):format(#hunks.lines(place.hunk.newText), place.hunk.oldLines)
-  ask.select(in_diff and { yes } or { side, yes }, {
-    prompt = ("Not all of this hunk fits on the screen (%s)."):format(size),
+  local what = place and ("hunk fits on the screen (+%d -%d)"):format(#hunks.lines(place.hunk.newText), place.hunk.oldLines)
+  ask.select((in_diff or not place) and { yes } or { side, yes }, {
+    prompt = ("Not all of this %s."):format(what or "change fits on the screen"),
   }, function(choice)
     if choice == yes then
-      accept(place)
-    elseif choice == side then
+      accept(change)
+    elseif place and choice == side then
       require("amanu.diff").open(place.proposal.proposalId, place.file.path)
-      local rows = require("amanu.diff").rows(vim.api.nvim_get_current_buf(), function(hunk)
+      local firsts = require("amanu.diff").rows(vim.api.nvim_get_current_buf(), function(hunk)
         return hunk.hunkId == place.hunk.hunkId
       end)
       local count = vim.api.nvim_buf_line_count(0)
-      vim.api.nvim_win_set_cursor(0, { math.min((rows and rows[1] or 0) + 1, count), 0 })
+      vim.api.nvim_win_set_cursor(0, { math.min((firsts and firsts[1] or 0) + 1, count), 0 })
       arrive()
     end
   end)
@@ -583,37 +618,38 @@ end
 
 ---Yes: accept it, or keep what a rule applied. A key says it of what is on the screen.
 function M.accept()
-  on_current(function(place, first, last)
+  on_current(function(change, first, last)
     if sight.whole(first, last) then
-      accept(place)
+      accept(change)
     elseif sight.show(first, last) then
       say.now("part of it was out of sight. Look at it, and press again.")
     else
-      accept_unseen(place)
+      accept_unseen(change)
     end
   end)
 end
 
 ---No: reject it, or take back what a rule applied.
 function M.reject()
-  on_current(function(place)
-    if hunks.unreviewed(place.hunk) then
-      return require("amanu.decide").undo_hunk(place)
+  on_current(function(change)
+    if hunks.unreviewed(change.decided) then
+      return require("amanu.decide").undo_one(change)
     end
     ask.input({ prompt = "Tell the model why (may be empty): " }, function(reason)
       if reason then
         local why = reason ~= "" and reason or nil
-        local decision = { hunkId = place.hunk.hunkId, decision = "reject", reason = why }
-        require("amanu.decide").hunks(place.proposal, { decision })
+        require("amanu.decide").one(change, { decision = "reject", reason = why })
       end
     end)
   end)
 end
 
 function M.edit()
-  on_current(function(place)
-    require("amanu.edit").open(place)
-  end, hunks.open)
+  local place = M.current(hunks.open)
+  if not place then
+    return nothing_here()
+  end
+  require("amanu.edit").open(place)
 end
 
 ---@return { name: string, what: string, run: fun() }[]

@@ -279,29 +279,36 @@ local TURNS = vim.api.nvim_create_namespace("amanu.turns")
 ---@param last boolean No later turn did something: the commands are about this one.
 ---@return string[]?
 local function did(proposals, last)
-  local files, added, removed, count, review, undone = {}, 0, 0, 0, 0, 0
+  local files, added, removed, review, undone = {}, 0, 0, 0, 0
   local plan = session.state.plan and session.state.plan.path -- none of the user's files
+  ---@param path string
+  ---@param decided amanu.Decided
+  local function add(path, decided)
+    files[path] = files[path] or hunks.applied(decided) or nil
+    review = review + (hunks.to_review(decided) and 1 or 0)
+    undone = undone + (hunks.undone(decided) and 1 or 0)
+  end
   for _, proposal in ipairs(proposals) do
     for _, file in ipairs(proposal.files) do
       for _, hunk in ipairs(file.path ~= plan and file.hunks or {}) do
-        if hunks.applied(hunk) then
-          count = count + (files[file.path] and 0 or 1)
-          files[file.path] = true
-          for _, piece in ipairs(hunks.pieces(file, hunk)) do
-            added, removed = added + #piece.new, removed + #piece.old
-          end
+        add(file.path, hunk)
+        for _, piece in ipairs(hunks.applied(hunk) and hunks.pieces(file, hunk) or {}) do
+          added, removed = added + #piece.new, removed + #piece.old
         end
-        review = review + (hunks.to_review(hunk) and 1 or 0)
-        undone = undone + (hunks.undone(hunk) and 1 or 0)
       end
     end
+    for _, each in ipairs(proposal.rows or {}) do
+      add(each.path, each)
+    end
   end
+  local count = vim.tbl_count(files)
   if count + review + undone == 0 then
     return nil
   end
   local parts = {}
   if count > 0 then
-    table.insert(parts, ("%s +%d -%d"):format(count == 1 and "1 file" or count .. " files", added, removed))
+    local lines = added + removed > 0 and (" +%d -%d"):format(added, removed) or ""
+    table.insert(parts, (count == 1 and "1 file" or count .. " files") .. lines)
   end
   if review > 0 then
     table.insert(parts, review .. " to review: /hunks")
