@@ -15,7 +15,7 @@ KILLS: list[tuple[Mode, str, tuple[str, str, str]]] = [
     ("acceptEdits", r"os.remove .*/dead/x\.txt", ("after", "before", "before")),
     ("acceptEdits", r"os.rename .*/link$", ("after", "after", "before")),
     ("draft", r"os.rename .*/work/a\.txt", ("after", "before", "before")),
-    ("draft", r"os.rename .*/held/.*/2$", ("after", "before", "before")),
+    ("draft", r"os.rename .*/redo/.*json$", ("after", "before", "before")),
     ("draft", r"os.rename .*/work/pic\.bin$", ("after", "after", "before")),
 ]
 

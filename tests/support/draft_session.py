@@ -40,8 +40,8 @@ async def turn(d: ScriptedSession, prompt_id: str = "p1") -> None:
 
 
 async def finish(d: ScriptedSession, prompt_id: str = "p1") -> None:
-    state = await d.until(lambda state: state.approvals or is_over(state, prompt_id))
-    if state.approvals:
+    """Leave what the turn drafted for later."""
+    while (state := await d.until(lambda state: state.approvals or is_over(state, prompt_id))).approvals:
         assert state.approvals[0].title.startswith("Apply the draft")
         await d.answer("finish")
     await d.over(prompt_id)
@@ -72,7 +72,4 @@ async def settled(d: ScriptedSession) -> None:
 async def end_daemon(d: ScriptedSession) -> None:
     """The session is opened again by the next daemon."""
     await d.sessions.close("s")
-    left = d.sessions.services.left_layers
-    while left:
-        await left.popitem()[1].close()
     await d.reopen()

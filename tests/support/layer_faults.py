@@ -189,19 +189,15 @@ class _Run:
             answer["digest"] = asked.digest
             try:
                 await client.ask("approval/resolve", **answer)
-                await client.until(self._is_over)
+                await client.until(lambda state: state.last_turn is not None)
             except AssertionError:  # the server left
                 killed = True
         self._armed.unlink()
         assert killed == (self._fault.how == "kill" and self._reached()), f"{self._fault}: killed {killed}"
         if killed or client.state is None:
             return ""
-        call = _calls(client.state)[0]
-        return "\n".join([call.output, call.error or "", *_notices(client.state)])
-
-    def _is_over(self, state: SessionState) -> bool:
-        """What is besides a draft's text comes home after the turn."""
-        return state.last_turn is not None and (self._fault.mode != "draft" or bool(_notices(state)))
+        calls = [text for call in _calls(client.state) for text in (call.output, call.error or "")]
+        return "\n".join([*calls, *_notices(client.state)])
 
     def _steps(self) -> list[str]:
         return self._log.read_text().splitlines() if self._log.exists() else []
@@ -259,14 +255,15 @@ class _Run:
         return "after" if now == {True} else "before"
 
     def _is_told(self, state: SessionState | None, text: str, held: dict[str, str]) -> None:
-        """That Amanu was stopped, of the command; and of a draft that was applied without all that belongs to it."""
+        """That Amanu was stopped, of the command; and of each file of an accepted draft that is not there."""
         assert state is not None
         open_calls = [call.title for call in _calls(state) if call.state not in ("succeeded", "failed", "cancelled")]
         assert not open_calls, f"still running: {open_calls}"
         if self._fault.mode == "draft":
             missing = [name for name, standing in held.items() if standing == "before" and not name.startswith("out/")]
-            said = " ".join(_notices(state)) if text == "after" else ""
-            untold = [name for name in missing if text == "after" and name not in said]
+            rows = [row for proposal in state.proposals for row in proposal.rows]
+            said = [row.path for row in rows if row.state in ("pending", "conflicted") and row.reason]
+            untold = [name for name in missing if text == "after" and str(self._root / name) not in said]
             assert not untold, f"nothing is said of {untold}: {said}"
         elif _calls(state)[0].state != "succeeded":
             assert "Interrupted" in (_calls(state)[0].error or ""), _calls(state)[0].error

@@ -7,7 +7,7 @@ from amanu.cli.console import PlainConsole, RichConsole
 from amanu.cli.render import Renderer
 from amanu.text import wording
 from amanu_protocol.events import Event, EventMessage
-from amanu_protocol.items import Approval, Decision, Hunk, Proposal, ProposedFile, ScopeOffer, ToolCall
+from amanu_protocol.items import Approval, Decision, Hunk, Line, Proposal, ProposedFile, Row, ScopeOffer, ToolCall
 from amanu_protocol.state import SessionState, fold
 from support.fake_daemon import SESSION, state
 
@@ -39,6 +39,21 @@ def hunk(number: int = 1, **changes: Any) -> Hunk:
         "edited_by_user": False,
     }
     return Hunk(**{**plain, **changes})
+
+
+def row(number: int = 1, *lines: str, **changes: Any) -> Row:
+    """A new picture."""
+    plain: dict[str, Any] = {
+        "row_id": f"r{number}",
+        "kind": "file",
+        "path": "/w/logo.png",
+        "state": "pending",
+        "title": "binary file, 4,096 bytes",
+        "lines": [Line(tone="plain", text=text) for text in lines],
+        "digest": f"d{number}",
+        "turn_id": "t",
+    }
+    return Row(**{**plain, **changes})
 
 
 def proposed(*hunks: Hunk, version: int = 1, **changes: Any) -> Proposal:

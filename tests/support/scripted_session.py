@@ -19,6 +19,7 @@ from amanu_protocol.requests import (
     HunkDecision,
     PromptSendParams,
     ProposalResolveParams,
+    RowDecision,
     SessionCreateParams,
     TrustSetParams,
 )
@@ -78,6 +79,19 @@ class ScriptedSession:
                 hunks.append(HunkDecision(hunk_id=hunk.hunk_id, decision=word, **more))
         params = ProposalResolveParams(
             session_id="s", proposal_id=proposal.proposal_id, version=proposal.version, hunks=hunks
+        )
+        return (await self.session.edits.resolve(params)).status
+
+    async def decide_rows(self, *decisions: str) -> str:
+        """Decide the rows of the last proposal: "accept", "reject why"."""
+        proposal = self.session.state.proposals[-1]
+        rows = [
+            RowDecision(row_id=row.row_id, decision=text.split(" ")[0], reason=text.partition(" ")[2] or None)
+            for row, text in zip(proposal.rows, decisions, strict=False)
+            if text
+        ]
+        params = ProposalResolveParams(
+            session_id="s", proposal_id=proposal.proposal_id, version=proposal.version, rows=rows
         )
         return (await self.session.edits.resolve(params)).status
 

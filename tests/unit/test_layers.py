@@ -36,15 +36,15 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.checks": "core config text system sandbox workspace proposals",
     "amanu.permissions": "core config text system storage workspace context checks",
     "amanu.hooks": "core system text sandbox workspace",
-    "amanu.tools": "core config text system web shell sandbox mcp workspace context proposals checks "
-    "permissions.policy permissions.placing",
+    "amanu.tools": "core config text system web shell storage.file_store sandbox mcp workspace context proposals "
+    "checks permissions.policy permissions.placing",
     "amanu.agent": "core text system models.availability models.retry permissions",  # no vendor, disk, process, editor
     "amanu.session": "core home config text system models web storage sandbox mcp workspace context proposals checks "
     "permissions hooks tools agent",
     "amanu.frontends": "core text system storage workspace context session",
     "amanu.daemon": "core home config text system sandbox session frontends",
     "amanu.client": "home session frontends.lsp daemon",
-    "amanu.frontends.acp": "text system workspace client",
+    "amanu.frontends.acp": "text system workspace client frontends.row_text",
     "amanu.cli": "core home config text system models web storage sandbox mcp workspace context proposals permissions "
     "hooks tools agent session frontends daemon client",
     "amanu.__main__": "*",
@@ -58,6 +58,7 @@ ALONE: dict[str, str] = {
     "amanu.web.page_text": "web.html_markdown web.html_reader",
     "amanu.frontends.lsp.handshake": "system.frames",
     "amanu.frontends.acp.handshake": "",
+    "amanu.frontends.row_text": "text",
     "amanu.daemon.relay": "home daemon.sockets frontends.lsp.handshake system.descriptors system.frames",
     "amanu_protocol": "",
 }

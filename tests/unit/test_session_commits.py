@@ -133,6 +133,7 @@ async def test_a_commit_whose_text_was_accepted_by_hunk_is_said_to_be_missing(tm
     async with asked_to_commit(tmp_path) as d:
         user_commits(d.root)
         await d.decide("accept")
+        await d.decide_rows("accept")
         await d.over("p1")
         call = last_call(d.session)
         assert (call.state, commits(d.root), d.file.read_text()) == ("failed", ["users", "first"], WITH_MINE)

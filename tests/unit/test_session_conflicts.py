@@ -96,7 +96,7 @@ async def test_an_allowed_draft_is_applied_whole_or_not_at_all(tmp_path: Path, k
         assert tree(d.root) == before
         assert states(d) == {"a.txt": "pending", "b.txt": "pending", name: "conflicted"}
         review = [item for item in d.session.state.items if isinstance(item, ToolCall)][-1]
-        assert (review.state, review.title) == ("failed", "Applied 0 of 3 changes of the draft")
+        assert (review.state, review.title) == ("failed", "Applied 0 of 4 changes of the draft")
         assert review.decision is not None and review.decision.outcome == "reviewed" and why in review.output
         assert name in review.decision.summary
         clear(d.root)

@@ -96,8 +96,8 @@ async def test_what_git_tracks_is_proposed_though_a_folder_is_ignored(mode: Mode
 @pytest.mark.parametrize(
     ("line", "shown"),
     [
-        ("cp /bin/true su; chmod 6777 su", "su: new file"),
-        ("mkdir -p dist; cp /bin/true dist/su; chmod 4777 dist/su; printf 'a\\0' > pic", "pic: new file"),
+        ("cp /bin/true su; chmod 6777 su", "su: new binary file"),
+        ("mkdir -p dist; cp /bin/true dist/su; chmod 4777 dist/su; printf 'a\\0' > pic", "pic: new binary file"),
         ("echo x > open.txt; chmod 666 open.txt", "open.txt"),
         ("mkdir -m 2777 made", "made: new folder"),
         ("mkdir -p dist/made; chmod 3777 dist/made; echo x > dist/made/x; printf 'a\\0' > pic", "pic"),
@@ -136,7 +136,7 @@ async def test_what_is_nested_too_deep_costs_no_other_change(mode: Mode, tmp_pat
         ("ln -s /etc/passwd link", "link to /etc/passwd, outside the workspace"),
         ("ln -s ../../x link", "link to ../../x, outside the workspace"),
         ("mkdir -p p/q; ln -s ../../top p/q/y; ln -s y/../../x p/q/z", "link to y/../../x, outside the workspace"),
-        ("printf 'a\\0' > tool; chmod +x tool", "tool: new file that is not shown, 2 bytes, executable"),
+        ("printf 'a\\0' > tool; chmod +x tool", "tool: new binary file, 2 bytes, executable"),
         ("for n in $(seq 25); do mkdir -p build$n; echo > build$n/x; done; printf 'a\\0' > pic", "build25"),
         ("for n in $(seq 60); do mkdir new$n; done", "new60: new folder"),
     ],

@@ -13,6 +13,7 @@ import pytest
 from amanu.home import find_home
 from amanu.permissions import approvals as approval
 from amanu.sandbox.layers.mount import mount_way
+from amanu.tools.shell.row_changes import MAX_BASE
 from amanu_protocol.items import Mode, ToolCall
 from amanu_protocol.requests import EditScope, HunkDecision, ProposalResolveParams, ProposalUndoParams
 from support.loop_time import goes_on, loop_times
@@ -76,9 +77,9 @@ async def test_the_whole_of_it_is_taken_or_left(tmp_path: Path, answer: str) -> 
         before = tree(d.root)
         await d.prompt("go")
         (asked,) = (await d.until(lambda state: state.approvals)).approvals
-        assert "pic.bin: new file that is not shown, 3 bytes" in asked.detail and "link: link to a" in asked.detail
-        told = [line.text for line in asked.lines if line.tone != "plain"]  # frontends show the diff and these
-        assert told == ["It ended: no output", "link: link to a", "pic.bin: new file that is not shown, 3 bytes"]
+        assert "pic.bin: new binary file, 3 bytes" in asked.detail and "link: link to a" in asked.detail
+        told = [line.text for line in asked.lines if line.tone != "plain"]  # frontends show the proposal and these
+        assert told == ["It ended: no output"]
         assert tree(d.root) == before
         await d.answer(answer)
         await d.over("p1")
@@ -148,7 +149,7 @@ async def test_what_git_ignores_needs_no_decision(tmp_path: Path, mode: Any) -> 
         ("mkdir -p made/by .claude", [".claude: new folder", "made/by: new folder"]),
         ("rmdir a/b a", ["a: the folder is removed", "a/b: the folder is removed"]),
         ("chmod +x notes.txt", ["notes.txt: becomes executable"]),
-        ("chmod -x run.sh", ["run.sh: becomes not executable"]),
+        ("chmod -x run.sh", ["run.sh: is no longer executable"]),
         (f"{EDIT}; chmod +x notes.txt; mkdir new", ["notes.txt: becomes executable", "new: new folder"]),
         ("cp run.sh new.sh", ["new.sh: becomes executable"]),
     ],
@@ -502,7 +503,7 @@ async def test_a_command_that_finds_the_layer_s_disk_full_is_told_so(tmp_path: P
             (asked,) = (await d.until(lambda state: state.approvals)).approvals
             assert "it filled the disk" in asked.blocked
             await d.answer("reject")
-            await d.until(lambda state: any("b.bin: new file" in asked.detail for asked in state.approvals))
+            await d.until(lambda state: any("b.bin: new binary file" in asked.detail for asked in state.approvals))
             assert "The command filled the disk that holds its private copy" in d.told()
             await d.answer("allow")
             await d.over("p1")
@@ -627,13 +628,29 @@ async def test_a_deleted_folder_is_a_deletion_of_each_of_its_files(tmp_path: Pat
 
 
 async def test_what_cannot_be_undone_is_asked_about_in_accept_edits(tmp_path: Path) -> None:
+    line = "printf 'x\\0y' > pic.bin; printf 'x\\0y' > big.bin"
+    async with scripted_session(tmp_path, step("", shell(line)), DONE, mode="acceptEdits") as d:
+        (d.root / "pic.bin").write_bytes(b"\0mine")
+        with (d.root / "big.bin").open("wb") as file:
+            file.truncate(MAX_BASE + 1)
+        await d.prompt("go")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert "pic.bin: binary file, 5 → 3 bytes" in asked.detail and "Amanu cannot undo this change" in asked.detail
+        assert [line for line in asked.lines if "cannot undo" in line.text]
+        await d.answer("reject")
+        await d.over("p1")
+        assert (d.root / "pic.bin").read_bytes() == b"\0mine"
+        assert (d.root / "big.bin").stat().st_size == MAX_BASE + 1
+
+
+async def test_a_replaced_binary_needs_no_question_where_it_can_be_undone(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, step("", shell("printf 'x\\0y' > pic.bin")), DONE, mode="acceptEdits") as d:
         (d.root / "pic.bin").write_bytes(b"\0mine")
         await d.prompt("go")
-        (asked,) = (await d.until(lambda state: state.approvals)).approvals
-        assert "pic.bin: file that is not shown, 3 bytes" in asked.detail
-        await d.answer("reject")
-        await d.over("p1")
+        state = await d.ended()
+        assert (d.root / "pic.bin").read_bytes() == b"x\0y"
+        assert [(row.state, row.reviewed) for row in state.proposals[0].rows] == [("applied", False)]
+        await d.session.edits.undo(ProposalUndoParams(session_id="s", scope=EditScope(turn_id="turn-p1")))
         assert (d.root / "pic.bin").read_bytes() == b"\0mine"
 
 
@@ -731,10 +748,11 @@ ADDED = "printf 'x\\0y' > logo.bin"
     ("lines", "left"),
     [
         ([EDIT], []),
-        ([f"{EDIT}; {ADDED}; mkdir new"], ["logo.bin", "the new folder new"]),
-        ([f"{EDIT}; chmod +x texts/a.txt"], ["the executable bit of texts/a.txt"]),
+        ([f"{EDIT}; {ADDED}; mkdir new"], []),
+        ([f"{EDIT}; chmod +x texts/a.txt"], []),
         ([f"{EDIT}; echo x > run.sh; chmod +x run.sh"], []),  # goes with its file
-        ([f"{EDIT}; rmdir -p deep/er; rm old/pic.bin; rmdir old"], ["the folder old", "the folder deep"]),
+        ([f"{EDIT}; rmdir -p deep/er; rm old/pic.bin; rmdir old"], []),
+        ([f"{EDIT}; printf 'x\\0' > old/pic.bin; ln -s a link"], []),
         ([f"{EDIT}; rm texts/a.txt; rmdir texts"], []),  # comes back with its file
         ([EDIT, "git commit -qam later"], ["commit: later ("]),
         ([EDIT, "git branch topic"], ["new branch topic: "]),
@@ -749,6 +767,7 @@ async def test_undo_names_what_it_leaves(tmp_path: Path, lines: list[str], left:
         (d.root / "old" / "pic.bin").write_bytes(b"a\0b")
         (d.root / "texts" / "a.txt").write_text("a\n")
         repository(d.root)
+        before = {path: path.lstat().st_mode for path in d.root.rglob("*") if ".git" not in path.parts}
         await d.prompt("go")
         for _ in lines:
             await d.answer("allow")
@@ -757,6 +776,9 @@ async def test_undo_names_what_it_leaves(tmp_path: Path, lines: list[str], left:
         undo = ProposalUndoParams(session_id="s", scope=EditScope(turn_id="turn-p1"))
         note = (await d.session.edits.undo(undo)).note
         assert d.file.read_text() == TWELVE
+        after = {path: path.lstat().st_mode for path in d.root.rglob("*") if ".git" not in path.parts}
+        assert after == before or "rm -r" in lines[-1]
+        assert (d.root / "old" / "pic.bin").read_bytes() == b"a\0b"
         assert [name for name in left if name not in note] == [] and bool(note) == bool(left)
         assert note.count(",") == max(0, len(left) - 1)
         one = ProposalUndoParams(session_id="s", scope=EditScope(path=str(d.file)), dry_run=True)

@@ -43,8 +43,8 @@ def status(root: Path) -> str:
 IN_LAYER: Sequence[tuple[str, str, tuple[str, str], bool]] = [
     # name, command, (status, last commit) that it leaves, whether there is a proposal
     ("text", EDIT, ("M notes.txt", "first"), True),
-    ("a binary file that no undo brings back", "printf 'x\\0' > logo.bin", ("M logo.bin", "first"), False),
-    ("its deletion", "rm logo.bin", ("D logo.bin", "first"), False),
+    ("a binary file", "printf 'x\\0' > logo.bin", ("M logo.bin", "first"), True),
+    ("its deletion", "rm logo.bin", ("D logo.bin", "first"), True),
     ("what git ignores", "mkdir out && echo built > out/x && cat out/x", ("!! out/", "first"), False),
     ("a commit after an edit", f"{EDIT} && git commit -qam second", ("", "second"), True),
     ("a branch with another workflow", "git checkout -q other", ("", "other"), False),

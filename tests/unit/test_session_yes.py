@@ -8,8 +8,8 @@ import pytest
 from amanu.permissions import approvals as approval
 from amanu.proposals import tracking
 from amanu.sandbox.layers.apply import Batch, NotWritten
-from amanu_protocol.items import Mode
-from amanu_protocol.requests import EditScope, ProposalUndoParams
+from amanu_protocol.items import Mode, Row
+from amanu_protocol.requests import EditScope, ProposalUndoParams, RowDecision
 from support.draft_session import DONE, decide_all, deny, edit, end_daemon, finish, open_drafts, results, settled, turn
 from support.required_programs import needs
 from support.scripted_session import TWELVE, ScriptedSession, scripted_session, step
@@ -75,66 +75,57 @@ async def accept_in_vain(d: ScriptedSession, why: str, monkeypatch: pytest.Monke
 async def test_what_an_accepted_draft_could_not_apply_stays_in_it(
     tmp_path: Path, why: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Commands go on seeing it, and it is applied with the next one, which names it even if that is text alone."""
+    """Commands go on seeing it, and a later yes applies it. A rule is known before anything is applied."""
     later = [step("", edit("line 5\n", "line five\n")), DONE, step("", shell("tr '\\0' ' ' < pic.bin")), DONE]
     async with scripted_session(tmp_path, PICTURE, DONE, *later, mode="draft") as d:
         (d.root / "pic.bin").write_bytes(b"old\0")
         await turn(d)
         await accept_in_vain(d, why, monkeypatch)
-        assert "line two" in tree(d.root)["notes.txt"]
+        assert ("line two" in tree(d.root)["notes.txt"]) == (why == "disk")
         assert tree(d.root)["pic.bin"] == "old\0"
-        assert "stays in the draft: pic.bin" in notices(d)
+        (row,) = rows(d)
+        expected = "A rule denies writing there." if why == "rule" else "The disk is full."
+        assert (row.state, row.reason) == ("conflicted", expected)
         if how == "put away":
             await put_away(d)
         if how != "stay":
             await d.reopen()
         await turn(d, "p2")
-        assert d.session.state.proposals[-1].besides == [str(d.root / "pic.bin")]
         await turn(d, "p3")
         assert "a b" in results(d)[-1]
         await decide_all(d, "accept")
         await settled(d)
         # a rule of the session ends with it
         assert tree(d.root)["pic.bin"] == ("old\0" if (why, how) == ("rule", "stay") else "a\0b")
-        listed = {path for proposal in d.session.state.proposals for path in proposal.besides}
-        assert bool(listed) == d.session.core.layer.holds_draft == ((why, how) == ("rule", "stay"))
+        assert [row.state for row in rows(d)] == ["conflicted" if (why, how) == ("rule", "stay") else "applied"]
         assert "Amanu was stopped" not in notices(d)
 
 
-async def test_what_a_restart_took_of_what_could_not_be_applied_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    later = [step("", edit("line 5\n", "line five\n")), DONE]
-    async with scripted_session(tmp_path, PICTURE, DONE, *later, mode="draft") as d:
-        await turn(d)
-        await accept_in_vain(d, "disk", monkeypatch)
-        await end_daemon(d)
-        await end_daemon(d)
-        assert notices(d).count("Check these; they may be missing: pic.bin.") == 1
-        await turn(d, "p2")
-        await decide_all(d, "accept")
-        await settled(d)
-        assert "pic.bin" not in tree(d.root)
-        assert not any(proposal.besides for proposal in d.session.state.proposals)
+def rows(d: ScriptedSession) -> list[Row]:
+    return [row for proposal in d.session.state.proposals for row in proposal.rows]
 
 
 async def test_what_the_user_changed_meanwhile_is_theirs(tmp_path: Path) -> None:
-    """No later yes replaces it, and commands find it."""
+    """Nothing is applied until they say what becomes of it."""
     later = [step("", edit("line 5\n", "line five\n"), shell("tr '\\0' ' ' < pic.bin")), DONE]
     async with scripted_session(tmp_path, PICTURE, DONE, *later, mode="draft") as d:
         (d.root / "pic.bin").write_bytes(b"old\0")
         await turn(d)
         (d.root / "pic.bin").write_bytes(b"mine\0")
         await decide_all(d, "accept")
-        await settled(d)
-        assert "Not applied, because they changed in the workspace: pic.bin. Ask for it again." in notices(d)
-        assert "stays in the draft" not in notices(d)
+        assert tree(d.root) == {"notes.txt": TWELVE, "pic.bin": "mine\0"}
+        (row,) = rows(d)
+        assert (row.state, row.reason) == ("conflicted", "The file changed after this was proposed.")
+        (draft,) = d.session.state.proposals
+        assert draft.files[0].hunks[0].reason == "pic.bin is in conflict, so nothing was applied."
+        decision = RowDecision(row_id=row.row_id, decision="reject")
+        await d.session.core.proposals.resolve(draft.proposal_id, [], [decision])
         await turn(d, "p2")
         assert any("mine" in result for result in results(d))
-        assert d.session.state.proposals[-1].besides == []
         await decide_all(d, "accept")
         await settled(d)
-        assert tree(d.root)["pic.bin"] == "mine\0"
+        text = TWELVE.replace("line 2\n", "line two\n").replace("line 5\n", "line five\n")
+        assert tree(d.root) == {"notes.txt": text, "pic.bin": "mine\0"}
 
 
 @pytest.mark.parametrize("decision", ["accept", "reject"])
@@ -147,12 +138,12 @@ async def test_what_could_not_be_applied_is_forgotten_with_the_turn_that_made_it
         await turn(d)
         await accept_in_vain(d, "disk", monkeypatch)
         if decision == "accept":
-            await d.session.core.layer.rewind(["turn-p1"])
+            await d.session.core.proposals.drafts.rewind_rows(["turn-p1"], "Rewound.")
         await turn(d, "p2")
         await decide_all(d, decision)
         await settled(d)
         assert "pic.bin" not in tree(d.root)
-        assert not any(proposal.besides for proposal in d.session.state.proposals)
+        assert [row.state for row in rows(d)] == ["rejected"]
         await end_daemon(d)
         assert "Amanu was stopped" not in notices(d)
 
@@ -177,7 +168,8 @@ async def test_only_a_file_that_a_command_changed_is_said_to_be_in_its_way(
         await settled(d)
         text = {"reject": "line 2\n", "accept": "line two\n"}.get(decided, "own\n")
         assert tree(d.root)["notes.txt"] == TWELVE.replace("line 2\n", text)
-        assert bool(d.file.stat().st_mode & 0o100) == (decided != "reject")
+        assert not d.file.stat().st_mode & 0o100
+        assert [row.state for row in rows(d)] == ["pending"], "decided by itself"
         touched = line.endswith("notes.txt") and decided != "accept"
         assert ("the command's version was not applied: notes.txt" in results(d)[-1]) == touched
         assert ("other.txt" in [path.name for path in drafted_files(d)]) == line.endswith("other.txt")
@@ -187,18 +179,17 @@ def drafted_files(d: ScriptedSession) -> list[Path]:
     return [Path(file.path) for draft in open_drafts(d) for file in draft.files]
 
 
-async def test_undo_names_what_it_leaves_of_a_draft(tmp_path: Path) -> None:
+async def test_undo_takes_back_all_of_a_draft(tmp_path: Path) -> None:
     line = f"{BESIDES}; echo x > run.sh; chmod +x run.sh"
     async with scripted_session(tmp_path, step("", edit("line 2\n", "2\n"), shell(line)), DONE, mode="draft") as d:
         files(d)
+        before = {path: path.lstat().st_mode for path in d.root.rglob("*")}
         await turn(d)
         await decide_all(d, "accept")
         await settled(d)
-        scopes = EditScope(turn_id="turn-p1"), EditScope(), EditScope(turn_id="turn-other")
-        undos = [ProposalUndoParams(session_id="s", scope=scope, dry_run=True) for scope in scopes]
-        left = "the executable bit of tool.sh, old/old.bin, pic.bin, the new folder new."
-        notes = [(await d.session.edits.undo(undo)).note for undo in undos]
-        assert notes == [f"Amanu cannot undo these: {left}"] * 2 + [""]
+        undo = ProposalUndoParams(session_id="s", scope=EditScope(turn_id="turn-p1"))
+        assert (await d.session.edits.undo(undo)).note == ""
+        assert {path: path.lstat().st_mode for path in d.root.rglob("*")} == before
 
 
 async def put_away(d: ScriptedSession) -> None:
@@ -221,7 +212,7 @@ async def test_a_session_that_is_opened_again_has_all_of_its_draft(
             await put_away(d)
             assert d.sessions.opened("s") is None
         await d.reopen()
-        assert len(d.session.state.proposals[0].besides) == 3 and not notices(d)
+        assert len(rows(d)) == 5 and not notices(d)
         await turn(d, "p2")
         assert "new\nnotes.txt\npic.bin\ntool.sh\nruns\n3 pic.bin" in results(d)[-1]
         await d.reopen()
@@ -234,22 +225,6 @@ async def test_a_session_that_is_opened_again_has_all_of_its_draft(
         else:
             assert tree(d.root) == before
         assert bool((d.root / "tool.sh").stat().st_mode & 0o100) == (decision == "accept")
-        assert not d.session.core.services.left_layers
-
-
-async def test_what_the_end_of_the_daemon_took_from_a_draft_is_told_and_not_listed(tmp_path: Path) -> None:
-    steps = [step("", edit("line 2\n", "line two\n"), shell("printf 'a\\0b' > pic.bin; chmod +x tool.sh")), DONE]
-    async with scripted_session(tmp_path, *steps, mode="draft") as d:
-        files(d)
-        await turn(d)
-        await end_daemon(d)
-        assert notices(d).count("No longer part of the draft, because Amanu was stopped: pic.bin, tool.sh") == 1
-        assert d.session.state.proposals[0].besides == []
-        await d.reopen()
-        assert notices(d).count("No longer part of the draft") == 1
-        await decide_all(d, "accept")
-        await settled(d)
-        assert "line two" in d.file.read_text() and "Not applied" not in notices(d)
 
 
 @pytest.mark.parametrize("mode", ["ask", "draft"])
@@ -264,8 +239,10 @@ async def test_bits_and_folders_that_could_not_be_changed_are_named(tmp_path: Pa
         await d.answer("allow")
         await d.over("p1")
         await settled(d)
-        told = notices(d) if mode == "draft" else d.told()
-        assert "Executable bit not changed: tool.sh. " in told and "Folder not made: new. " in told
+        why = {row.path.rpartition("/")[2]: row.reason for row in rows(d) if row.state == "conflicted"}
+        assert why == {"tool.sh": "The file is no longer there.", "new": "A file of that name was made meanwhile."}
+        assert not (d.root / "other.txt").exists(), "all of it or nothing"
         if mode == "ask":
             command = next(item for item in d.session.state.items if item.kind == "toolCall")
             assert command.state == "failed" and command.title.endswith(": not applied: tool.sh, new")
+            assert "tool.sh (becomes executable): not applied: The file is no longer there." in d.told()
