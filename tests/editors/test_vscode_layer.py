@@ -104,7 +104,7 @@ async def test_what_a_command_changed_is_reviewed_and_its_commit_asked_about(liv
         await chat.locator(".answer", has_text="I commit it").wait_for(timeout=SECONDS)
         allow = await asked(chat)
         await shoot(page, "layer-2-commit")
-        assert "Tidy up two files" in await card.locator(".detail").inner_text()
+        await card.locator("*", has_text="commit: Tidy up two files").first.wait_for(timeout=SECONDS)
         assert "git commit -qam" in await card.locator(".title").inner_text()
         assert git(folder, "log", "--format=%s") == "first\n"
         await allow.click()

@@ -2,7 +2,6 @@ import { Worker } from "node:worker_threads";
 import * as vscode from "vscode";
 import type { Painted, PaintRequest } from "../chat/messages";
 import { activeTheme } from "./active";
-import type { ActiveTheme } from "./themes";
 import type { Reply, Request, Start } from "./worker";
 
 /** Milliseconds after which an answer is no longer waited for: there is code that a grammar takes for ever to read. */
@@ -20,13 +19,10 @@ export class Highlighter implements vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
   /** Colours that were asked for are no longer those of the theme. */
   readonly onChanged = this.changed.event;
-  /** The theme that colours were last made in. */
-  private theme: ActiveTheme | undefined;
-  private readonly subscriptions = [
-    vscode.window.onDidChangeActiveColorTheme(() => this.renew()),
-    // the event of a new theme can come before the settings have its name
-    vscode.workspace.onDidChangeConfiguration(() => this.outdated() && this.renew()),
-  ];
+  private readonly subscription = vscode.window.onDidChangeActiveColorTheme(() => {
+    this.end();
+    this.changed.fire();
+  });
 
   constructor(private readonly folder: vscode.Uri) {}
 
@@ -46,7 +42,7 @@ export class Highlighter implements vscode.Disposable {
 
   dispose(): void {
     clearTimeout(this.idle);
-    for (const each of this.subscriptions) each.dispose();
+    this.subscription.dispose();
     this.changed.dispose();
     this.end();
   }
@@ -54,8 +50,7 @@ export class Highlighter implements vscode.Disposable {
   private start(): Worker {
     const dist = vscode.Uri.joinPath(this.folder, "dist", "highlight");
     const file = (name: string) => vscode.Uri.joinPath(dist, name).fsPath;
-    const theme = (this.theme = activeTheme());
-    const workerData: Start = { folder: file("grammars"), theme };
+    const workerData: Start = { folder: file("grammars"), theme: activeTheme() };
     const worker = new Worker(file("worker.js"), { workerData });
     worker.on("message", ({ id, ...painted }: Reply) => {
       this.waiting.get(id)?.(painted);
@@ -64,17 +59,6 @@ export class Highlighter implements vscode.Disposable {
     worker.on("error", () => this.worker === worker && this.end());
     worker.unref();
     return worker;
-  }
-
-  private outdated(): boolean {
-    if (this.theme === undefined) return false;
-    const { kind, path } = activeTheme();
-    return kind !== this.theme.kind || path !== this.theme.path;
-  }
-
-  private renew(): void {
-    this.end();
-    this.changed.fire();
   }
 
   /** Whoever waits gets nothing. */
