@@ -560,6 +560,10 @@ class RowVersion(Wire):
     media_type: str = ""
     """The picture's, e.g. "image/png"."""
 
+    @property
+    def executable(self) -> bool:
+        return bool(self.mode & 0o111)
+
 
 class RowTurn(Wire):
     """A row as an earlier turn drafted it."""

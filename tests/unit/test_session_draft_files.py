@@ -504,3 +504,15 @@ async def test_what_is_no_text_is_decided_by_itself(tmp_path: Path) -> None:
         undo = ProposalUndoParams(session_id="s", scope=EditScope())
         assert (await d.session.edits.undo(undo)).note == ""
         assert tree(d.root) == {"notes.txt": TWELVE}
+
+
+async def test_a_turn_that_changes_an_earlier_row_asks_about_it_again(tmp_path: Path) -> None:
+    steps = [PICTURE, DONE, step("", shell("printf 'c\\0d' > pic.bin")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        await d.prompt("on", "p2")
+        (asked,) = (await d.until(lambda state: state.approvals)).approvals
+        assert asked.title == "Apply the draft: 1 file"
+        await d.answer("allow")
+        await d.over("p2")
+        assert tree(d.root)["pic.bin"] == "c\0d"

@@ -105,10 +105,14 @@ class EditCommands:
 
     async def diff(self, argument: str) -> None:
         """What is applied of a turn, a file, or of all of it, as one diff."""
-        scope, _ = self._find("show", argument)
+        scope, proposals = self._find("show", argument)
         params = r.ProposalDiffParams(session_id=self._view.session_id, scope=scope)
         answer = await self._view.client.request("amanu/proposal/diff", params, r.ProposalDiffResult)
-        show_diff(self._console, answer.diff)
+        if answer.diff:
+            show_diff(self._console, answer.diff)
+        for _, change in _changes(proposals, scope.path):
+            if isinstance(change, Row) and _ABOUT["show"](change):
+                show_row(self._console, change, self._view.state.roots)
         for file in answer.files:
             to = f" → {self._name(file.new_path)}" if file.new_path is not None else ""
             self._console.line(
@@ -241,7 +245,7 @@ class EditCommands:
 
     def _show_diffs(self, files: Sequence[r.UndoneFile], console: Console) -> None:
         for file in files:
-            if file.diff:
+            if file.diff.startswith(("--- ", "rename ")):  # of a row it is its title; the list names it
                 show_diff(console, file.diff)
 
     def _show(self, files: Sequence[r.UndoneFile], commands: Sequence[str]) -> None:
@@ -257,7 +261,7 @@ class EditCommands:
             }[file.action]
             self._console.line(("bold", self._name(file.path)), ("", f": {summaries}"))
             for hunk in file.skipped:
-                self._console.line(("yellow", f"  a change was not undone: {one_line(hunk.reason)}"))
+                self._console.line(("yellow", f"  a change is not undone: {one_line(hunk.reason)}"))
         if commands:
             self._console.line(("yellow", "Changes made by these commands are not undone:"))
         for command in commands:
@@ -269,8 +273,8 @@ class EditCommands:
         self._console.line(
             ("dim", f"undid {plural(undone, 'change')} in {plural(changed, 'file')}; /redo applies it again")
         )
-        for hunk in (hunk_left for file in files for hunk_left in file.skipped):
-            self._console.line(("yellow", f"a change was not undone: {one_line(hunk.reason)}"))
+        for path, hunk in ((each.path, hunk) for each in files for hunk in each.skipped):
+            self._console.line(("yellow", f"{self._name(path)}: a change was not undone: {one_line(hunk.reason)}"))
 
     def _name(self, path: str) -> str:
         return relative(path, self._view.state.roots)

@@ -373,10 +373,7 @@ class Proposals:
                     if row.change.kind == "git" and row.state != "applied" and tool_call_id in row.owners:
                         row.forget_git()
                         if row.is_open:
-                            row.state, row.reason = (
-                                "rejected",
-                                row.reason or _ENDED,
-                            )
+                            row.state, row.reason = "rejected", row.reason or _ENDED
                         self._live.publish(live)
             return self.report(tool_call_id)
 

@@ -54,7 +54,7 @@ class RowChange:
     @property
     def is_executable(self) -> bool:
         """Whether the file is executable after the change."""
-        return self.after is not None and bool(self.after.mode & 0o111)
+        return self.after is not None and self.after.executable
 
     @property
     def digest(self) -> str:
@@ -212,7 +212,7 @@ def row_title(change: RowChange) -> str:
             return f"link to {unbroken(after.target)}"
         case "file" if after is not None:
             was = f"{before.size:,} → " if before is not None and before.kind == "file" else ""
-            bits = ", executable" if after.mode & 0o111 else ""
+            bits = ", executable" if after.executable else ""
             return f"{'new ' if before is None else ''}binary file, {was}{after.size:,} bytes{bits}"
         case _:
             return change.kind
@@ -235,14 +235,6 @@ def needed_paths(row: LiveRow, paths: Collection[Path]) -> Iterable[Path]:
 
 
 def needs_path(row: LiveRow, path: Path, *, is_new_file: bool) -> bool:
-    """Whether the row cannot be accepted without what is proposed at that path; `is_new_file`: a new file of text."""
-    own, kind = row.change.path, row.change.kind
-    match kind:
-        case "git":
-            return row.change.git is not None and path in row.change.git.committed
-        case "mode":
-            return is_new_file and path == own
-        case "deletion":
-            return own in path.parents
-        case _:
-            return str(path) in [f"{own}{ending}" for ending in _SIDE_FILES]
+    """Whether the row cannot be accepted without what is proposed at that path. `is_new_file`: a text file that is
+    being created, without which there are no executable bits to set."""
+    return path in needed_paths(row, (path,)) and (row.change.kind != "mode" or is_new_file)

@@ -179,7 +179,7 @@ class TurnFactory:
         return [
             Call(call_id=f"call_{uuid4().hex[:16]}", tool=ReviewDraft.name, arguments={"proposal_id": each.proposal_id})
             for each in self._state.proposals
-            if each.draft and each.state == "pending" and (each.turn_id == run.turn_id or not self._was_reviewed(each))
+            if each.draft and each.state == "pending" and (_has_part(run.turn_id, each) or not self._was_reviewed(each))
         ]
 
     def _was_reviewed(self, draft: Proposal) -> bool:
@@ -268,3 +268,9 @@ class SessionAgent:
             return await run_user_request(turn, request)
         finally:
             run.spent = turn.spent
+
+
+def _has_part(turn_id: str, draft: Proposal) -> bool:
+    """Whether that turn has made the draft, or an open row of it."""
+    rows = [row for row in draft.rows if row.state in ("pending", "conflicted")]
+    return draft.turn_id == turn_id or any(row.turn_id == turn_id for row in rows)

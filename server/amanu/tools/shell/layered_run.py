@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
@@ -18,7 +18,7 @@ from amanu.storage.file_store import FileStore
 from amanu.tools.shell.held_files import HeldFile, HeldFolder
 from amanu.tools.shell.layer_changes import OTHER_ENCODING, FoundChanges, LayerChanges, read_layer
 from amanu.tools.shell.layer_contents import drop, put_back
-from amanu.tools.shell.row_changes import FileBits, bit_rows, file_rows, folder_rows
+from amanu.tools.shell.row_changes import bit_rows, file_rows, folder_rows
 from amanu.workspace.text_file import UNKNOWN, FileText, decode_as, encode, same_bytes
 
 EXECUTABLE = 0o111
@@ -77,15 +77,15 @@ class LayeredRun:
         found = FoundChanges(held, self._begun)
         try:
             await asyncio.to_thread(read_layer, self.layer, self._laid_in, found)
-            changes, bits = await self._compared(found)
-            self.changes = await asyncio.to_thread(self._with_rows, changes, found, bits)
+            changes, executable = await self._compared(found)
+            self.changes = await asyncio.to_thread(self._with_rows, changes, found, executable)
         except BaseException:
             self.is_clean = False
             raise
         self.is_clean = found.is_complete
         return self.changes
 
-    def _with_rows(self, changes: LayerChanges, found: FoundChanges, bits: Sequence[FileBits]) -> LayerChanges:
+    def _with_rows(self, changes: LayerChanges, found: FoundChanges, executable: Mapping[Path, bool]) -> LayerChanges:
         """The changes, with those that no hunk shows and that are not drafted already. Blocking."""
         filled, drafted = self._view.filled, {row.key: row for row in self._view.drafted}
         same = [file for file in found.held if file.path in filled and filled[file.path].content == _content(file)]
@@ -96,7 +96,7 @@ class LayeredRun:
             del filled[path]
         rows = [
             *file_rows([file for file in found.held if file not in same], self._store),
-            *bit_rows(bits),
+            *bit_rows(executable),
             *folder_rows(found.folders, found.emptied),
         ]
         there = {row.key for row in rows} | {("path", path) for path in kept}
@@ -111,12 +111,12 @@ class LayeredRun:
             return await self._proposals.text_without_edits(path)
         return await self._proposals.text_for_command(self._call, path)
 
-    async def _compared(self, found: FoundChanges) -> tuple[LayerChanges, Sequence[FileBits]]:
+    async def _compared(self, found: FoundChanges) -> tuple[LayerChanges, Mapping[Path, bool]]:
         """The changes to text files, compared with what the user sees now, and to their executable bits. Adds the files
         that turn out not to be text to `found`."""
         edits: list[FileEdit] = []
         moved = [*found.conflicts]
-        bits: list[FileBits] = []
+        executable: dict[Path, bool] = {}
         refused = found.refused
         for path, new in found.texts.items():
             if self.place.finds == "saved" and self._proposals.drafts.has(path):
@@ -140,12 +140,12 @@ class LayeredRun:
                     found.held.append(replace(new.file, what=OTHER_ENCODING))
                     continue
             if new.text is not None and bool(new.mode & EXECUTABLE) != bool((base.mode or 0) & EXECUTABLE):
-                bits.append(FileBits(path, bool(new.mode & EXECUTABLE)))
+                executable[path] = bool(new.mode & EXECUTABLE)
                 if protected.is_guarded(new.file.name):
                     refused = refused or f"it changed whether {new.file.name} is executable"
             if text != (base.text if base.exists or base.from_buffer else None):
                 edits.append(FileEdit(base, text))
-        denied = self._denied([each.path for each in bits])
+        denied = self._denied(list(executable))
         changes = LayerChanges(
             found.folder,
             edits,
@@ -156,7 +156,7 @@ class LayeredRun:
             refused=refused,
             begun=self._begun,
         )
-        return changes, [each for each in bits if each.path not in denied]
+        return changes, {path: is_set for path, is_set in executable.items() if path not in denied}
 
     def _denied(self, paths: Sequence[Path]) -> Sequence[Path]:
         """The paths that a rule denies the call to write."""

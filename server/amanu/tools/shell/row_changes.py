@@ -3,8 +3,7 @@ file store. Everything here blocks."""
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from amanu.proposals.rows import RowChange
@@ -25,16 +24,7 @@ OUTSIDE = ", outside the workspace"
 """The end of the title of a link that leads out."""
 NO_UNDO = "Amanu cannot undo this change: the former file is too large to keep, or cannot be read."
 _HEAD = 16
-_EXECUTABLE = 0o111
 _NEW = 0o644
-
-
-@dataclass(frozen=True)
-class FileBits:
-    """A file of text whose executable bits a command changed."""
-
-    path: Path
-    is_set: bool
 
 
 def file_rows(files: Sequence[HeldFile], store: FileStore) -> list[RowChange]:
@@ -52,14 +42,14 @@ def file_rows(files: Sequence[HeldFile], store: FileStore) -> list[RowChange]:
     return rows
 
 
-def bit_rows(bits: Sequence[FileBits]) -> list[RowChange]:
-    """The rows of executable bits."""
+def bit_rows(executable: Mapping[Path, bool]) -> list[RowChange]:
+    """The rows of text files whose executable bits are set or cleared."""
     rows: list[RowChange] = []
-    for each in bits:
-        mode = stat.S_IMODE(each.path.lstat().st_mode) if os.path.lexists(each.path) else None
+    for path, is_set in executable.items():
+        mode = stat.S_IMODE(path.lstat().st_mode) if os.path.lexists(path) else None
         before = None if mode is None else RowVersion(kind="file", mode=mode)
-        after = RowVersion(kind="file", mode=with_executable(mode or _NEW, is_set=each.is_set))
-        rows.append(RowChange("mode", each.path, before, after))
+        after = RowVersion(kind="file", mode=with_executable(mode or _NEW, is_set=is_set))
+        rows.append(RowChange("mode", path, before, after))
     return rows
 
 
@@ -127,7 +117,7 @@ def _with_picture(version: RowVersion, handle: int) -> RowVersion:
 
 
 def _mode_row(file: HeldFile, before: RowVersion, after: RowVersion) -> Iterator[RowChange]:
-    if bool(before.mode & _EXECUTABLE) != bool(after.mode & _EXECUTABLE):
+    if before.executable != after.executable:
         yield RowChange("mode", file.path, before, after, identity=file.below)
 
 
@@ -145,7 +135,7 @@ def _file_row(file: HeldFile, before: RowVersion | None, after: RowVersion | Non
 
 
 def _title(what: str, before: RowVersion | None, after: RowVersion) -> str:
-    bits = ", executable" if after.mode & _EXECUTABLE else ""
+    bits = ", executable" if after.executable else ""
     return f"{'new ' if before is None else ''}{what}, {after.size:,} bytes{bits}"
 
 

@@ -78,7 +78,7 @@ class StoredRows:
         """See `RowFiles`."""
 
         def look() -> dict[str, str]:
-            return {row.row_id: fault for row in rows if (fault := self._look(row).fault)}
+            return {row.row_id: fault for row in rows if (fault := self._look(row).fault or self._damage(row))}
 
         return await asyncio.to_thread(look)
 
@@ -111,25 +111,30 @@ class StoredRows:
         if row.state != "undoing" and self._denied(self._writes(change.path, deletes=new is None)):
             return _Look(_DENIED)
         if change.kind == "mode":
-            is_gone = (
-                new is None and row.state == "undoing" and not os.path.lexists(change.path)
-            )  # its text was undone, too
-            return _Look("" if old is None or is_gone else self._mode_fault(change.path, old))
+            is_undone_with_text = row.state == "undoing" and new is None and not os.path.lexists(change.path)
+            return _Look("" if old is None or is_undone_with_text else self._mode_fault(change.path, old))
         if (above := _obstacle(change.path)) is not None:
             return _Look(f"{one_line(self._workspace.display_path(above))} is no folder now.")
-        if new is not None and new.kind == "file" and not self._store.is_whole(new.file_id):
+        if new is not None and new.kind == "file" and not self._store.has(new.file_id):
             return _Look(_NO_UNDO if row.state == "undoing" else _LOST)
         if new is not None and new.kind == "folder":
             is_free = _is_folder(change.path) or not os.path.lexists(change.path)
             return _Look("" if is_free else FILE_MADE)
         return self._difference(change, old)
 
+    def _damage(self, row: LiveRow) -> str:
+        """Why what is kept for the row is not what it was; "" if it is. Blocking."""
+        _, new = row.sides
+        if new is None or new.kind != "file" or row.change.kind == "mode" or self._store.is_whole(new.file_id):
+            return ""
+        return _LOST
+
     def _mode_fault(self, path: Path, old: RowVersion) -> str:
         try:
             found = path.lstat()
         except OSError:
             return FILE_GONE
-        same = stat.S_ISREG(found.st_mode) and bool(found.st_mode & 0o111) == bool(old.mode & 0o111)
+        same = stat.S_ISREG(found.st_mode) and bool(found.st_mode & 0o111) == old.executable
         return "" if same else FILE_CHANGED
 
     def _difference(self, change: RowChange, expected: RowVersion | None) -> "_Look":
@@ -143,10 +148,7 @@ class StoredRows:
             return _Look(f"{error.strerror}.")
         if expected is None:
             return _Look(FILE_MADE)
-        identity = (
-            found.st_ino,
-            found.st_ctime_ns,
-        )  # taken before reading: a save in between gives the file another identity
+        identity = found.st_ino, found.st_ctime_ns  # before it is read: a save in between makes another one
         if change.identity == identity and expected == change.before:
             return _Look("", identity)
         return _Look("" if _is_same(version_at(change.path), expected) else FILE_CHANGED, identity)
@@ -156,7 +158,7 @@ class StoredRows:
         with contextlib.suppress(OSError):
             found = version_at(row.change.path)
             if row.change.kind == "mode":
-                return found is not None and new is not None and bool(found.mode & 0o111) == bool(new.mode & 0o111)
+                return found is not None and new is not None and found.executable == new.executable
             return _is_same(found, new)
         return False
 
@@ -199,7 +201,7 @@ class StoredRows:
                     move = self._move(row, layer, folder, looks[row.row_id])
                     moves.append((row, folder.batch([move])))
                 except Damaged:
-                    faults[row.row_id] = _LOST
+                    faults[row.row_id] = _NO_UNDO if row.state == "undoing" else _LOST
         faults |= {made[path].row_id: why for path, why in make_folders([*made]).items()}
         batches = [(row, batch) for row, part in parts for batch in part.batches()]
         executable = {path: _sets(row) for path, row in bits.items()}
@@ -258,7 +260,7 @@ def _is_folder(path: Path) -> bool:
 
 def _sets(row: LiveRow) -> bool:
     _, new = row.sides
-    return new is not None and bool(new.mode & 0o111)
+    return new is not None and new.executable
 
 
 def _is_same(found: RowVersion | None, expected: RowVersion | None) -> bool:
