@@ -548,11 +548,11 @@ class RowVersion(Wire):
 
     kind: Literal["file", "link", "folder"]
     size: int = 0
-    """Bytes of a file."""
+    """Bytes of a file; 0 in a row about the executable bits of a text."""
     mode: int = 0
     """Permission bits of a file."""
     file_id: str = ""
-    """The SHA-256 of a file's bytes, or another id if the file is too large to be read; "" if it is not known."""
+    """The SHA-256 of a file's bytes, or a random id if the file is too large to be hashed; "" if it is not known."""
     target: str = ""
     """The target of a link, as it is written there."""
     picture: BlobRef | None = None

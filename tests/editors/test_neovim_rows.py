@@ -312,7 +312,7 @@ def test_what_was_taken_back(fault: str, shown: str, expected: str, start: Start
 def test_another_version_is_decided_if_the_row_is_the_same(
     needs: list[str], version: int, start: Start, folder: Path
 ) -> None:
-    """And needs no more than the user saw."""
+    """It must need no more than the user saw."""
     vim = start()
     show(vim, [], [row(folder, needs=["h1"])])
     vim.lua("require('amanu.row_list').show(); Faults = { true }")

@@ -255,7 +255,8 @@ class _Run:
         return "after" if now == {True} else "before"
 
     def _is_told(self, state: SessionState | None, text: str, held: dict[str, str]) -> None:
-        """That Amanu was stopped, of the command; and of each file of an accepted draft that is not there."""
+        """Assert that it is said why something is not there: in `draft`, at each such file of an accepted draft; else,
+        in the error of the command."""
         assert state is not None
         open_calls = [call.title for call in _calls(state) if call.state not in ("succeeded", "failed", "cancelled")]
         assert not open_calls, f"still running: {open_calls}"

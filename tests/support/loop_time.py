@@ -9,15 +9,15 @@ from typing import Any
 from amanu.system.loop_monitor import STALL
 
 _TRIES = 3
-"""In how many the loop may be seen to be busy for too long: beside other processes the same work takes the processor
-twice as long, now and then."""
+"""Tries, of which one must hold the loop short enough: beside other processes the same work takes the processor twice
+as long, now and then."""
 _ORDINARY = 0.02
-"""Seconds of a processor that a fixed piece of work takes on an ordinary machine."""
+"""Seconds of processor time that `_fixed_work` takes on an ordinary machine."""
 
 
 async def goes_on(longest: Callable[[int], Awaitable[float]]) -> None:
-    """Assert that what `longest` does, given the number of the try, holds the loop for no more than 50 ms of an
-    ordinary machine; a slower one, or one that others use, has more time. It returns the longest hold in seconds."""
+    """Assert that `longest` holds the loop for less than 50 ms on an ordinary machine; a slower one, or one that others
+    use, has more time. `longest` is given the number of the try, and returns the longest hold in seconds."""
     tried: list[tuple[float, float]] = []
     while len(tried) < _TRIES and not any(held < limit for held, limit in tried):
         tried.append((await longest(len(tried)), STALL * max(1, _fixed_work() / _ORDINARY)))

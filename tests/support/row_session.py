@@ -14,8 +14,8 @@ from support.draft_session import DONE, finish
 from support.scripted_session import TWELVE, ScriptedSession, call, scripted_session, step
 
 Tree = dict[str, str]
-"""Relative path → content, "-> target" of a link, "/" of an empty folder; permission bits that are not 644 come first:
-"755: echo"."""
+"""Relative path → content, "-> target" of a link, "/" of an empty folder; a file whose permission bits are not 644 has
+them first: "755: echo"."""
 
 
 def look(root: Path) -> Tree:
@@ -33,12 +33,12 @@ def look(root: Path) -> Tree:
 
 
 def changed(before: Tree, changes: Mapping[str, str | None]) -> Tree:
-    """`changes`: None for what is gone."""
+    """The tree with these changes; None stands for what is gone."""
     return {name: text for name, text in {**before, **changes}.items() if text is not None}
 
 
 def files(root: Path) -> None:
-    """The workspace at the start."""
+    """Make the workspace as it is at the start."""
     (root / "sub" / "deep").mkdir(parents=True)
     (root / "empty").mkdir()
     (root / "sub" / "a.txt").write_text("a\n")
@@ -87,7 +87,7 @@ async def changed_by(tmp_path: Path, mode: Mode, line: str, *more: str) -> Async
 
 
 async def over(d: ScriptedSession) -> None:
-    """The turn ends, if it has not yet."""
+    """Wait until the turn has ended."""
     if d.session.state.last_turn is None:
         await d.over("p1")
 
@@ -104,7 +104,7 @@ async def undo(d: ScriptedSession, **scope: str | list[str]) -> list[UndoneFile]
 
 
 def fresh(tmp_path: Path) -> Path:
-    """Another workspace as at the start."""
+    """Make another workspace, as it is at the start."""
     root = tmp_path / "fresh"
     root.mkdir()
     files(root)
@@ -121,5 +121,5 @@ def by_user(root: Path, line: str) -> None:
 
 
 def faulty(reason: str | None) -> Sequence[pytest.MarkDecorator]:
-    """Marks for a case in which Amanu does something else, for that reason."""
+    """Marks for a case in which Amanu is known to do something else, as the reason says; none without a reason."""
     return [pytest.mark.xfail(strict=True, reason=reason)] if reason else []

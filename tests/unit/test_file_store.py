@@ -1,4 +1,5 @@
-"""A session's files that are no text: each content once, whole or not there, and never somebody else's."""
+"""A session's files that are not text: each content is stored once, as a whole or not at all, and its id leads to
+nothing else."""
 
 import errno
 import hashlib
@@ -15,7 +16,7 @@ from support.full_disk import full_from
 PIXELS = b"\0\1\2" * 5
 PIXELS_ID = hashlib.sha256(PIXELS).hexdigest()
 LARGE = 4096
-"""More than is hashed in these tests."""
+"""Bytes up to which files are hashed in these tests."""
 
 
 def add(store: FileStore, path: Path) -> str:
@@ -107,7 +108,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     [pytest.param(name, marks=OTHER_KIND) if name == "a folder" else name for name in DAMAGES],
 )
 def test_what_is_not_as_it_was_is_damaged(tmp_path: Path, store: FileStore, damage: str) -> None:
-    """Nothing of it is left at the new path."""
+    """No part of it is left at the new path."""
     add(store, written(tmp_path / "source", PIXELS))
     DAMAGES[damage](store.path(PIXELS_ID))
     with pytest.raises(Damaged):
@@ -170,7 +171,7 @@ def test_an_existing_file_is_never_overwritten(tmp_path: Path, store: FileStore)
 def test_a_very_large_file_is_kept_with_its_holes(
     tmp_path: Path, store: FileStore, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has a random id, because it is not read to be known."""
+    """It has a random id, because it is not hashed."""
     monkeypatch.setattr(file_store, "MAX_HASHED", LARGE)
     source, size = tmp_path / "source", 1 << 32
     with source.open("wb") as file:

@@ -66,7 +66,7 @@ MEANWHILE: list[tuple[str, str, str]] = [
     ("rmdir empty", "rmdir empty; ln -s sub empty", FILE_CHANGED),
     ("rmdir empty", "echo > empty/user", "Directory not empty."),
 ]
-"""The command, what the user does before they accept, and why nothing is applied then."""
+"""The command, what the user does before they accept, and why nothing is applied then; "" if all of it is."""
 WRONG: dict[tuple[str, ...], str] = {
     ("rmdir empty", "echo > empty/user"): "the text is applied",
 }
@@ -80,7 +80,7 @@ WRONG: dict[tuple[str, ...], str] = {
 async def test_nothing_is_applied_where_something_else_is_there_by_now(
     tmp_path: Path, mode: Mode, line: str, user: str, reason: str
 ) -> None:
-    """Nor is the text beside it, which would fit."""
+    """The text beside it is not applied either, although it would fit."""
     async with changed_by(tmp_path, mode, f"{TEXT}; {line}") as d:
         by_user(d.root, user)
         before = look(d.root)
@@ -144,7 +144,7 @@ NAMES = {
 @pytest.mark.parametrize("what", ["file", "link", "folder", "mode", "deletion"])
 @pytest.mark.parametrize("title", NAMES)
 async def test_what_a_name_hides_is_shown(tmp_path: Path, mode: Mode, what: str, title: str) -> None:
-    """Everything that is said of it shows them; the path is as it is."""
+    """All texts about it show the hidden characters; the path is as it is."""
     raw, shown = NAMES[title]
     name = f"'{raw}'"
     lines = {

@@ -1,5 +1,4 @@
-"""Drafts besides text, from one command to the next: of later commands and turns, of sub-agents, and after a
-restart."""
+"""Drafted changes besides text, in later commands and turns, with sub-agents, and after a restart or a rewind."""
 
 from pathlib import Path
 
@@ -90,7 +89,7 @@ async def test_nothing_is_left_of_what_a_later_command_undoes(tmp_path: Path, ki
 
 
 async def test_a_change_has_an_id_of_its_own(tmp_path: Path) -> None:
-    """Also where another was dropped, and the daemon was started again."""
+    """It has one even after another change was dropped and the daemon was started again."""
     steps = [
         step("", edit("line 2\n", "line two\n"), shell("printf 'a\\0' > a.bin; printf 'b\\0' > b.bin")),
         step("", shell("rm a.bin")),
@@ -128,7 +127,7 @@ OVERTAKEN = "Not drafted, because another command drafted another version while 
 async def test_of_two_agents_that_change_one_file_the_later_is_refused(
     tmp_path: Path, before: str, line: str, later: str, refused: bool
 ) -> None:
-    """It is told, and what the earlier drafted stays."""
+    """The later one is told so, and the draft of the earlier one stays."""
     wait = "echo waiting; until grep -q yes go; do sleep 0.02; done"
     worker = [step("", shell(f"{wait}; {line}; echo x > text.txt")), step("", complete())]
     steps = [

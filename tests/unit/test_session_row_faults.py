@@ -132,7 +132,7 @@ YES: Mapping[str, Act] = {"allow": allow, "accept the row": accept_row, "redo th
 
 
 async def end(d: ScriptedSession, answer: str = "reject") -> None:
-    """The command's turn ends; if something of it is open, with that answer, and if it still is, with a no."""
+    """Wait until the turn has ended. Its first question gets that answer, and each later one a no."""
     while (await d.until(lambda state: state.approvals or state.last_turn)).approvals:
         await d.answer(answer)
         answer = "reject"
@@ -157,7 +157,7 @@ async def test_a_commit_is_not_applied_without_its_text(tmp_path: Path, text: st
     ids=["reject", "other text"],
 )
 async def test_a_commit_is_not_applied_with_a_decision_against_its_text(tmp_path: Path, decision: HunkDecision) -> None:
-    """Both are of one request."""
+    """Both decisions are in one request."""
     async with asked_to_commit(tmp_path) as d:
         hunk_id = d.session.state.proposals[-1].files[0].hunks[0].hunk_id
         (row,) = rows(d)
@@ -290,7 +290,7 @@ RECORDS: Mapping[str, tuple[object, str, Callable[..., object]]] = {
 
 @contextlib.contextmanager
 def full(monkeypatch: pytest.MonkeyPatch, record: str) -> Generator[None]:
-    """A context in which that record takes nothing, and what is done in it fails."""
+    """A context in which nothing can be written to that record. Its body must fail because of that."""
     with monkeypatch.context() as broken, pytest.raises(AmanuError, match="disk is full"):
         broken.setattr(*RECORDS[record])
         yield
@@ -603,7 +603,7 @@ async def test_a_rule_against_deletions_stops_that_of_a_binary(tmp_path: Path) -
         deny(d, "delete_file(*)")
         await decide_all(d, "accept")
         reasons = {Path(row.path).name: row.reason for row in rows(d) if row.state == "conflicted"}
-        assert reasons == {"gone.bin": "A rule denies writing there."} and tree(d.root) == before
+        assert reasons == {"gone.bin": "A rule denies this change."} and tree(d.root) == before
 
 
 async def test_a_rule_stops_what_is_to_be_applied_again(tmp_path: Path) -> None:
@@ -614,7 +614,7 @@ async def test_a_rule_stops_what_is_to_be_applied_again(tmp_path: Path) -> None:
         await undo_all(d)
         deny(d, "@write(*)")
         await resolve(d, [], [RowDecision(row_id=row.row_id, decision="redo") for row in rows(d)])
-        assert {(row.state, row.reason) for row in rows(d)} == {("conflicted", "A rule denies writing there.")}
+        assert {(row.state, row.reason) for row in rows(d)} == {("conflicted", "A rule denies this change.")}
         assert tree(d.root) == before and not is_executable(d)
 
 

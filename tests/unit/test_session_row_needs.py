@@ -1,5 +1,5 @@
-"""A change that needs others is never made without them: a commit without its files, a folder's deletion without that
-of what is in it."""
+"""A change that needs others is never made without them: no commit is made without its files, and no folder is deleted
+before what is in it."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager

@@ -214,7 +214,7 @@ SINCE: list[tuple[str, str, str]] = [
     ("deleted empty folder", "mkdir empty", ""),
     ("deleted empty folder", "ln -s nowhere empty", FILE_MADE),
 ]
-"""The change, what the user does after it, and why it is not undone then."""
+"""The change, what the user does after it, and why it is not undone then; "" if it is."""
 
 
 @pytest.mark.parametrize(

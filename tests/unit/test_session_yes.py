@@ -84,7 +84,7 @@ async def test_what_an_accepted_draft_could_not_apply_stays_in_it(
         assert ("line two" in tree(d.root)["notes.txt"]) == (why == "disk")
         assert tree(d.root)["pic.bin"] == "old\0"
         (row,) = rows(d)
-        expected = "A rule denies writing there." if why == "rule" else "The disk is full."
+        expected = "A rule denies this change." if why == "rule" else "The disk is full."
         assert (row.state, row.reason) == ("conflicted", expected)
         if how == "put away":
             await put_away(d)

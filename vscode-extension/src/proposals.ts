@@ -133,8 +133,8 @@ export class Proposals implements vscode.FileSystemProvider {
 
   /**
    * Yes or no to hunks and rows that wait: accept or reject what is open (accepted with what the user made of it in the
-   * diff), keep or undo what a rule applied. Of one proposal at once, whatever files they are in: a decision makes a new
-   * version of it.
+   * diff), keep or undo what a rule applied. All of one proposal is decided at once, whatever files it is in: a
+   * decision makes a new version of the proposal.
    */
   async settle(
     named: Target[],

@@ -615,11 +615,11 @@ export type RowKind =
 /** One side of a row: what is at its path. */
 export interface RowVersion {
   kind: "file" | "link" | "folder";
-  /** Bytes of a file. */
+  /** Bytes of a file; 0 in a row about the executable bits of a text. */
   size: number;
   /** Permission bits of a file. */
   mode: number;
-  /** The SHA-256 of a file's bytes, or another id if the file is too large to be read; "" if it is not known. */
+  /** The SHA-256 of a file's bytes, or a random id if the file is too large to be hashed; "" if it is not known. */
   fileId: string;
   /** The target of a link, as it is written there. */
   target: string;

@@ -172,7 +172,7 @@ function M.as_one(method, params, done, failed)
   end)
 end
 
----The place and text of the hunks, and the digest and needs of the rows, to compare two versions.
+---What two versions are compared by: place and text of the hunks, digest and needs of the rows.
 ---@param seen amanu.Proposal[]
 ---@param ids table<string, boolean>
 ---@return table<string, any>
@@ -208,7 +208,7 @@ local function latest(seen)
   end, seen)
 end
 
----@param name string Of a file.
+---@param name string The name of what is decided, for the user.
 ---@param decided amanu.Decided
 local function say_conflict(name, decided)
   if decided.state == "conflicted" then

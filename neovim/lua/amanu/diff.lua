@@ -134,7 +134,7 @@ local function show(proposal, file)
   end)
 end
 
----Its files, and its rows.
+---The files of a proposal, and its rows as one more choice.
 ---@param proposal amanu.Proposal
 ---@return { label: string, run: fun() }[]
 local function choices(proposal)

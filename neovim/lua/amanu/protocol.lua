@@ -377,9 +377,9 @@
 ---One side of a row: what is at its path.
 ---@class amanu.RowVersion
 ---@field kind "file"|"link"|"folder"
----@field size integer Bytes of a file.
+---@field size integer Bytes of a file; 0 in a row about the executable bits of a text.
 ---@field mode integer Permission bits of a file.
----@field fileId string The SHA-256 of a file's bytes, or another id if the file is too large to be read; "" if it is not known.
+---@field fileId string The SHA-256 of a file's bytes, or a random id if the file is too large to be hashed; "" if it is not known.
 ---@field target string The target of a link, as it is written there.
 ---@field picture? amanu.BlobRef The file, if it is a picture that a client can draw.
 ---@field mediaType string The picture's, e.g. "image/png".

@@ -82,7 +82,7 @@ class EditCommands:
         before: Sequence[Proposal],
         after: Sequence[Proposal],
     ) -> None:
-        """Tell the outcome: each change that was to be applied and was not, with why and what to do."""
+        """Tell the outcome: each change that was to be applied and was not, the reason, and what to do."""
         wanted = {_id(change) for _, change in _changes(before, path) if _ABOUT[decision](change)}
         left = [
             (place, change)

@@ -16,7 +16,8 @@ def row_lines(row: Row, roots: Sequence[str]) -> list[str]:
 
 
 def row_name(row: Row, roots: Sequence[str]) -> str:
-    """A row's path; for `git`, the words "the git repository"."""
+    """A row's path, or both paths of a rename; for `git`, the words "the git repository", with its path unless it is a
+    folder of the session."""
     if row.kind == "git":
         return "the git repository" if row.path in roots else f"the git repository in {_shown_path(row.path, roots)}"
     names = [row.path] if row.new_path is None else [row.path, row.new_path]

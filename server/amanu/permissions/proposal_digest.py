@@ -29,7 +29,7 @@ def open_bases(proposal: Proposal) -> dict[str, str]:
 
 
 def conflicts(proposal: Proposal) -> dict[str, str]:
-    """Path → why, of the files in conflict."""
+    """Path → reason, for the files and rows in conflict."""
     found = [(file.path, hunk.reason) for file in proposal.files for hunk in file.hunks if hunk.state == "conflicted"]
     found += [(row.path, row.reason) for row in proposal.rows if row.state == "conflicted"]
     return {path: reason or "" for path, reason in reversed(found)}

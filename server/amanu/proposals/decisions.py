@@ -18,6 +18,7 @@ _ALLOWED_STATES: dict[str, Collection[HunkState]] = {
     "redo": ("reverted", "rejected", "applied"),
 }
 _REJECTABLE_STATES: Collection[HunkState] = ("pending", "conflicted", "rejected")
+_REFUSED: dict[HunkState, str] = {"rejected": "was rejected", "reverted": "was undone"}
 _EDITED = "was edited in the review"
 
 
@@ -48,15 +49,15 @@ def with_needed(
 
 
 def reject_rows_without_needs(live: LiveProposal, name: Callable[[Path], str]) -> None:
-    """Reject the open rows that need something that was rejected, and the commits of text that the user has edited:
-    they would contain what is in no file. `name` words a path."""
+    """Reject the open rows that need something that was rejected or undone, and the commits of text that the user has
+    edited: such a commit would contain what is in no file. `name` words a path."""
     refused = {
-        path: "was rejected" if hunk.state in ("rejected", "reverted") else _EDITED
+        path: _REFUSED.get(hunk.state, _EDITED)
         for file, hunk in live.hunks()
         for path in (file.base.path, file.new_path)
-        if path is not None and (hunk.state in ("rejected", "reverted") or hunk.edited_by_user)
+        if path is not None and (hunk.state in _REFUSED or hunk.edited_by_user)
     }
-    refused |= {row.change.path: "was rejected" for row in live.rows if row.state in ("rejected", "reverted")}
+    refused |= {row.change.path: _REFUSED[row.state] for row in live.rows if row.state in _REFUSED}
     new = {file.base.path for file in live.files if file.change == "create"}
     for row in live.rows:
         for path, why in refused.items() if row.is_open else ():
@@ -68,8 +69,8 @@ def reject_rows_without_needs(live: LiveProposal, name: Callable[[Path], str]) -
 
 
 def unmet_need(live: LiveProposal, row: LiveRow, name: Callable[[Path], str]) -> str:
-    """Why an accepted row cannot be applied: something that it needs is not applied, or not as proposed; "" if it can
-    be. `name` words a path."""
+    """A sentence about something that an accepted row needs and that is not applied (for a commit: not as proposed);
+    "" if nothing is missing. `name` words a path."""
     if row.state != "accepted":
         return ""
     is_exact = row.change.kind == "git"
@@ -79,7 +80,7 @@ def unmet_need(live: LiveProposal, row: LiveRow, name: Callable[[Path], str]) ->
             path for path in (file.base.path, file.new_path) if path and needs_path(row, path, is_new_file=is_new)
         ]
         if needed and (hunk.state != "applied" or (is_exact and hunk.edited_by_user)):
-            return f"This needs {one_line(name(needed[0]))}, which is not as it was proposed."
+            return f"This needs {one_line(name(needed[0]))}, which is not applied as it was proposed."
     for other in live.rows:
         is_needed = other is not row and needs_path(row, other.change.path, is_new_file=False)
         if is_needed and other.state not in ("applied", "accepted"):
@@ -156,8 +157,9 @@ def holds_back(
     faults: Mapping[str, str],
     name: Callable[[Path], str],
 ) -> bool:
-    """Whether a yes to these hunks and rows applies nothing because one of them is in conflict: all of them are applied
-    or none. The others stay open, and say why. `faults`: row id → why it does not fit. `name` words a path."""
+    """Whether a yes to these hunks and rows applies nothing because one of them is in conflict. Then the others stay
+    open, and say why. Hunks of a single file, without rows, are not held back. `faults`: row id → why it does not fit.
+    `name` words a path."""
     blocked = [(file, hunk) for file, hunk in chosen if file.is_blocked(hunk)]
     for row in rows:
         if row.row_id in faults:

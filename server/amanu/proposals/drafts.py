@@ -45,12 +45,12 @@ class Drafts:
         return [file for path in dict.fromkeys(paths) if (file := await self.draft(path)) is not None]
 
     def open_rows(self) -> list[LiveRow]:
-        """The open rows of all drafts, which the caller must not change."""
+        """The open rows of all drafts. The caller must not change them."""
         return [row for live in self._live if live.draft for row in live.rows if row.is_open]
 
     def put_rows(self, live: LiveProposal, changes: Sequence[RowChange], call: CallContext) -> list[LiveProposal]:
-        """Let that call add or change rows of `live`. A drafted row goes into the draft that has this row already, or
-        the text of that file. Returns the proposal of each. The caller holds the lock."""
+        """Let that call add or change rows of `live`. A drafted row goes into the draft that has this row already,
+        else into the one that has the text of that file. Returns the proposal of each. The caller holds the lock."""
         drafts = [other for other in self._live if other.draft] if live.draft else []
         known = {row.change.key: (each, row) for each in (*drafts, live) for row in each.rows if row.is_open}
         owners: list[LiveProposal] = []
@@ -73,7 +73,7 @@ class Drafts:
 
     async def drop_rows(self, row_ids: Collection[str], turn_id: str) -> None:
         """Drop these open rows, which a command of that turn has undone. Those that an earlier turn drafted are
-        withdrawn, so that a rewind can bring them back."""
+        only withdrawn, so that a rewind can bring them back."""
         async with self._live.lock:
             for live in self._live:
                 undone = [row for row in live.rows if row.row_id in row_ids and row.is_open]
@@ -105,7 +105,8 @@ class Drafts:
                 self._live.tell(live)
 
     async def rewind_rows(self, turn_ids: Collection[str], reason: str) -> None:
-        """Forget what these turns drafted besides text, and bring back what they overwrote."""
+        """Take back what these turns drafted besides text, and bring back what they overwrote or undid. A row without
+        an earlier version is rejected for that reason."""
         async with self._live.lock:
             for proposal in list(self._live.stored.values()):
                 if proposal.draft and any(row.reason == WITHDRAWN for row in proposal.rows):

@@ -517,12 +517,12 @@ class LiveProposal:
         return file.owners.get(hunk.hunk_id) or frozenset(self.tool_call_ids)
 
     def is_waiting(self, change: Hunk | LiveRow) -> bool:
-        """Nobody decided it yet."""
+        """Whether nobody has decided it yet."""
         change_id = change.hunk_id if isinstance(change, Hunk) else change.row_id
         return change.state in UNDECIDED or (change.state == "conflicted" and change_id not in self.attempted)
 
     def row_at(self, key: RowKey) -> LiveRow | None:
-        """The open row with that key."""
+        """The open row with that key; None if there is none."""
         return next((row for row in self.rows if row.is_open and row.change.key == key), None)
 
     def put_row(self, row: LiveRow | None, change: RowChange, turn_id: str, call_id: str) -> None:

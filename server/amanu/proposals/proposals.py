@@ -125,7 +125,7 @@ class Proposals:
         self, call: CallContext, edits: Sequence[FileEdit], rows: Sequence[RowChange] = (), *, drafts: bool = True
     ) -> Proposal:
         """Propose the edits of a call, and what else it changes. They join the undecided proposal of the same step that
-        has one of the files; a draft joins that of its turn. A row that is drafted already stays in its proposal; one
+        has one of the files; a draft joins that of its turn. A row that is drafted already stays in its proposal; a row
         that takes the place of drafted text removes that text from the draft. Without `drafts` nothing is drafted: the
         user is asked at once, whatever the mode.
 
@@ -162,7 +162,7 @@ class Proposals:
         self, proposal_id: str, decisions: Sequence[HunkDecision], row_decisions: Sequence[RowDecision] = ()
     ) -> Proposal:
         """Take decisions on hunks and rows and apply what is accepted, and what that needs, before returning: all files
-        or none. Whatever is no known word is a refusal. A repeated decision changes nothing; a contradicting one is
+        or none. An unknown word is a refusal. A repeated decision changes nothing; a contradicting one is
         `proposalConflict`.
 
         Once it writes it is not cancelled: it ends, then the cancellation goes on."""
@@ -308,13 +308,13 @@ class Proposals:
         return None if live is None else live.wire()
 
     def states_of_call(self, call_id: str) -> set[HunkState]:
-        """The states of the hunks and rows that call had a part in."""
+        """The states of the hunks and rows that the call had a part in."""
         live = self._live.of_call(call_id)
         hunks = [] if live is None else [hunk for file, hunk in live.hunks() if call_id in live.owners(file, hunk)]
         return {each.state for each in (*hunks, *self.rows_of_call(call_id))}
 
     def rows_of_call(self, call_id: str) -> list[LiveRow]:
-        """The rows that call had a part in, which the caller must not change."""
+        """The rows that the call had a part in. The caller must not change them."""
         return [row for live in self._live for row in live.rows if call_id in row.owners]
 
     def applied_files(self, call_id: str) -> int:

@@ -26,7 +26,7 @@ def report(live: LiveProposal, call_id: str | None, display_path: Callable[[Path
 
 
 def _rows(rows: Sequence[LiveRow], live: LiveProposal, display_path: Callable[[Path], str]) -> list[str]:
-    """One line for all rows that were applied or drafted, and one for each other row."""
+    """One line for all applied rows, one for all drafted rows, and one for each other row."""
 
     def name(row: LiveRow) -> str:
         title, path = row.change.title or row_title(row.change), display_path(row.change.path)

@@ -19,7 +19,8 @@ STOPPED = "Changes to a repository are kept only while their command waits. Ask 
 
 
 RowKey = tuple[str, Path]
-"""A kind and a path, the same for every change of one thing: a file's bits, a repository, or what is at a path."""
+"""A word and a path, the same for every change of one thing: "mode" for a file's executable bits, "git" for a
+repository, "path" for what is at the path."""
 
 
 class GitPart(Protocol):
@@ -40,7 +41,7 @@ class RowChange:
     before: RowVersion | None = None
     after: RowVersion | None = None
     title: str = ""
-    """"" for the title that `row_title` makes."""
+    """If it is "", `row_title` makes one."""
     lines: Sequence[Line] = ()
     identity: tuple[int, int] | None = None
     """Inode and ctime (nanoseconds) of `before` in the workspace; None: not known."""
@@ -98,7 +99,7 @@ class LiveRow:
         return (change.after, change.before) if self.state == "undoing" else (change.before, change.after)
 
     def settle(self, fault: str | None) -> None:
-        """Note that it was carried out, or was not because of `fault`."""
+        """Note that it was carried out or, if there is a `fault`, that it was not."""
         if self.state == "accepted":
             self.state = "applied" if fault is None else "conflicted"
         elif self.state == "undoing":
@@ -108,7 +109,7 @@ class LiveRow:
         self.reason = fault
 
     def leave_open(self, reason: str | None) -> None:
-        """Make it pending again, or applied again, because something else was in the way."""
+        """Note that it was not carried out, without a fault of its own: it is pending again, or applied again."""
         if self.state == "accepted":
             self.state, self.reason, self.reviewed = "pending", reason, False
         elif self.state == "undoing":
@@ -125,7 +126,7 @@ class LiveRow:
         self.state, self.reason = "pending", None
 
     def withdraw(self, turn_id: str) -> None:
-        """Withdraw the row, which a command of that later turn has undone: a rewind brings it back."""
+        """Withdraw the row, which a command of that later turn has undone. A rewind brings it back."""
         self.earlier.append(self._as_turn())
         self.turn_id, self.state, self.reason = turn_id, "rejected", WITHDRAWN
 
@@ -219,7 +220,7 @@ def row_title(change: RowChange) -> str:
 
 
 def needed_paths(row: LiveRow, paths: Collection[Path]) -> Iterable[Path]:
-    """The paths that the row may need; not all of them are among `paths`. See `needs_path`."""
+    """The paths that the row may need, some of which may not be among `paths`. See `needs_path`."""
     own, kind = row.change.path, row.change.kind
     match kind:
         case "git":
@@ -235,6 +236,6 @@ def needed_paths(row: LiveRow, paths: Collection[Path]) -> Iterable[Path]:
 
 
 def needs_path(row: LiveRow, path: Path, *, is_new_file: bool) -> bool:
-    """Whether the row cannot be accepted without what is proposed at that path. `is_new_file`: a text file that is
-    being created, without which there are no executable bits to set."""
+    """Whether the row cannot be accepted without what is proposed at that path. `is_new_file`: it is a new text file,
+    without which there are no executable bits to set."""
     return path in needed_paths(row, (path,)) and (row.change.kind != "mode" or is_new_file)

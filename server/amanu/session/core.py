@@ -271,7 +271,7 @@ class SessionCore:
             listener(proposal)
 
     async def _decision_durable(self) -> None:
-        """Before a row is carried out, have the decision on record, and the coming change in the audit log."""
+        """Wait until the decision is on record and the coming change in the audit log, before a row is carried out."""
         await asyncio.gather(self.services.audit.durable(), self.emit.durable())
 
     async def _save_preimage(self, turn_id: str, path: Path, data: bytes | None, mode: int | None) -> None:

@@ -18,7 +18,7 @@ class SessionDraft:
         self._open_ids: set[str] = set()
         """The proposals that the draft has been in since it was last decided."""
         self._decided_ids: set[str] = set()
-        """Hunks and rows that were decided with an earlier draft: a turn has one proposal."""
+        """Hunks and rows decided with an earlier draft; later ones of the same turn join the same proposal."""
         self._ending: asyncio.Task[None] | None = None
         core.proposal_listeners.append(self._on_proposal)
 

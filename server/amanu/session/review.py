@@ -135,7 +135,7 @@ class SessionEdits:
         return f"Amanu cannot undo these: {file_list(names)}." if names else ""
 
     async def take_back(self, selection: Selections, *, dry_run: bool) -> list[r.UndoneFile]:
-        """Undo these hunks and rows, newest proposal first; one entry per file. Commits are left as they are."""
+        """Undo these hunks and rows, newest proposal first; one entry per file and per row. Commits are left out."""
         selection = {proposal_id: self._without_git(proposal_id, each) for proposal_id, each in selection.items()}
         if dry_run:
             files = await self._simulate(selection)

@@ -1,6 +1,7 @@
-"""Files of one session that are not text: each content is stored once, durably, and as a whole or not at all.
+"""Files of one session that are not text, stored durably, and as a whole or not at all.
 
-    SESSION/files/<id>    the id is the SHA-256 of the content; that of a very large file is random
+    SESSION/files/<id>    the id is the SHA-256 of the content, so that each content is stored once; a very large file
+                          gets a random id, and is stored each time
 
 They are streamed, so that even a large one takes little memory. None of them is ever a hard link to a file that
 something else may write. Everything here blocks, and raises `OSError`.
@@ -45,7 +46,7 @@ class FileStore:
         return bool(_ID.fullmatch(file_id)) and self.path(file_id).is_file()
 
     def is_whole(self, file_id: str) -> bool:
-        """Whether the file is there, and as it was kept; of a very large one only whether it is there."""
+        """Whether the file is there and unchanged; for a very large one, only whether it is there."""
         if not self.has(file_id) or file_id.startswith(_LARGE):
             return self.has(file_id)
         try:
@@ -114,7 +115,7 @@ class FileStore:
 
 
 def hashed(source: int, write: Callable[[bytes], object] = len) -> str:
-    """The SHA-256 of what can be read from that descriptor, each part of which is given to `write`."""
+    """Read the descriptor to its end, give each part to `write`, and return the SHA-256 of it all."""
     digest = hashlib.sha256()
     while part := os.read(source, _PART):
         digest.update(part)

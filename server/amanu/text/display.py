@@ -35,11 +35,11 @@ def _code_point(match: "re.Match[str]") -> str:
 
 
 def all_files(paths: Sequence[str]) -> str:
-    """Every path: for a question, where a yes is about all of them."""
+    """All paths, for a question in which a yes is about all of them."""
     return ", ".join(map(unbroken, paths))
 
 
 def file_list(paths: Sequence[str]) -> str:
-    """The paths; of many, the first, and how many more there are."""
+    """The paths; if there are many, only the first ones and the number of the others."""
     names = ", ".join(map(one_line, paths[:_MOST_NAMED]))
     return f"{names} and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else names

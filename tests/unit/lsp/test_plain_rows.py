@@ -1,4 +1,4 @@
-"""Rows in the plain front: how they are told, how a patch decides them, and what is sent of that."""
+"""Rows in the plain frontend: their texts, the patch that decides them, and the requests that are sent."""
 
 import re
 from collections.abc import Callable

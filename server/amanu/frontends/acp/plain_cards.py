@@ -23,8 +23,8 @@ def shows_names(features: ClientFeatures) -> bool:
 
 
 def adapted_request(params: dict[str, Any], features: ClientFeatures, *, diff_is_all: bool = True) -> dict[str, Any]:
-    """The params of a `session/request_permission` as this client can show them. `diff_is_all`: a
-    diff, if there is one, shows everything that is decided."""
+    """The params of a `session/request_permission` as this client can show them. `diff_is_all`: nothing but the diffs
+    is to be decided."""
     if shows_names(features):
         return params
     options: dict[str, dict[str, Any]] = {}

@@ -75,7 +75,7 @@ class GitChanges:
     committed: list[str] = field(default_factory=list[str])
     """The files of these."""
     paths: list[Path] = field(default_factory=list[Path])
-    """The same files, as the workspace has them."""
+    """The same files, by their paths in the workspace."""
     moves: list[str] = field(default_factory=list[str])
     """The other changes that a yes makes, for the user: "branch main: 0cf7dd74a3 → 3f2a41c0de", "staged: a.txt"."""
     is_plain_staging: bool = False

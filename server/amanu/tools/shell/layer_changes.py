@@ -38,9 +38,9 @@ class LayerChanges:
     rows: Sequence[RowChange] = ()
     """Changes that no hunk shows; without those that are drafted already."""
     gone: Sequence[RowKey] = ()
-    """Keys of what was drafted besides text, and what the command has undone."""
+    """Keys of the drafted rows that the command has undone."""
     seen: Mapping[RowKey, str] = field(default_factory=dict[RowKey, str])
-    """Key of what was drafted besides text when the command started → its digest."""
+    """Key → digest, of the rows that were drafted when the command started."""
     denied: Sequence[Path] = ()
     """Files whose executable bits the command changed although a rule denies it: the bits stay as they are."""
     ignored: Sequence[Path] = ()

@@ -1,4 +1,4 @@
-"""The contents of a layer besides text: put there and dropped; and folders of the workspace, made and removed.
+"""Puts things that are not text into a layer and drops them, and makes and removes folders of the workspace.
 Everything here blocks."""
 
 import contextlib
@@ -11,7 +11,7 @@ from amanu.tools.shell.held_files import HeldFile
 
 
 def put_back(layer: Layer, files: Iterable[HeldFile]) -> None:
-    """Put them into the layer, where the next command finds them."""
+    """Put these changes into the layer, where the next command finds them."""
     for file in files:
         if file.stored is None:
             layer.delete(file.path)
@@ -38,7 +38,7 @@ def drop_folders(layer: Layer, folders: Sequence[Path]) -> None:
 
 
 def lay_in_emptied(layer: Layer, folders: Sequence[Path]) -> None:
-    """Delete, innermost first, those of the folders in which the layer no longer shows anything."""
+    """Delete, in the layer, those of the folders in which it no longer shows anything. They come innermost first."""
     for folder in folders:
         with contextlib.suppress(OSError):  # it is gone in the workspace, too
             if not any(layer.visible(folder / name) for name in os.listdir(folder)):  # noqa: PTH208 (names only)
@@ -46,7 +46,7 @@ def lay_in_emptied(layer: Layer, folders: Sequence[Path]) -> None:
 
 
 def make_folders(folders: Sequence[Path]) -> dict[Path, str]:
-    """Make them in the workspace. Returns why some were not made."""
+    """Make them in the workspace. Returns path → why it was not made."""
     faults: dict[Path, str] = {}
     for folder in folders:
         above = next((parent for parent in folder.parents if parent.exists()), folder)
@@ -61,7 +61,7 @@ def make_folders(folders: Sequence[Path]) -> dict[Path, str]:
 
 
 def remove_folders(folders: Sequence[Path]) -> dict[Path, str]:
-    """Remove those that are empty now from the workspace. Returns why some were not removed."""
+    """Remove those that are empty now from the workspace. Returns path → why it was not removed."""
     faults: dict[Path, str] = {}
     for folder in folders:
         if os.path.realpath(folder.parent) != str(folder.parent):

@@ -122,7 +122,7 @@ class LayerReview:
             await self._proposals.wait_for_shared_hunks(call.call_id)
 
     def _git_fault(self, call: CallContext) -> str:
-        """Why the repository could not be changed; "" if it was, or need not be."""
+        """The reason why the repository could not be changed; "" if it was changed, or need not be."""
         rows = self._proposals.rows_of_call(call.call_id)
         return next((row.reason or "" for row in rows if row.change.kind == "git" and row.state == "conflicted"), "")
 
@@ -245,8 +245,8 @@ class LayerReview:
         return Subject("delete_file" if deletes else "write_file", "write", self._workspace.relative(path))
 
     def _row_subject(self, row: RowChange, *, may_destroy: bool) -> Subject:
-        """The write or deletion that the row is. It must be asked about if it is a link that leads out of the
-        workspace; or if it cannot be undone, unless a rule lets the command destroy (`may_destroy`)."""
+        """The row as a write or deletion. The user must be asked about a link that leads out of the workspace, and
+        about what cannot be undone, unless a rule lets the command destroy (`may_destroy`)."""
         subject = self._edit_subject(row.path, deletes=row.after is None)
         if row.kind == "link" and row.title.endswith(OUTSIDE):
             return replace(subject, must_ask=_LEADS_OUT)

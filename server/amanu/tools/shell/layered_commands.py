@@ -93,8 +93,8 @@ class LayeredCommands:
         return await self.run(params, plan, call)
 
     async def _drafted(self, changes: LayerChanges, call: CallContext) -> tuple[LayerChanges, list[str]]:
-        """The changes to draft, without those that another command (of a sub-agent or a job) has drafted differently
-        since this one started; and sentences about what is left out. Drops the rows that the command has undone."""
+        """The changes to draft, and sentences about those left out: another command (of a sub-agent or a job) has
+        drafted something else there since this one started. Drops the rows that the command has undone."""
         now = {row.change.key: row for row in self._proposals.drafts.open_rows()}
         others = [
             row

@@ -41,9 +41,9 @@ class View:
     laid_in: dict[Path, FileText | None]
     """None: it was deleted."""
     drafted: Sequence[RowChange]
-    """Changes drafted besides text."""
+    """The drafted changes besides text."""
     filled: dict[Path, Filled]
-    """Path → which of them the layer has; kept up to date with the layer."""
+    """Path → the drafted row that the layer has there; kept up to date with the layer."""
     place: Place
 
 
@@ -71,8 +71,8 @@ class LayeredRun:
         self.is_clean = False
 
     async def read(self) -> LayerChanges:
-        """The command's changes, once it has ended. They are taken out of the layer, except for what git ignores, and
-        what was drafted and is unchanged. Raises `LayerError`, `OSError`."""
+        """The command's changes, once it has ended. They are taken out of the layer. What git ignores stays there, and
+        so does what was drafted and is unchanged. Raises `LayerError`, `OSError`."""
         held = HeldFolder(self.layer.folder / "held" / token_hex(8))
         found = FoundChanges(held, self._begun)
         try:
@@ -112,8 +112,8 @@ class LayeredRun:
         return await self._proposals.text_for_command(self._call, path)
 
     async def _compared(self, found: FoundChanges) -> tuple[LayerChanges, Mapping[Path, bool]]:
-        """The changes to text files, compared with what the user sees now, and to their executable bits. Adds the files
-        that turn out not to be text to `found`."""
+        """The changes to text files, compared with what the user sees now, and to their executable bits. Adds to
+        `found` the files that turn out not to be text."""
         edits: list[FileEdit] = []
         moved = [*found.conflicts]
         executable: dict[Path, bool] = {}

@@ -1,4 +1,4 @@
-"""Rows made of what a command changed in its layer: each side described, and what is not text kept in the session's
+"""Makes rows of what a command changed in its layer: describes both sides, and keeps what is not text in the session's
 file store. Everything here blocks."""
 
 import os
@@ -22,7 +22,7 @@ MAX_STORE = 1 << 30
 _MAX_PICTURE = 8 << 20
 OUTSIDE = ", outside the workspace"
 """The end of the title of a link that leads out."""
-NO_UNDO = "Amanu cannot undo this change: the former file is too large to keep, or cannot be read."
+NO_UNDO = "Amanu cannot undo this change: the former file cannot be read, or is more than the session can keep."
 _HEAD = 16
 _NEW = 0o644
 

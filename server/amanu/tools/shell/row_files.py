@@ -1,5 +1,5 @@
-"""Rows brought into the workspace, and taken back: each file by itself, as a whole or not at all, also when the daemon
-is killed in the middle (see `sandbox/layers/redo.py`)."""
+"""Brings rows into the workspace, and takes them back: each file by itself, as a whole or not at all, even if the
+daemon is killed in the middle (see `sandbox/layers/redo.py`)."""
 
 import asyncio
 import contextlib
@@ -29,14 +29,14 @@ from amanu.tools.shell.row_changes import put_version, version_at
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import Line, RowVersion
 
-_DENIED = "A rule denies writing there."
+_DENIED = "A rule denies this change."
 _LOST = "Amanu's copy of this file is missing or damaged. Ask for the change again."
 _NO_UNDO = "Amanu cannot undo this change."
 
 
 @dataclass(frozen=True)
 class GitRow:
-    """Changes of repositories, all or nothing for each."""
+    """Changes of repositories; each repository is changed as a whole or not at all."""
 
     changes: GitChanges
     folder: HeldFolder
@@ -59,8 +59,8 @@ def git_row(changes: GitChanges, folder: HeldFolder) -> RowChange:
 
 
 class StoredRows:
-    """The way of one session's rows into the workspace. `denied` picks the subjects that a rule denies, whatever the
-    mode."""
+    """Brings one session's rows into the workspace, and takes them back. `denied` picks the subjects that a rule
+    denies, whatever the mode."""
 
     def __init__(
         self,
@@ -138,8 +138,7 @@ class StoredRows:
         return "" if same else FILE_CHANGED
 
     def _difference(self, change: RowChange, expected: RowVersion | None) -> "_Look":
-        """Why the workspace does not have what is expected at the path, if it does not, and the identity of what it
-        has."""
+        """The workspace at the path; a fault if it does not have there what is expected."""
         try:
             found = change.path.lstat()
         except (FileNotFoundError, NotADirectoryError):

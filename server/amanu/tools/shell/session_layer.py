@@ -53,7 +53,7 @@ class SessionLayer:
         self._ignored: dict[Path, None] = {}
         """Paths in the layer that git ignores."""
         self._filled: dict[Path, Filled] = {}
-        """Path → what the layer has there of the draft besides text."""
+        """Path → the drafted row that the layer has there."""
         self._origin: SessionLayer | None = None
         """The layer that this one begins as a copy of, if any."""
         self._too_large: list[Path] = []
@@ -145,7 +145,7 @@ class SessionLayer:
                 await run_to_completion(asyncio.to_thread(_remove, layer))
 
     def _drafted(self) -> list[RowChange]:
-        """The draft besides text."""
+        """The drafted changes besides text, without those of repositories."""
         return [row.change for row in self._proposals.drafts.open_rows() if row.change.kind != "git"]
 
     async def _copy_to(self, layer: Layer) -> list[Path]:

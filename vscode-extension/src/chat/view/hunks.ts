@@ -178,7 +178,7 @@ export class HunksBox {
     );
   }
 
-  /** `offers`: has a button for the diff; else the question has *Review*. */
+  /** `offers`: there is a button for the diff; otherwise the question has *Review*. */
   private fileLine({ proposalId }: Proposal, file: ProposedFile, offers: boolean): HTMLElement {
     const { path } = file;
     return h(

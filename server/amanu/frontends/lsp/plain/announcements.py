@@ -26,7 +26,7 @@ class Announcements:
         self._due: asyncio.TimerHandle | None = None
 
     def update(self, marks: Sequence[Mark]) -> None:
-        """These changes wait for the user."""
+        """Take note of all changes that wait for the user."""
         self._fresh = [mark for mark in marks if mark.open and mark.proposal.proposal_id not in self._proposals]
         self.close()
         if self._fresh:

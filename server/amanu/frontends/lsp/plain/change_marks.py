@@ -1,4 +1,4 @@
-"""Places of a session's changes in the files as the editor has them: hunks at their lines, rows at the first line."""
+"""A session's changes and their places in files as the editor has them: hunks at their lines, rows at line one."""
 
 import hashlib
 import re
@@ -117,7 +117,7 @@ class HunkMark(_Mark):
 
     @property
     def amount(self) -> str:
-        """ "−1 +2": lines."""
+        """The lines removed and added: "−1 +2"."""
         return _counts([self.hunk])
 
     @property
@@ -146,7 +146,7 @@ class RowMark(_Mark):
 
     @property
     def amount(self) -> str:
-        """ "(binary file, 4,096 bytes)"."""
+        """The title: "(binary file, 4,096 bytes)"."""
         return f"({one_line(self.row.title)})"
 
     @property
@@ -181,7 +181,7 @@ def seal(file: ProposedFile, hunk: Hunk) -> str:
 
 
 def row_seal(row: Row) -> str:
-    """The same of a row. Its digest is not enough: it leaves out title and state and, except for `git`, the lines."""
+    """The same for a row. Its digest is not enough: it leaves out title and state and, except for `git`, the lines."""
     lines = (line.text for line in row.lines)
     identity = "\0".join((row.digest, row.state, row.title, row.undecidable, *lines))
     return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:12]
@@ -194,7 +194,7 @@ def seals(proposal: Proposal) -> dict[str, str]:
 
 
 def marks(state: SessionState, encoding: Encoding, client: str) -> list[Mark]:
-    """All of a session, in order. Linear in the files that have one."""
+    """All marks of a session, in order. The time it takes grows with the files that have one."""
     return [mark for proposal in state.proposals for mark in of_proposal(state, proposal, encoding, client)]
 
 

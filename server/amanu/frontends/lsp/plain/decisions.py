@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Decisions:
-    """The decisions of one client, whose user was told about the changes that `diagnostics` hold."""
+    """The decisions of one client, whose user was told about the changes in `diagnostics.shown`."""
 
     def __init__(self, sessions: "Sessions", editor: PlainEditor, diagnostics: Diagnostics) -> None:
         self._sessions = sessions

@@ -1,5 +1,5 @@
-"""Amanu's diagnostics in a plain client: changes in their files, and questions that no dialog is open for in the
-document its user is in."""
+"""Amanu's diagnostics in a plain client. Changes are shown in their files; questions without an open dialog, in the
+document that the user is in."""
 
 import asyncio
 from pathlib import Path
@@ -39,7 +39,7 @@ class Diagnostics:
         self._rule_editor = rule_editor
         self._announcements = announcements
         self.shown: list[Mark] = []
-        """The changes that wait for the user: those the user was told about."""
+        """The changes that wait for the user, who was told about them."""
         self._marks: list[Mark] | None = None
         """None: to be computed again."""
         self._published: dict[str, list[types.Diagnostic]] = {}
