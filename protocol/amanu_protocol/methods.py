@@ -53,6 +53,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/proposal/setReview", "toDaemon", r.ProposalSetReviewParams, r.ProposalResult, "Review it before it is applied, or after."),
     Method("amanu/proposal/undo", "toDaemon", r.ProposalUndoParams, r.ProposalUndoResult, "Take applied hunks back, keeping what the user changed since; or say what that would do."),
     Method("amanu/proposal/diff", "toDaemon", r.ProposalDiffParams, r.ProposalDiffResult, "What the agent changed in a turn, a file, the session: one diff."),
+    Method("amanu/proposal/patch", "toDaemon", r.ProposalPatchParams, r.ProposalPatchResult, "Open or applied changes as a patch that `git apply` takes, binary files included."),
     Method("amanu/checkpoint/list", "toDaemon", r.CheckpointListParams, r.CheckpointListResult, "The turns one can go back before."),
     Method("amanu/checkpoint/preview", "toDaemon", r.CheckpointPreviewParams, r.CheckpointPreviewResult, "What going back would do."),
     Method("amanu/checkpoint/restore", "toDaemon", r.CheckpointRestoreParams, r.CheckpointRestoreResult, "Go back: files, conversation, or both."),

@@ -575,6 +575,43 @@ class ProposalDiffResult(Message):
     files: list[FileChange]
 
 
+class ProposalPatchParams(Message):
+    """Changes of a session: all of them, or those of a turn or of some paths."""
+
+    session_id: Id
+    state: Literal["open", "applied"] = "open"
+    """`open`: a draft, or what else waits for a decision."""
+    turn_id: str | None = None
+    paths: list[str] = []
+    """Absolute; a folder stands for all in it. Empty: no limit."""
+
+
+class LeftOut(Message):
+    """A change that is not in a patch."""
+
+    path: str
+    reason: str
+    """A sentence."""
+
+
+class PatchBase(Message):
+    folder: str
+    """Absolute; the paths in a patch are relative to it: the repository's top, or the workspace folder."""
+    commit: str
+    """The commit that is checked out in that repository; "" for none. A patch is against the files as they are in the
+    workspace, which may differ from it."""
+
+
+class ProposalPatchResult(Message):
+    """A patch that `git apply` takes, binary files, links and executable bits included."""
+
+    patch: str
+    base: PatchBase
+    files: list[FileChange]
+    """Its files, in order."""
+    left: list[LeftOut]
+
+
 # checkpoint -----------------------------------------------------------------------------------------
 
 

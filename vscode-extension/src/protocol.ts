@@ -1764,6 +1764,42 @@ export interface ProposalDiffResult {
   files: FileChange[];
 }
 
+/** Changes of a session: all of them, or those of a turn or of some paths. */
+export interface ProposalPatchParams {
+  sessionId: Id;
+  /** `open`: a draft, or what else waits for a decision. */
+  state?: "open" | "applied";
+  turnId?: string | null;
+  /** Absolute; a folder stands for all in it. Empty: no limit. */
+  paths?: string[];
+}
+
+/** A change that is not in a patch. */
+export interface LeftOut {
+  path: string;
+  /** A sentence. */
+  reason: string;
+}
+
+export interface PatchBase {
+  /** Absolute; the paths in a patch are relative to it: the repository's top, or the workspace folder. */
+  folder: string;
+  /**
+   * The commit that is checked out in that repository; "" for none. A patch is against the files as they are in the
+   * workspace, which may differ from it.
+   */
+  commit: string;
+}
+
+/** A patch that `git apply` takes, binary files, links and executable bits included. */
+export interface ProposalPatchResult {
+  patch: string;
+  base: PatchBase;
+  /** Its files, in order. */
+  files: FileChange[];
+  left: LeftOut[];
+}
+
 export interface CheckpointFile {
   path: string;
   added: number;
@@ -2700,6 +2736,8 @@ export interface RequestsToDaemon {
   "amanu/proposal/undo": { params: ProposalUndoParams; result: ProposalUndoResult };
   /** What the agent changed in a turn, a file, the session: one diff. */
   "amanu/proposal/diff": { params: ProposalDiffParams; result: ProposalDiffResult };
+  /** Open or applied changes as a patch that `git apply` takes, binary files included. */
+  "amanu/proposal/patch": { params: ProposalPatchParams; result: ProposalPatchResult };
   /** The turns one can go back before. */
   "amanu/checkpoint/list": { params: CheckpointListParams; result: CheckpointListResult };
   /** What going back would do. */

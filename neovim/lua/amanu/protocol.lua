@@ -1124,6 +1124,29 @@
 ---@field diff string Unified.
 ---@field files amanu.FileChange[]
 
+---Changes of a session: all of them, or those of a turn or of some paths.
+---@class amanu.ProposalPatchParams
+---@field sessionId amanu.Id
+---@field state? "open"|"applied" `open`: a draft, or what else waits for a decision.
+---@field turnId? string
+---@field paths? string[] Absolute; a folder stands for all in it. Empty: no limit.
+
+---A change that is not in a patch.
+---@class amanu.LeftOut
+---@field path string
+---@field reason string A sentence.
+
+---@class amanu.PatchBase
+---@field folder string Absolute; the paths in a patch are relative to it: the repository's top, or the workspace folder.
+---@field commit string The commit that is checked out in that repository; "" for none. A patch is against the files as they are in the workspace, which may differ from it.
+
+---A patch that `git apply` takes, binary files, links and executable bits included.
+---@class amanu.ProposalPatchResult
+---@field patch string
+---@field base amanu.PatchBase
+---@field files amanu.FileChange[] Its files, in order.
+---@field left amanu.LeftOut[]
+
 ---@class amanu.CheckpointFile
 ---@field path string
 ---@field added integer
@@ -1738,6 +1761,7 @@ M.methods = {
   proposal_set_review = "amanu/proposal/setReview",
   proposal_undo = "amanu/proposal/undo",
   proposal_diff = "amanu/proposal/diff",
+  proposal_patch = "amanu/proposal/patch",
   checkpoint_list = "amanu/checkpoint/list",
   checkpoint_preview = "amanu/checkpoint/preview",
   checkpoint_restore = "amanu/checkpoint/restore",

@@ -14,8 +14,8 @@ def open_drafts(state: SessionState) -> list[Proposal]:
     return [proposal for proposal in state.proposals if proposal.draft and proposal.state == "pending"]
 
 
-def open_files(state: SessionState) -> list[str]:
-    """Absolute paths of the files with drafted changes that have not been decided, in order."""
+def open_paths(state: SessionState) -> list[str]:
+    """Absolute paths with drafted changes that have not been decided, in order."""
     paths: dict[str, None] = {}
     for proposal in open_drafts(state):
         paths |= {file.path: None for file in proposal.files if any(hunk.state in _OPEN for hunk in file.hunks)}
@@ -25,10 +25,15 @@ def open_files(state: SessionState) -> list[str]:
 
 def describe_open_draft(state: SessionState, *, in_chat: bool) -> str:
     """That drafted changes have not been applied, and what to do about them; "" if there are none. `in_chat`: the user
-    can type the commands right there."""
-    files = open_files(state)
-    if not files:
+    can type the commands of a chat right there."""
+    paths = open_paths(state)
+    if not paths:
         return ""
-    place = "" if in_chat else f"In amanu chat --session {one_line(state.session_id[:8])}, "
-    said = f"The draft has not been applied ({plural(len(files), 'file')}). "
-    return f"{said}{place}/accept session applies it and /reject session discards it."
+    rows = [row for proposal in open_drafts(state) for row in proposal.rows if row.state in _OPEN]
+    folders = {row.path for row in rows if "folder" in {side.kind for side in (row.before, row.after) if side}}
+    counts = ((len(paths) - len(folders), "file"), (len(folders), "folder"))
+    said = f"The draft has not been applied ({' and '.join(plural(*each) for each in counts if each[0])}). "
+    if in_chat:
+        return f"{said}/accept session applies it and /reject session discards it."
+    command = f"amanu sessions diff {one_line(state.session_id[:8])}"
+    return f"{said}`{command}` shows it; `accept` instead of `diff` applies it, and `reject` discards it."

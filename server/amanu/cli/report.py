@@ -1,9 +1,10 @@
 """What one turn came to, as data: the object `amanu run --output-format json` prints."""
 
+import os
 from typing import Any
 
 from amanu.cli import exits
-from amanu.cli.open_draft import describe_open_draft, open_files
+from amanu.cli.open_draft import describe_open_draft, open_paths
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import (
     AgentChanged,
@@ -20,6 +21,7 @@ from amanu_protocol.events import (
     UsageChanged,
 )
 from amanu_protocol.items import Answer, Approval, Decision, Item, Notice, Proposal, SubAgent, ToolCall, Usage
+from amanu_protocol.requests import PatchBase, ProposalPatchResult
 from amanu_protocol.state import SessionState
 
 
@@ -31,6 +33,10 @@ class Report:
         self.ended: TurnEnded | None = None
         self.is_answered = False
         """The daemon answered itself: there was no turn, and the last notice is the answer."""
+        self.base: PatchBase | None = None
+        """The repository before the turn."""
+        self.patch: ProposalPatchResult | None = None
+        """The draft if one is left, else what the turn has applied."""
         self._state: SessionState | None = None
         self._session_id: str | None = None
         self._model_id: str | None = None
@@ -97,6 +103,11 @@ class Report:
         self._time_limit = f"Stopped after {seconds:g} seconds." if seconds else ""
 
     @property
+    def has_draft(self) -> bool:
+        """Whether drafted changes wait for a decision."""
+        return self._state is not None and bool(open_paths(self._state))
+
+    @property
     def answers(self) -> list[str]:
         """The session's own: what sub-agents say is for the model."""
         return [item.text for item in self._items.values() if isinstance(item, Answer) and item.agent_id is None]
@@ -110,8 +121,8 @@ class Report:
         assert self.ended is not None, "the turn has ended"
         unasked = any(call.decision is not None and call.decision.permitted_by is not None for call in self.calls)
         notices = frozenset(item.code for item in self._items.values() if isinstance(item, Notice))
-        left = self._state is not None and bool(open_files(self._state))
-        return exits.of_turn(self.ended.reason, denied=unasked or left or bool(self._unapplied()), notices=notices)
+        is_left = self.has_draft or bool(self._unapplied())
+        return exits.of_turn(self.ended.reason, denied=unasked or is_left, notices=notices)
 
     def as_json(self, exit_code: int) -> dict[str, Any]:
         """The whole outcome. `result` is the last answer, or what the daemon answered itself; `answers` are all of
@@ -133,6 +144,8 @@ class Report:
             "files": self._files(),
             "rows": self._rows(),
             "draft": self._draft(),
+            "base": None if self.base is None else self.base.model_dump(mode="json"),
+            "patch": self._patch(),
             "agents": [_agent(agent) for agent in self._agents.values()],
             "error": self.error,
             "exitCode": exit_code,
@@ -165,6 +178,7 @@ class Report:
         return [
             {
                 "path": file.path,
+                "relativePath": self._relative(file.path),
                 "change": file.change,
                 "newPath": file.new_path,
                 "added": file.added,
@@ -181,6 +195,8 @@ class Report:
         return [
             {
                 "path": row.path,
+                "relativePath": self._relative(row.path),
+                "newPath": row.new_path,
                 "kind": row.kind,
                 "title": row.title,
                 "lines": [line.text for line in row.lines],
@@ -209,9 +225,19 @@ class Report:
 
     def _draft(self) -> dict[str, Any] | None:
         """What is drafted and not applied; None for nothing."""
-        if self._state is None or not (files := open_files(self._state)):
+        if self._state is None or not (files := open_paths(self._state)):
             return None
         return {"files": files, "message": describe_open_draft(self._state, in_chat=False)}
+
+    def _patch(self) -> dict[str, Any] | None:
+        if self.patch is None:
+            return None
+        left = [each.model_dump(mode="json") for each in self.patch.left]
+        return {"state": "open" if self.has_draft else "applied", "text": self.patch.patch, "left": left}
+
+    def _relative(self, path: str) -> str:
+        """The path, relative to the folder that a patch is for."""
+        return path if self.base is None else os.path.relpath(path, self.base.folder)
 
     def _as_meant(self, ended: TurnEnded) -> TurnEnded:
         if self._time_limit and ended.reason == "cancelled":

@@ -15,8 +15,12 @@ from typing import TYPE_CHECKING, TextIO, get_args
 from amanu.cli import exits
 from amanu.cli.report import Report, error_json
 from amanu.cli.run_printer import Format, RunPrinter
-from amanu.cli.session_lookup import LATEST, SHORT, resolve_session_id
+from amanu.cli.session_changes import Command, carry_out, read_command
+from amanu.cli.session_lookup import LATEST, SHORT, listing, resolve_session_id
+from amanu.cli.sessions import on_running
 from amanu.cli.stdin import PipedInput, read_piped_input
+from amanu.cli.text import visible
+from amanu.client.daemon_client import DaemonClient
 from amanu.client.session_view import mint
 from amanu.text.amounts import plural
 from amanu_protocol.errors import AmanuError
@@ -25,6 +29,7 @@ from amanu_protocol.items import Attachment, Effort, Mode
 from amanu_protocol.requests import (
     Empty,
     PromptSendParams,
+    ProposalPatchParams,
     SessionAttachParams,
     SessionCloseParams,
     SessionCreateParams,
@@ -100,6 +105,13 @@ def main(argv: list[str]) -> int:
     if not prompt.strip():
         print("The prompt is empty.", file=sys.stderr)
         return exits.USAGE
+    try:
+        command = read_command(prompt)
+    except AmanuError as error:
+        print(visible(str(error)), file=sys.stderr)
+        return exits.USAGE
+    if command is not None:
+        return _carry_out(command, arguments.session, roots[0], as_json=arguments.output_format != "text")
     if beside.notice and arguments.output_format == "text":
         print(beside.notice, file=sys.stderr)
     options = RunOptions(
@@ -121,6 +133,19 @@ def main(argv: list[str]) -> int:
         replay=arguments.replay and Path(arguments.replay).expanduser().absolute(),
     )
     return asyncio.run(run(options, arguments.output_format, sys.stdout, sys.stderr))
+
+
+def _carry_out(command: Command, typed: str | None, root: str, *, as_json: bool) -> int:
+    """Carry out a prompt that is a decision about the session: no model hears of it. Returns the exit code."""
+    if typed is None:
+        print(f"/{command.verb} is about a session: add --continue or --session ID.", file=sys.stderr)
+        return exits.USAGE
+
+    async def run_command(client: DaemonClient) -> int:
+        session_id = await resolve_session_id(typed, root, listing(client))
+        return await carry_out(client, session_id, command, as_json=as_json)
+
+    return on_running(run_command)
 
 
 @dataclass(frozen=True)
@@ -193,11 +218,14 @@ async def _turn(options: RunOptions, report: Report, printer: RunPrinter) -> int
         if replay is not None:
             session.replay(replay)
         report.begin(session.state)
+        report.base = await asyncio.to_thread(session.patches.base)
         printer.begin(session.state)
         if options.model_id is not None and (doubt := await sessions.models.doubt(options.model_id, client)):
             printer.warning(doubt)
         client.show = printer.show
         code = await _prompt(session, options, client, report)
+        if printer.is_json:
+            await _add_patch(session, report, printer)
         await printer.stop_status()
         if replay is not None:
             printer.replayed(replay)
@@ -205,6 +233,18 @@ async def _turn(options: RunOptions, report: Report, printer: RunPrinter) -> int
     finally:
         await printer.stop_status()
         await sessions.shutdown()
+
+
+async def _add_patch(session: "Session", report: Report, printer: RunPrinter) -> None:
+    turn_id = None if report.ended is None or report.has_draft else report.ended.turn_id
+    state = "open" if report.has_draft else "applied"
+    params = ProposalPatchParams(session_id=session.state.session_id, state=state, turn_id=turn_id)
+    try:
+        patch = await session.patches.patch(params)
+    except AmanuError as error:
+        printer.warning(str(error))
+    else:
+        report.patch = patch if patch.files or patch.left else None
 
 
 def _limited(settings: "Settings", options: RunOptions) -> "Settings":

@@ -35,6 +35,10 @@ class RunPrinter:
         self._console = open_console(err)
         self._live: LiveConsole | None = None
 
+    @property
+    def is_json(self) -> bool:
+        return self._format != "text"
+
     def begin(self, state: SessionState) -> None:
         """The session is ready; `state` is read again with every event."""
         self._state = state

@@ -1,14 +1,18 @@
-"""`amanu sessions`: list, show, rename, delete. Through the running daemon, else in this process."""
+"""`amanu sessions`: list, show, rename and delete sessions, decide their changes. Through the daemon if it runs, else
+in this process."""
 
 import argparse
 import asyncio
 import json
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Literal
 
 from amanu.cli import exits
 from amanu.cli.console import open_console
 from amanu.cli.render import Renderer
+from amanu.cli.session_changes import Chosen, decide, show_patch
 from amanu.cli.session_lookup import listing, resolve_session_id, session_line
 from amanu.cli.text import one_line, visible
 from amanu.cli.usage import usage_line
@@ -18,10 +22,22 @@ from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Item
 
+_DECISIONS = {
+    "accept": "apply what waits for a decision",
+    "reject": "discard what waits for a decision",
+    "undo": "take back what was applied",
+}
+_EXITS = (
+    "exit codes: 0 done · 1 failed · 2 wrong usage, or there is nothing at a PATH · 3 some of it could not be applied, "
+    "undone or put into the patch"
+)
+
 
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="amanu sessions", description="List, show, rename and delete stored sessions."
+        prog="amanu sessions",
+        description="List, show, rename and delete stored sessions; see and decide their changes.",
+        epilog=_EXITS,
     )
     commands = parser.add_subparsers(dest="command", required=True)
     listing = commands.add_parser("list", help="newest first")
@@ -36,6 +52,18 @@ def parser() -> argparse.ArgumentParser:
     rename.add_argument("title", metavar="TITLE", type=_title)
     delete = commands.add_parser("delete", help="delete permanently")
     delete.add_argument("id", metavar="ID", nargs="+", help="session id, a prefix of it, or latest")
+    diff = commands.add_parser("diff", help="print what waits for a decision, as a patch that `git apply` takes")
+    diff.add_argument("--applied", action="store_true", help="what was applied instead")
+    form = diff.add_mutually_exclusive_group()
+    form.add_argument("--stat", dest="form", action="store_const", const="stat", help="a line for each file")
+    form.add_argument("--json", dest="form", action="store_const", const="json", help="one JSON object")
+    for name, help_text in _DECISIONS.items():
+        decision = commands.add_parser(name, help=help_text)
+        decision.add_argument("--json", action="store_true", help="one JSON object")
+    for name in ("diff", *_DECISIONS):
+        about = commands.choices[name]
+        about.add_argument("id", metavar="ID", help="session id, a prefix of it, or latest")
+        about.add_argument("paths", metavar="PATH", nargs="*", help="only these files and folders")
     return parser
 
 
@@ -43,8 +71,23 @@ def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv or ["list"])  # the bare word looks
     if arguments.command == "list" and arguments.root is not None:
         arguments.root = str(Path(arguments.root).resolve())
+    return on_running(lambda client: _run(client, arguments))
+
+
+def on_running(work: Callable[[DaemonClient], Awaitable[int]]) -> int:
+    """Let `work` talk to the running daemon, else to a core in this process. Prints errors. Returns the exit code."""
+
+    async def run() -> int:
+        from amanu.client.connect import connect_running
+
+        client = await connect_running()
+        try:
+            return await work(client)
+        finally:
+            await client.close()
+
     try:
-        return asyncio.run(_run(arguments))
+        return asyncio.run(run())
     except AmanuError as error:
         print(visible(f"{error} {error.data.hint or ''}".rstrip()), file=sys.stderr)
         return exits.of_error(error)
@@ -53,29 +96,33 @@ def main(argv: list[str]) -> int:
         return exits.FAILED
 
 
-async def _run(arguments: argparse.Namespace) -> int:
-    from amanu.client.connect import connect_running
+async def _run(client: DaemonClient, arguments: argparse.Namespace) -> int:
+    match arguments.command:
+        case "list":
+            await _list(client, arguments.root, arguments.limit, arguments.json)
+        case "show":
+            await _show(client, await resolve_session_id(arguments.id, None, listing(client)), arguments.json)
+        case "rename":
+            session_id = await resolve_session_id(arguments.id, None, listing(client))
+            params = r.SessionRenameParams(session_id=session_id, title=arguments.title)
+            await client.request("amanu/session/rename", params, r.Empty)
+        case "delete":
+            for session_id in [await resolve_session_id(typed, None, listing(client)) for typed in arguments.id]:
+                await _delete(client, session_id)
+        case verb:
+            return await _show_or_decide(client, verb, arguments)
+    return exits.OK
 
-    client = await connect_running()
-    try:
-        match arguments.command:
-            case "list":
-                await _list(client, arguments.root, arguments.limit, arguments.json)
-            case "show":
-                await _show(client, await resolve_session_id(arguments.id, None, listing(client)), arguments.json)
-            case "rename":
-                session_id = await resolve_session_id(arguments.id, None, listing(client))
-                params = r.SessionRenameParams(session_id=session_id, title=arguments.title)
-                await client.request("amanu/session/rename", params, r.Empty)
-            case _:
-                for session_id in [
-                    await resolve_session_id(parse_session_id, None, listing(client))
-                    for parse_session_id in arguments.id
-                ]:
-                    await _delete(client, session_id)
-        return exits.OK
-    finally:
-        await client.close()
+
+async def _show_or_decide(
+    client: DaemonClient, verb: Literal["diff", "accept", "reject", "undo"], arguments: argparse.Namespace
+) -> int:
+    """The commands about a session's changes. Returns the exit code."""
+    session_id = await resolve_session_id(arguments.id, None, listing(client))
+    chosen = Chosen(arguments.paths)
+    if verb == "diff":
+        return await show_patch(client, session_id, chosen, applied=arguments.applied, form=arguments.form or "patch")
+    return await decide(client, session_id, verb, chosen, as_json=arguments.json)
 
 
 async def _delete(client: DaemonClient, session_id: str) -> None:

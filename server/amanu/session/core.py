@@ -151,7 +151,7 @@ class SessionCore:
             cost_limits = CostLimits(limits.cost_usd, limits.session_cost_usd, self.state)
             self.costs = SessionCosts(cost_limits, self.emit, None)
             self.jobs = SessionJobs(self.state, self.emit, self.notices, journal, services.secrets.mask_output)
-            store = FileStore(journal.folder / FILES)
+            self.files = FileStore(journal.folder / FILES)
             self.proposals = Proposals(
                 self.workspace,
                 self._proposal_changed,
@@ -159,11 +159,11 @@ class SessionCore:
                 services.sandbox.accept,
                 drafting=lambda: drafts(self.mode),
                 rows=StoredRows(
-                    self.workspace, services.sandbox, store, lambda each: self.approvals.denied_to_user(each)
+                    self.workspace, services.sandbox, self.files, lambda each: self.approvals.denied_to_user(each)
                 ),
                 durable=self._decision_durable,
             )
-            self.layer = SessionLayer(self.workspace, self.proposals, services.sandbox, store)
+            self.layer = SessionLayer(self.workspace, self.proposals, services.sandbox, self.files)
             self.policy = SessionPolicy(services, self.state, self.workspace)
             self.approvals = Approvals(
                 self.emit,
@@ -176,6 +176,7 @@ class SessionCore:
             parent = assignment.parent
             self.costs = SessionCosts(CostLimits(assignment.allowance, None, self.state), self.emit, parent.costs)
             self.jobs, self.proposals, self.policy = parent.jobs, parent.proposals, parent.policy
+            self.files = parent.files
             self.layer = parent.layer.apart()
             self.approvals, self.questions = parent.approvals, parent.questions
         self.view = self.workspace.with_drafts(self.proposals.drafts)

@@ -40,12 +40,24 @@ Selections = Mapping[str, Selection]
 """Proposal id → selection, the oldest proposal first."""
 
 
+@dataclass(frozen=True)
+class TextChange:
+    """A change of a file's text."""
+
+    old: FileVersion
+    new: FileVersion
+    like: FileText
+    """A version of the file, with its encoding and permission bits."""
+
+
 @dataclass
 class FileUndo:
     """What undoing does to one file."""
 
     old_form: FileVersion
     new_form: FileVersion
+    like: FileText
+    """A version of the file, with its encoding and permission bits."""
     undone: list[r.UndoneHunk] = field(default_factory=list[r.UndoneHunk])
     unchanged: list[r.SkippedHunk] = field(default_factory=list[r.SkippedHunk])
 
@@ -163,25 +175,29 @@ class SessionEdits:
     async def diff(self, params: r.ProposalDiffParams) -> r.ProposalDiffResult:
         """What the scope has applied: the difference between the files without it and the files as they are. A hunk
         that cannot be separated from later changes is shown as a change of its own."""
-        selection = self.select(params.scope, ("applied",))
+        steps = await self.applied_texts(self.select(params.scope, ("applied",)))
+        diffs = await asyncio.to_thread(lambda: [self._diff(step.old, step.new) for step in steps])
+        changes = [_change(step.old, step.new, diff) for step, diff in zip(steps, diffs, strict=True)]
+        return r.ProposalDiffResult(diff="".join(diffs), files=changes)
+
+    async def applied_texts(self, selection: Selections) -> list[TextChange]:
+        """The changes of text that these applied hunks made, without what the user typed between them."""
         file_undos = await self._simulate(selection)
         steps = sorted(
             (
-                (file_undo.new_form, file_undo.old_form)
+                TextChange(file_undo.new_form, file_undo.old_form, file_undo.like)
                 for file_undo in file_undos
                 if file_undo.old_form != file_undo.new_form
             ),
-            key=lambda forms: forms[1].path,
+            key=lambda step: step.new.path,
         )
         unchanged_ids = {hunk.hunk_id for file_undo in file_undos for hunk in file_undo.unchanged}
         for proposal_id in selection:
             for file in self._proposals.files(proposal_id):
                 if _has_hunk(file, unchanged_ids):
                     alone = replace(file, hunks=[hunk for hunk in file.hunks if hunk.hunk_id in unchanged_ids])
-                    steps.append((alone.version_with(()), alone.version_with(("applied",))))
-        diffs = await asyncio.to_thread(lambda: [self._diff(*step) for step in steps])
-        changes = [_change(*step, diff) for step, diff in zip(steps, diffs, strict=True)]
-        return r.ProposalDiffResult(diff="".join(diffs), files=changes)
+                    steps.append(TextChange(alone.version_with(()), alone.version_with(("applied",)), file.base))
+        return steps
 
     # ------------------------------------------------------------------------------------------------
 
@@ -375,7 +391,7 @@ def _record_undo(
     reasons: Mapping[str, str],
 ) -> None:
     """Add this step to what happens to the file."""
-    file_undo = file_undos.pop(old_form.path, None) or FileUndo(old_form, new_form)
+    file_undo = file_undos.pop(old_form.path, None) or FileUndo(old_form, new_form, file.base)
     file_undo.new_form = new_form
     file_undos[new_form.path] = file_undo
     for hunk in file.hunks:

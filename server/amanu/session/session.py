@@ -32,6 +32,7 @@ from amanu.session.memory import SessionMemory
 from amanu.session.mention_completion import MentionCompletion
 from amanu.session.own_work import OwnWork
 from amanu.session.paging import ItemPages
+from amanu.session.patch import SessionPatch
 from amanu.session.prompt_composer import PromptComposer
 from amanu.session.prompts import Prompts
 from amanu.session.queue import PromptQueue
@@ -107,6 +108,7 @@ class Session:
         turn_factory = TurnFactory(core, queue, self._work, self.agents if with_agents else None)
         self.composer = PromptComposer(core, queue, turn_factory, self._work.checks.find)
         self.edits = SessionEdits(core)
+        self.patches = SessionPatch(core, self.edits)
         self.mentions = MentionCompletion(core.workspace, self.composer.turn_factory.mcp.resources)
         self.checkpoints = Checkpoints(core, queue, self.edits)
         self.memory = SessionMemory(core, self.composer.turn_factory.memory_files)

@@ -1,7 +1,7 @@
 """What is said of a draft that the user has not decided on."""
 
-from amanu.cli.open_draft import describe_open_draft, open_files
-from amanu_protocol.items import HunkState
+from amanu.cli.open_draft import describe_open_draft, open_paths
+from amanu_protocol.items import HunkState, RowVersion
 from amanu_protocol.state import SessionState
 from support.sample_events import hunk, proposed, row
 
@@ -24,7 +24,15 @@ def session(*states: HunkState) -> SessionState:
     )
 
 
+def test_folders_are_counted_by_themselves() -> None:
+    state = session("pending")
+    folder = RowVersion(kind="folder")
+    made = row(1, kind="folder", path="/w/new", after=folder, state="pending")
+    state.proposals[0] = state.proposals[0].model_copy(update={"rows": [made]})
+    assert "(1 file and 1 folder)" in describe_open_draft(state, in_chat=True)
+
+
 def test_files_that_are_decided_on_are_not_counted() -> None:
     state = session("pending", "applied", "rejected", "conflicted")
-    assert open_files(state) == ["/w/pending.txt", "/w/conflicted.txt", "/w/pending.bin", "/w/conflicted.bin"]
+    assert open_paths(state) == ["/w/pending.txt", "/w/conflicted.txt", "/w/pending.bin", "/w/conflicted.bin"]
     assert "(4 files)" in describe_open_draft(state, in_chat=True)

@@ -82,7 +82,7 @@ def test_a_draft_that_is_left_is_no_success(shop: Path, inside: InProcessCli) ->
     found = json.loads(done.stdout)
     assert (done.returncode, found["exitCode"], found["reason"], found["error"]) == (3, 3, "completed", None)
     assert found["draft"]["files"] == [str(shop / "a.txt")]
-    said = f"The draft has not been applied (1 file). In amanu chat --session {found['sessionId'][:8]}, /accept session"
+    said = f"The draft has not been applied (1 file). `amanu sessions diff {found['sessionId'][:8]}` shows it"
     assert found["draft"]["message"].startswith(said)
     assert not (shop / "a.txt").exists()
     text = inside.run(main, "again", "--model", model, "--continue", cwd=shop)

@@ -245,6 +245,7 @@ class Connection:
             "amanu/proposal/setReview": self._on(r.ProposalSetReviewParams, lambda s, p: s.edits.set_review(p)),
             "amanu/proposal/undo": self._on(r.ProposalUndoParams, lambda s, p: s.edits.undo(p)),
             "amanu/proposal/diff": self._on(r.ProposalDiffParams, lambda s, p: s.edits.diff(p), reads=True),
+            "amanu/proposal/patch": self._on(r.ProposalPatchParams, lambda s, p: s.patches.patch(p), reads=True),
             "amanu/checkpoint/list": self._on(r.CheckpointListParams, lambda s, p: s.checkpoints.list(), reads=True),
             "amanu/checkpoint/preview": self._on(r.CheckpointPreviewParams, lambda s, p: s.checkpoints.preview(p)),
             "amanu/checkpoint/restore": self._on(r.CheckpointRestoreParams, lambda s, p: s.checkpoints.restore(p)),

@@ -45,6 +45,7 @@ METHODS = (
     "amanu/proposal/setReview",
     "amanu/proposal/undo",
     "amanu/proposal/diff",
+    "amanu/proposal/patch",
     "amanu/checkpoint/list",
     "amanu/checkpoint/preview",
     "amanu/checkpoint/restore",
