@@ -659,7 +659,7 @@ class CheckpointPreviewResult(Message):
 
     files: list[UndoneFile]
     commands: list[str]
-    """Titles of commands that ran since then: what they changed stays."""
+    """Titles of the commands since then that may have changed something in place: that stays."""
     turns: int
     """How many turns would leave the conversation."""
 

@@ -6,13 +6,13 @@ import pytest
 
 from amanu.permissions import approvals as approval
 from amanu.proposals import tracking
-from amanu_protocol.items import ToolCall
-from amanu_protocol.requests import CheckpointRestoreParams
+from amanu_protocol.items import Mode, ToolCall
+from amanu_protocol.requests import CheckpointPreviewParams, CheckpointRestoreParams
 from amanu_protocol.state import SessionState
 from support.agent_session import agent, ask_agent, complete, session_with_agents
 from support.draft_session import DONE, decide_all, edit, end_daemon, open_drafts, results, turn
 from support.required_programs import needs
-from support.row_session import changed, changed_by, faulty, files, look, name, rows
+from support.row_session import changed, changed_by, faulty, files, look, name, over, rows
 from support.scripted_session import conversation, scripted_session, step
 from support.session_client import until
 from unit.test_session_layer import shell
@@ -207,3 +207,12 @@ async def test_a_rewind_brings_earlier_versions_back(
         assert results(d)[-1].startswith(shown)
         await decide_all(d, "accept")
         assert look(d.root) == after | {"shows": "/"}
+
+
+@pytest.mark.parametrize("mode", ["acceptEdits", "draft"])
+async def test_going_back_names_no_command_whose_changes_can_be_undone(tmp_path: Path, mode: Mode) -> None:
+    async with changed_by(tmp_path, mode, "printf 'x\\0' > made.bin", "ls") as d:
+        await over(d)
+        params = CheckpointPreviewParams(session_id="s", turn_id="turn-p1")
+        assert (await d.session.checkpoints.preview(params)).commands == []
+        assert "Run ls" in (await d.session.checkpoints.list()).checkpoints[0].commands

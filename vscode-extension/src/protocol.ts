@@ -1841,7 +1841,7 @@ export interface CheckpointPreviewParams {
 /** What going back to before that turn would do. */
 export interface CheckpointPreviewResult {
   files: UndoneFile[];
-  /** Titles of commands that ran since then: what they changed stays. */
+  /** Titles of the commands since then that may have changed something in place: that stays. */
   commands: string[];
   /** How many turns would leave the conversation. */
   turns: number;

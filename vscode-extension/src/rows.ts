@@ -49,7 +49,7 @@ const ICONS: Record<RowKind, string> = {
 
 function described(row: Row): ProposedFile {
   const { rowId, kind, path, newPath, state, reason, reviewed } = row;
-  const oldText = text(version(row.before));
+  const oldText = text(kind === "mode" ? [] : version(row.before)); // its title says what the bits were
   const newText = text([rowTitle(row), ...row.lines.map((line) => line.text)]);
   const [oldLines, newLines] = [split(oldText).length, split(newText).length];
   return {

@@ -1177,7 +1177,7 @@
 ---What going back to before that turn would do.
 ---@class amanu.CheckpointPreviewResult
 ---@field files amanu.UndoneFile[]
----@field commands string[] Titles of commands that ran since then: what they changed stays.
+---@field commands string[] Titles of the commands since then that may have changed something in place: that stays.
 ---@field turns integer How many turns would leave the conversation.
 
 ---Undo what that turn and all later ones did to files, take these turns out of the conversation, or both. With the

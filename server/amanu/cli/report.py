@@ -221,6 +221,8 @@ class Report:
             for row in proposal.rows:
                 if row.state in ("conflicted", "pending"):
                     unapplied[row.path] = None
+                elif row.state == "applied":
+                    unapplied.pop(row.path, None)
         return list(unapplied)
 
     def _draft(self) -> dict[str, Any] | None:

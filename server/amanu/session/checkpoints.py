@@ -37,6 +37,8 @@ class RecordedTurn:
     """Position of its first record in the journal."""
     message: UserMessage | None = None
     commands: list[str] = field(default_factory=list[str])
+    left: list[str] = field(default_factory=list[str])
+    """Those of them that may have changed something that no undo takes back."""
 
 
 class Checkpoints:
@@ -63,7 +65,7 @@ class Checkpoints:
     async def preview(self, params: r.CheckpointPreviewParams) -> r.CheckpointPreviewResult:
         turns = await self._since(params.turn_id)
         files = await self._edits.take_back(self._applied(turns), dry_run=True)
-        commands = [title for turn in turns for title in turn.commands]
+        commands = [title for turn in turns for title in turn.left]
         return r.CheckpointPreviewResult(files=files, commands=commands, turns=len(turns))
 
     async def restore(self, params: r.CheckpointRestoreParams) -> r.CheckpointRestoreResult:
@@ -271,12 +273,20 @@ def _turns(records: Iterable[Record]) -> list[RecordedTurn]:
             case ItemCompleted(item=ToolCall(effect="run") as call) if call.turn_id in turns:
                 if call.decision is not None and call.decision.outcome == "allowed":
                     turns[call.turn_id].commands.append(call.title)
+                    turns[call.turn_id].left += [call.title] if _may_leave(call) else []
             case SessionRewound():
                 for turn_id in event.turn_ids:
                     turns.pop(turn_id, None)
             case _:
                 pass
     return list(turns.values())
+
+
+def _may_leave(call: ToolCall) -> bool:
+    """Whether the call may have changed something that no undo takes back; one that did not end well may not say."""
+    if call.sandbox is None or call.sandbox.place is None:
+        return bool(call.not_undone) or call.state != "succeeded"
+    return bool(call.not_undone) or (call.sandbox.place.writes and call.sandbox.place.then == "stays")
 
 
 _RELEVANT = ('"kind":"turnStarted"', '"kind":"userMessage"', '"effect":"run"', '"kind":"sessionRewound"')
