@@ -572,6 +572,7 @@ class RowTurn(Wire):
     kind: RowKind
     title: str = ""
     after: RowVersion | None = None
+    new_path: str | None = None
 
 
 class Row(Wire):
@@ -584,7 +585,8 @@ class Row(Wire):
     new_path: str | None = None
     """Absolute; only for `rename`."""
     before: RowVersion | None = None
-    """None: nothing is there. `git` has neither side; the two sides of `mode` differ only in permission bits."""
+    """None: nothing is there. `git` has neither side; the two sides of `mode` and of `rename` differ only in permission
+    bits; `after` of `rename` is at the new path."""
     after: RowVersion | None = None
     state: HunkState
     reason: str | None = None
@@ -602,7 +604,7 @@ class Row(Wire):
     undecidable: str = ""
     """Why it cannot be decided any more, as a sentence; "" while it can."""
     digest: str
-    """A hash of the kind, the path and both sides; for `git`, of the lines instead of the sides."""
+    """A hash of the kind, the paths and both sides; for `git`, of the lines instead of the sides."""
     earlier: list[RowTurn] = []
     """The versions that earlier turns drafted, oldest first; a rewind brings them back."""
     turn_id: str

@@ -59,7 +59,7 @@ KINDS: dict[str, Kind] = {
     "text instead of a binary file": ("echo text > pic.bin", {"pic.bin": "text\n"}, ["file"]),
     "a binary file instead of text": ("printf 'a\\0b' > notes.txt", {"notes.txt": "a\0b"}, ["file"]),
     "deleted file": ("rm pic.bin", {"pic.bin": None}, ["deletion"]),
-    "moved file": ("mv pic.bin moved.bin", {"pic.bin": None, "moved.bin": "old\0"}, ["deletion", "file"]),
+    "moved file": ("mv pic.bin moved.bin", {"pic.bin": None, "moved.bin": "old\0"}, ["rename"]),
     "new link": ("ln -s pic.bin made", {"made": "-> pic.bin"}, ["link"]),
     "link that leads nowhere": ("ln -s nowhere made", {"made": "-> nowhere"}, ["link"]),
     "link to somewhere else": ("ln -sfn sub link", {"link": "-> sub"}, ["link"]),

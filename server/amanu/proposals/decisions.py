@@ -57,11 +57,11 @@ def reject_rows_without_needs(live: LiveProposal, name: Callable[[Path], str]) -
         for path in (file.base.path, file.new_path)
         if path is not None and (hunk.state in _REFUSED or hunk.edited_by_user)
     }
-    refused |= {row.change.path: _REFUSED[row.state] for row in live.rows if row.state in _REFUSED}
-    new = {file.base.path for file in live.files if file.change == "create"}
+    refused |= {path: _REFUSED[row.state] for row in live.rows if row.state in _REFUSED for path in row.change.paths}
+    new = {file.made_path for file in live.files}
     for row in live.rows:
         for path, why in refused.items() if row.is_open else ():
-            if path != row.change.path or row.change.kind == "mode":
+            if path not in row.change.paths or row.change.kind == "mode":
                 needs = needs_path(row, path, is_new_file=path in new)
                 if needs and not (why == _EDITED and row.change.kind != "git"):
                     reason = f"This needs {one_line(name(path))}, which {why}."
@@ -75,16 +75,17 @@ def unmet_need(live: LiveProposal, row: LiveRow, name: Callable[[Path], str]) ->
         return ""
     is_exact = row.change.kind == "git"
     for file, hunk in live.hunks():
-        is_new = file.change == "create"
         needed = [
-            path for path in (file.base.path, file.new_path) if path and needs_path(row, path, is_new_file=is_new)
+            path
+            for path in (file.base.path, file.new_path)
+            if path and needs_path(row, path, is_new_file=path == file.made_path)
         ]
         if needed and (hunk.state != "applied" or (is_exact and hunk.edited_by_user)):
             return f"This needs {one_line(name(needed[0]))}, which is not applied as it was proposed."
     for other in live.rows:
-        is_needed = other is not row and needs_path(row, other.change.path, is_new_file=False)
-        if is_needed and other.state not in ("applied", "accepted"):
-            return f"This needs {one_line(name(other.change.path))}, which is not applied."
+        needed = [path for path in other.change.paths if other is not row and needs_path(row, path, is_new_file=False)]
+        if needed and other.state not in ("applied", "accepted"):
+            return f"This needs {one_line(name(needed[0]))}, which is not applied."
     return ""
 
 

@@ -152,6 +152,11 @@ class LiveFile:
         """Where it is and comes to be, as long as it is open."""
         return [path for path in (self.base.path, self.new_path) if path is not None] if self.is_open else []
 
+    @property
+    def made_path(self) -> Path | None:
+        """The path at which there is nothing without it; None for none."""
+        return {"create": self.base.path, "rename": self.new_path}.get(self.change)
+
     def has_path(self, path: Path) -> bool:
         """It is, or comes to be, at that path."""
         return path in (self.base.path, self.new_path)
@@ -541,11 +546,10 @@ class LiveProposal:
         """Row id → ids of the open rows and hunks without which it cannot be accepted; only rows that need any."""
         open_ids: dict[Path, list[str]] = {}
         for row in self.rows:
-            if row.is_open:
-                open_ids.setdefault(row.change.path, []).append(row.row_id)
-        new: set[Path] = set()
+            for path in row.change.paths if row.is_open else ():
+                open_ids.setdefault(path, []).append(row.row_id)
+        new = {file.made_path for file in self.files}
         for file in self.files:
-            new |= {file.base.path} if file.change == "create" else set()
             for path in file.open_paths:
                 open_ids.setdefault(path, []).extend(hunk.hunk_id for hunk in file.hunks if hunk.state == "pending")
         found: dict[str, list[str]] = {}
@@ -554,7 +558,7 @@ class LiveProposal:
                 continue
             paths = [path for path in needed_paths(row, open_ids) if row.change.kind != "mode" or path in new]
             if ids := [each for path in paths for each in open_ids.get(path, ()) if each != row.row_id]:
-                found[row.row_id] = ids
+                found[row.row_id] = [*dict.fromkeys(ids)]
         return found
 
     def with_needed(self, ids: Collection[str]) -> list[str]:

@@ -139,7 +139,7 @@ class Proposals:
             for edit in edits:
                 self._check_edit(call, edit)
             if live.draft:
-                self.drafts.drop_text([change.path for change in rows if change.key[0] == "path"])
+                self.drafts.drop_text([path for change in rows if change.key[0] == "path" for path in change.paths])
             owners = self.drafts.put_rows(live, rows, call)
             if owners and not edits and not live.rows:
                 live = owners[-1]
@@ -457,7 +457,8 @@ class Proposals:
         name = self._workspace.display_path(edit.base.path)
         if edit.base.lossy:
             raise ToolError(lossy_message(self._workspace, edit.base))
-        if any(row.change.key == ("path", edit.base.path) for row in self.drafts.open_rows()):
+        drafted = [part.key for row in self.drafts.open_rows() for part in row.change.parts]
+        if ("path", edit.base.path) in drafted:
             raise ToolError(
                 f"A command has drafted another version of {name}, which is not text. Use a command to change it."
             )

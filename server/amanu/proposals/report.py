@@ -29,7 +29,7 @@ def _rows(rows: Sequence[LiveRow], live: LiveProposal, display_path: Callable[[P
     """One line for all applied rows, one for all drafted rows, and one for each other row."""
 
     def name(row: LiveRow) -> str:
-        title, path = row.change.title or row_title(row.change), display_path(row.change.path)
+        title, path = row.change.title or row_title(row.change), " → ".join(map(display_path, row.change.paths))
         if row.change.kind == "git" or (row.state == "applied" and row.change.kind != "mode"):
             return title if row.change.kind == "git" else path
         return f"{path} ({title})"

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from amanu.text.display import unbroken
 from amanu_protocol.items import HunkState, Line, Row, RowKind, RowTurn, RowVersion
@@ -34,7 +34,7 @@ class GitPart(Protocol):
 
 @dataclass(frozen=True)
 class RowChange:
-    """A change to what is at one path."""
+    """A change to what is at one path, or the rename of a file, which keeps its bytes."""
 
     kind: RowKind
     path: Path
@@ -46,6 +46,24 @@ class RowChange:
     identity: tuple[int, int] | None = None
     """Inode and ctime (nanoseconds) of `before` in the workspace; None: not known."""
     git: GitPart | None = None
+    new_path: Path | None = None
+    """The path that a renamed file gets."""
+
+    @property
+    def paths(self) -> Sequence[Path]:
+        return [self.path] if self.new_path is None else [self.path, self.new_path]
+
+    @property
+    def parts(self) -> "Sequence[RowChange]":
+        """The deletion and the new file that a rename stands for; any other change itself."""
+        if self.new_path is None:
+            return [self]
+        words = self.title.removeprefix(_renamed_to(self.new_path))
+        title = f"new {words}" if self.title else ""
+        return [
+            RowChange("deletion", self.path, self.before, lines=self.lines, identity=self.identity),
+            RowChange("file", self.new_path, None, self.after, title),
+        ]
 
     @property
     def key(self) -> RowKey:
@@ -61,8 +79,17 @@ class RowChange:
     def digest(self) -> str:
         sides = [None if side is None else side.model_dump() for side in (self.before, self.after)]
         lines = [line.text for line in self.lines] if self.kind == "git" else []
-        described = [self.kind, str(self.path), sides, lines]
+        described = [self.kind, str(self.path), sides, lines, *map(str, self.paths[1:])]
         return hashlib.sha256(json.dumps(described).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class RowStep(NamedTuple):
+    """What carrying a row out does at one path."""
+
+    path: Path
+    old: RowVersion | None
+    """The version that is there before."""
+    new: RowVersion | None
 
 
 @dataclass
@@ -98,6 +125,15 @@ class LiveRow:
         change = self.change
         return (change.after, change.before) if self.state == "undoing" else (change.before, change.after)
 
+    @property
+    def steps(self) -> Sequence[RowStep]:
+        """What carrying it out does: at the new path of a file first, then where it is no more."""
+        (old, new), (path, *others) = self.sides, self.change.paths
+        if not others:
+            return [RowStep(path, old, new)]
+        source, target = (others[0], path) if self.state == "undoing" else (path, others[0])
+        return [RowStep(target, None, new), RowStep(source, old, None)]
+
     def settle(self, fault: str | None) -> None:
         """Note that it was carried out or, if there is a `fault`, that it was not."""
         if self.state == "accepted":
@@ -119,9 +155,7 @@ class LiveRow:
         """Take over the new version that a command has drafted."""
         if turn_id != self.turn_id:
             self.earlier.append(self._as_turn())
-        self.change = RowChange(
-            change.kind, change.path, self.change.before, change.after, change.title, change.lines, self.change.identity
-        )
+        self.change = replace(change, before=self.change.before, identity=self.change.identity, git=None)
         self.turn_id, self.owners = turn_id, self.owners | {call_id}
         self.state, self.reason = "pending", None
 
@@ -139,9 +173,9 @@ class LiveRow:
         while self.earlier:
             turn = self.earlier.pop()
             if turn.turn_id not in turn_ids:
-                before, identity = self.change.before, self.change.identity
-                self.change = RowChange(
-                    turn.kind, self.change.path, before, turn.after, turn.title, self.change.lines, identity
+                new_path = None if turn.new_path is None else Path(turn.new_path)
+                self.change = replace(
+                    self.change, kind=turn.kind, after=turn.after, title=turn.title, git=None, new_path=new_path
                 )
                 self.turn_id = turn.turn_id
                 return True
@@ -149,7 +183,10 @@ class LiveRow:
 
     def _as_turn(self) -> RowTurn:
         change = self.change
-        return RowTurn(turn_id=self.turn_id, kind=change.kind, title=change.title, after=change.after)
+        new_path = None if change.new_path is None else str(change.new_path)
+        return RowTurn(
+            turn_id=self.turn_id, kind=change.kind, title=change.title, after=change.after, new_path=new_path
+        )
 
     def wire(self, needs: Sequence[str]) -> Row:
         change = self.change
@@ -157,6 +194,7 @@ class LiveRow:
             row_id=self.row_id,
             kind=change.kind,
             path=str(change.path),
+            new_path=None if change.new_path is None else str(change.new_path),
             before=change.before,
             after=change.after,
             state=self.state,
@@ -173,7 +211,8 @@ class LiveRow:
 
     @classmethod
     def load(cls, row: Row) -> "LiveRow":
-        change = RowChange(row.kind, Path(row.path), row.before, row.after, row.title, row.lines)
+        new_path = None if row.new_path is None else Path(row.new_path)
+        change = RowChange(row.kind, Path(row.path), row.before, row.after, row.title, row.lines, new_path=new_path)
         return cls(row.row_id, row.turn_id, change, frozenset(), row.state, row.reason, row.reviewed, list(row.earlier))
 
 
@@ -199,6 +238,18 @@ class RowFiles(Protocol):
         ...
 
 
+def rename_row(deletion: RowChange, file: RowChange) -> RowChange:
+    """The deletion of a file and a new file with the same bytes, as one change."""
+    title = f"{_renamed_to(file.path)}{file.title.removeprefix('new ')}" if file.title else ""
+    return RowChange(
+        "rename", deletion.path, deletion.before, file.after, title, identity=deletion.identity, new_path=file.path
+    )
+
+
+def _renamed_to(path: Path) -> str:
+    return f"renamed to {unbroken(path.name)}, "
+
+
 def row_title(change: RowChange) -> str:
     """The change for the user, to go after its path: "new binary file, 4,096 bytes"."""
     before, after = change.before, change.after
@@ -211,6 +262,8 @@ def row_title(change: RowChange) -> str:
             return "the folder is removed" if before is not None and before.kind == "folder" else "deleted"
         case "link" if after is not None:
             return f"link to {unbroken(after.target)}"
+        case "rename" if change.new_path is not None:
+            return f"{_renamed_to(change.new_path)}{row_title(change.parts[1]).removeprefix('new ')}"
         case "file" if after is not None:
             was = f"{before.size:,} → " if before is not None and before.kind == "file" else ""
             bits = ", executable" if after.executable else ""
@@ -232,7 +285,7 @@ def needed_paths(row: LiveRow, paths: Collection[Path]) -> Iterable[Path]:
         case "deletion":
             return ()
         case _:
-            return [Path(f"{own}{ending}") for ending in _SIDE_FILES]
+            return [Path(f"{each}{ending}") for each in row.change.paths for ending in _SIDE_FILES]
 
 
 def needs_path(row: LiveRow, path: Path, *, is_new_file: bool) -> bool:

@@ -97,9 +97,7 @@ class ProposalWriter:
             before = await self._tracking.catch_up_others(live, files, texts or {})
             shown_files = self._live.shown_to(live)
             changed = await apply(self._workspace, files, self._save_preimage, live.turn_id, shown_files)
-            if self._accept_change is not None:
-                for path in dict.fromkeys(changed):
-                    await self._accept_change(path)
+            await self._note_changed(changed)
         except AmanuError as error:  # its pre-image could not be kept: the file is as it was
             for file in files:
                 settle(file, succeeded=False, reason=str(error))
@@ -134,9 +132,8 @@ class ProposalWriter:
             if self._rows is not None:
                 faults |= await self._rows.carry_out(fit)
             unknown.clear()
-            for row in fit:
-                if self._accept_change is not None and row.change.kind != "git" and row.row_id not in faults:
-                    await self._accept_change(row.change.path)
+            done = [row.change for row in fit if row.change.kind != "git" and row.row_id not in faults]
+            await self._note_changed([path for change in done for path in change.paths])
         except AmanuError as error:  # the decision could not be saved: nothing was done
             for row in rows:
                 row.leave_open(str(error))
@@ -146,6 +143,11 @@ class ProposalWriter:
                 row.settle({**faults, **unknown}.get(row.row_id))
             self._live.publish(live)
         return live.wire()
+
+    async def _note_changed(self, paths: Sequence[Path]) -> None:
+        if self._accept_change is not None:
+            for path in dict.fromkeys(paths):
+                await self._accept_change(path)
 
     def _are_applied(self, live: LiveProposal, hunk_ids: Collection[str]) -> bool:
         return all(hunk.state in ("accepted", "applied") for _, hunk in live.hunks() if hunk.hunk_id in hunk_ids)

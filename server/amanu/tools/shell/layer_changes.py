@@ -22,6 +22,7 @@ from amanu.workspace.text_file import FileText, decode
 
 MAX_CHANGES = 200
 """Changed paths of one command; nobody reviews more."""
+EXECUTABLE = 0o111
 TOO_LARGE = "file too large to show"
 OTHER_ENCODING = "file in another encoding"
 MAX_BYTES = 8 << 20
@@ -65,7 +66,8 @@ class LayerChanges:
     @property
     def paths(self) -> Sequence[Path]:
         """All that a decision is about, but for git's own files."""
-        return list(dict.fromkeys([*(edit.base.path for edit in self.edits), *(row.path for row in self.rows)]))
+        texts = [path for edit in self.edits for path in (edit.base.path, edit.new_path) if path is not None]
+        return list(dict.fromkeys([*texts, *(path for row in self.rows for path in row.paths)]))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from amanu.core.tool import CallContext, Outcome, Preview, Subject
+from amanu.proposals.model import FileEdit
 from amanu.proposals.rows import LiveRow, RowChange, row_title
 from amanu.sandbox.layers.layer import LayerError, explained
 from amanu.sandbox.layers.redo import noted
@@ -55,8 +56,8 @@ class LayerReview:
         # Whoever may run on the workspace itself may destroy what no undo brings back.
         may_destroy = len(call.allowed(commands)) == len(commands)
         subject, *also = [
-            *(self._edit_subject(edit.base.path, deletes=edit.text is None) for edit in changes.edits),
-            *(self._row_subject(row, may_destroy=may_destroy) for row in changes.rows),
+            *(subject for edit in changes.edits for subject in self._edit_subjects(edit)),
+            *(self._row_subject(part, may_destroy=may_destroy) for row in changes.rows for part in row.parts),
             *(commands if git else ()),
         ]
         ended = f"It ended: {one_line(outcome.line)}"
@@ -75,7 +76,7 @@ class LayerReview:
         ]
         rows = [line for row in (*git, *changes.rows) for line in self._row_lines(row)]
         folders = {row.path for row in changes.rows if "folder" in _kinds(row)}
-        files = {*changes.paths} - folders
+        files = {*(edit.base.path for edit in changes.edits), *(row.path for row in changes.rows)} - folders
         counted = [plural(len(each), noun) for each, noun in ((files, "file"), (folders, "folder")) if each]
         counted += self._repository(changes)
         return Preview(
@@ -226,20 +227,26 @@ class LayerReview:
         lost = [row for row in applied if row.kind != "git" and not can_undo(row)]
         acts = changes.git.acts if any(row.kind == "git" for row in applied) else []
         commits = [one_line(_LEADING_COMMIT_ID.sub(r"\2 (\1)", act)) for act in acts]
-        return [*(self._name(row.path) for row in lost), *commits]
+        return [*(self._row_name(row) for row in lost), *commits]
 
     def _row_name(self, row: RowChange) -> str:
-        return "the git repository" if row.kind == "git" else self._name(row.path)
+        return "the git repository" if row.kind == "git" else " → ".join(map(self._name, row.paths))
 
     def _row_lines(self, row: RowChange) -> list[str]:
         """The row as text: its path and title, then the rest."""
         rest = [line.text for line in row.lines]
         if row.kind == "git":
             return [f"git: {text}" for text in rest]
-        return [f"{self._name(row.path)}: {row.title or row_title(row)}", *rest]
+        return [f"{self._row_name(row)}: {row.title or row_title(row)}", *rest]
 
     def _repository(self, changes: LayerChanges) -> list[str]:
         return ["the git repository"] if changes.git.needs_decision else []
+
+    def _edit_subjects(self, edit: FileEdit) -> list[Subject]:
+        """The edit as a write or deletion; a rename is both."""
+        if edit.new_path is None:
+            return [self._edit_subject(edit.base.path, deletes=edit.text is None)]
+        return [self._edit_subject(edit.base.path, deletes=True), self._edit_subject(edit.new_path, deletes=False)]
 
     def _edit_subject(self, path: Path, *, deletes: bool) -> Subject:
         return Subject("delete_file" if deletes else "write_file", "write", self._workspace.relative(path))

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from amanu.core.tool import Blocked, CallContext, Outcome, ToolError
 from amanu.permissions.policy import drafts
+from amanu.proposals.rows import RowChange
 from amanu.sandbox.layers.disk_floor import DiskFloor
 from amanu.text.display import file_list, one_line
 from amanu.tools.environment import ToolEnvironment
@@ -95,13 +96,17 @@ class LayeredCommands:
     async def _drafted(self, changes: LayerChanges, call: CallContext) -> tuple[LayerChanges, list[str]]:
         """The changes to draft, and sentences about those left out: another command (of a sub-agent or a job) has
         drafted something else there since this one started. Drops the rows that the command has undone."""
-        now = {row.change.key: row for row in self._proposals.drafts.open_rows()}
-        others = [
-            row
-            for row in changes.rows
-            if row.key in now and now[row.key].change.digest not in (changes.seen.get(row.key), row.digest)
-        ]
-        gone = [now[key] for key in changes.gone if key in now and now[key].change.digest == changes.seen[key]]
+        rows = {row.change.key: row for row in self._proposals.drafts.open_rows()}
+        now = {part.key: part.digest for row in rows.values() for part in row.change.parts}
+
+        def is_overtaken(row: RowChange) -> bool:
+            own = {part.key: part.digest for part in row.parts}
+            replaced = rows[row.key].change.parts if row.key in rows else ()
+            keys = {*own, *(part.key for part in replaced)} & now.keys()
+            return any(now[key] not in (changes.seen.get(key), own.get(key)) for key in keys)
+
+        others = [row for row in changes.rows if is_overtaken(row)]
+        gone = [rows[key] for key in changes.gone if key in rows and now[key] == changes.seen[key]]
         await self._proposals.drafts.drop_rows([row.row_id for row in gone], call.turn_id)
         kept = replace(changes, rows=[row for row in changes.rows if row not in others])
         names = file_list([self._workspace.display_path(row.path) for row in others])

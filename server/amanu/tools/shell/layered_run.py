@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
@@ -16,12 +16,19 @@ from amanu.proposals.rows import RowChange
 from amanu.sandbox.layers.layer import Layer
 from amanu.storage.file_store import FileStore
 from amanu.tools.shell.held_files import HeldFile, HeldFolder
-from amanu.tools.shell.layer_changes import OTHER_ENCODING, FoundChanges, LayerChanges, read_layer
+from amanu.tools.shell.layer_changes import (
+    EXECUTABLE,
+    OTHER_ENCODING,
+    TOO_LARGE,
+    FoundChanges,
+    LayerChanges,
+    read_layer,
+)
 from amanu.tools.shell.layer_contents import drop, put_back
+from amanu.tools.shell.renames import renamed_edits, split_renames, with_renames
 from amanu.tools.shell.row_changes import bit_rows, file_rows, folder_rows
 from amanu.workspace.text_file import UNKNOWN, FileText, decode_as, encode, same_bytes
 
-EXECUTABLE = 0o111
 _TICK = 0.002
 
 
@@ -41,7 +48,9 @@ class View:
     laid_in: dict[Path, FileText | None]
     """None: it was deleted."""
     drafted: Sequence[RowChange]
-    """The drafted changes besides text."""
+    """The drafted changes besides text; a rename as its two parts."""
+    renames: Sequence[RowChange]
+    """The drafted renames of what is not text."""
     filled: dict[Path, Filled]
     """Path → the drafted row that the layer has there; kept up to date with the layer."""
     place: Place
@@ -78,15 +87,19 @@ class LayeredRun:
         try:
             await asyncio.to_thread(read_layer, self.layer, self._laid_in, found)
             changes, executable = await self._compared(found)
-            self.changes = await asyncio.to_thread(self._with_rows, changes, found, executable)
+            drafts = frozenset(path for path in found.paths if self._proposals.drafts.has(path))
+            self.changes = await asyncio.to_thread(self._with_rows, changes, found, executable, drafts)
         except BaseException:
             self.is_clean = False
             raise
         self.is_clean = found.is_complete
         return self.changes
 
-    def _with_rows(self, changes: LayerChanges, found: FoundChanges, executable: Mapping[Path, bool]) -> LayerChanges:
-        """The changes, with those that no hunk shows and that are not drafted already. Blocking."""
+    def _with_rows(
+        self, changes: LayerChanges, found: FoundChanges, executable: Mapping[Path, bool], drafts: Collection[Path]
+    ) -> LayerChanges:
+        """The changes, with those that no hunk shows and that are not drafted already. `drafts`: the files with drafted
+        text. Blocking."""
         filled, drafted = self._view.filled, {row.key: row for row in self._view.drafted}
         same = [file for file in found.held if file.path in filled and filled[file.path].content == _content(file)]
         drop(self.layer, [path for path in found.paths if path not in found.folders or path not in filled])
@@ -102,8 +115,19 @@ class LayeredRun:
         there = {row.key for row in rows} | {("path", path) for path in kept}
         gone = [key for key in drafted if key not in there and key[1] not in changes.conflicts]
         fresh = [row for row in rows if row.key not in drafted or drafted[row.key].after != row.after]
+        split, left = split_renames(self._view.renames, {*gone, *(row.key for row in fresh)})
+        new_keys = {row.key for row in split} | {row.key for row in fresh if row.key not in drafted}
+        rows = with_renames(
+            [*fresh, *left],
+            lambda row: row.key in new_keys and row.path not in drafts and not self._is_guarded(row.path),
+        )
+        # such a rename is replaced by its other part
+        gone = [key for key in gone if not any(key == row.parts[1].key for row in split)]
         seen = {key: row.digest for key, row in drafted.items()}
-        return replace(changes, rows=fresh, gone=gone, seen=seen)
+        return replace(changes, rows=rows, gone=gone, seen=seen)
+
+    def _is_guarded(self, path: Path) -> bool:
+        return protected.is_guarded(self.layer.place(path)[1])
 
     async def _base(self, path: Path) -> FileText:
         """What the command's version of the file is compared with."""
@@ -134,6 +158,9 @@ class LayeredRun:
                     continue
                 new = replace(new, text=base.text if base.exists or base.from_buffer else None)  # it left it alone
             text = new.text
+            if text is None and self._is_no_text(path, base, found):
+                found.held.append(new.file)
+                continue
             if text is not None and base.exists and not same_bytes(new.encoding, base.encoding):
                 text = decode_as(encode(text, new.encoding), base.encoding) if new.encoding == UNKNOWN else None
                 if text is None:
@@ -145,6 +172,11 @@ class LayeredRun:
                     refused = refused or f"it changed whether {new.file.name} is executable"
             if text != (base.text if base.exists or base.from_buffer else None):
                 edits.append(FileEdit(base, text))
+        eligible = {edit.base.path for edit in edits if self._is_renamable(edit)}
+        edits = await asyncio.to_thread(renamed_edits, edits, found.texts, lambda edit: edit.base.path in eligible)
+        for edit in edits:
+            if edit.new_path is not None:
+                executable.pop(edit.new_path, None)
         denied = self._denied(list(executable))
         changes = LayerChanges(
             found.folder,
@@ -157,6 +189,26 @@ class LayeredRun:
             begun=self._begun,
         )
         return changes, {path: is_set for path, is_set in executable.items() if path not in denied}
+
+    def _is_no_text(self, path: Path, base: FileText, found: FoundChanges) -> bool:
+        """Whether the deletion of a text is a row, because the rename of a text that is too large to show is drafted,
+        or can be one."""
+        if (filled := self._view.filled.get(path)) is not None:
+            return filled.content is None
+        if base.unsaved or path in self._laid_in or not base.exists:
+            return False
+        made = [file.stored for file in found.held if file.what == TOO_LARGE and file.below is None]
+        size = path.lstat().st_size
+        return any(stored is not None and stored.lstat().st_size == size for stored in made)
+
+    def _is_renamable(self, edit: FileEdit) -> bool:
+        """Whether the file is deleted or made in a way that a rename can stand for."""
+        base, pending = edit.base, self._proposals.pending(self._call, edit.base.path)
+        if self._is_guarded(base.path):
+            return False
+        if edit.text is not None:
+            return not base.exists and not base.from_buffer and pending is None
+        return not base.unsaved and (pending is None or pending.change != "create")
 
     def _denied(self, paths: Sequence[Path]) -> Sequence[Path]:
         """The paths that a rule denies the call to write."""

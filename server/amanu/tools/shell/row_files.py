@@ -1,4 +1,4 @@
-"""Brings rows into the workspace, and takes them back: each file by itself, as a whole or not at all, even if the
+"""Brings rows into the workspace, and takes them back: each row by itself, as a whole or not at all, even if the
 daemon is killed in the middle (see `sandbox/layers/redo.py`)."""
 
 import asyncio
@@ -7,13 +7,14 @@ import os
 import stat
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
 
 from amanu.core.tool import Subject
+from amanu.proposals.apply import target_made
 from amanu.proposals.model import FILE_CHANGED, FILE_GONE, FILE_MADE
-from amanu.proposals.rows import LiveRow, RowChange
+from amanu.proposals.rows import LiveRow, RowChange, RowStep
 from amanu.sandbox.layers.apply import ApplyError, Batch, WorkspaceChanged
 from amanu.sandbox.layers.layer import Layer, LayerError, explained
 from amanu.sandbox.layers.redo import noted
@@ -102,25 +103,36 @@ class StoredRows:
             yield
 
     def _look(self, row: LiveRow) -> "_Look":
-        """The workspace at the row's path, and why the row cannot be carried out there now. Blocking."""
-        change, (old, new) = row.change, row.sides
+        """The workspace at the row's paths, and why the row cannot be carried out there now. Blocking."""
+        change = row.change
         if isinstance(change.git, GitRow):
             return _Look(git_fault(change.git.batches()))
         if change.kind == "git":
             return _Look(_NO_UNDO)
-        if row.state != "undoing" and self._denied(self._writes(change.path, deletes=new is None)):
+        found: dict[Path, tuple[int, int]] = {}
+        for step in row.steps:
+            look = self._look_at(row, step)
+            if look.fault:
+                is_taken = change.new_path is not None and look.fault == FILE_MADE
+                return _Look(target_made(self._workspace, step.path)) if is_taken else look
+            found |= look.identities
+        return _Look("", found)
+
+    def _look_at(self, row: LiveRow, step: RowStep) -> "_Look":
+        path, old, new = step
+        if row.state != "undoing" and self._denied(self._writes(path, deletes=new is None)):
             return _Look(_DENIED)
-        if change.kind == "mode":
-            is_undone_with_text = row.state == "undoing" and new is None and not os.path.lexists(change.path)
-            return _Look("" if old is None or is_undone_with_text else self._mode_fault(change.path, old))
-        if (above := _obstacle(change.path)) is not None:
+        if row.change.kind == "mode":
+            is_undone_with_text = row.state == "undoing" and new is None and not os.path.lexists(path)
+            return _Look("" if old is None or is_undone_with_text else self._mode_fault(path, old))
+        if (above := _obstacle(path)) is not None:
             return _Look(f"{one_line(self._workspace.display_path(above))} is no folder now.")
         if new is not None and new.kind == "file" and not self._store.has(new.file_id):
             return _Look(_NO_UNDO if row.state == "undoing" else _LOST)
         if new is not None and new.kind == "folder":
-            is_free = _is_folder(change.path) or not os.path.lexists(change.path)
+            is_free = _is_folder(path) or not os.path.lexists(path)
             return _Look("" if is_free else FILE_MADE)
-        return self._difference(change, old)
+        return self._difference(row.change, path, old)
 
     def _damage(self, row: LiveRow) -> str:
         """Why what is kept for the row is not what it was; "" if it is. Blocking."""
@@ -137,10 +149,10 @@ class StoredRows:
         same = stat.S_ISREG(found.st_mode) and bool(found.st_mode & 0o111) == old.executable
         return "" if same else FILE_CHANGED
 
-    def _difference(self, change: RowChange, expected: RowVersion | None) -> "_Look":
+    def _difference(self, change: RowChange, path: Path, expected: RowVersion | None) -> "_Look":
         """The workspace at the path; a fault if it does not have there what is expected."""
         try:
-            found = change.path.lstat()
+            found = path.lstat()
         except (FileNotFoundError, NotADirectoryError):
             return _Look("" if expected is None else FILE_GONE)
         except OSError as error:
@@ -148,17 +160,16 @@ class StoredRows:
         if expected is None:
             return _Look(FILE_MADE)
         identity = found.st_ino, found.st_ctime_ns  # before it is read: a save in between makes another one
-        if change.identity == identity and expected == change.before:
-            return _Look("", identity)
-        return _Look("" if _is_same(version_at(change.path), expected) else FILE_CHANGED, identity)
+        if path == change.path and change.identity == identity and expected == change.before:
+            return _Look("", {path: identity})
+        return _Look("" if _is_same(version_at(path), expected) else FILE_CHANGED, {path: identity})
 
     def _is_done(self, row: LiveRow) -> bool:
-        _, new = row.sides
         with contextlib.suppress(OSError):
-            found = version_at(row.change.path)
             if row.change.kind == "mode":
+                (_, new), found = row.sides, version_at(row.change.path)
                 return found is not None and new is not None and found.executable == new.executable
-            return _is_same(found, new)
+            return all(_is_same(version_at(step.path), step.new) for step in row.steps)
         return False
 
     def _carry_out(self, rows: Sequence[LiveRow]) -> dict[str, str]:
@@ -197,8 +208,9 @@ class StoredRows:
                 removed[change.path] = row
             else:
                 try:
-                    move = self._move(row, layer, folder, looks[row.row_id])
-                    moves.append((row, folder.batch([move])))
+                    found = looks[row.row_id].identities
+                    steps = [self._move(step, layer, folder, found.get(step.path)) for step in row.steps]
+                    moves.append((row, folder.batch(steps)))
                 except Damaged:
                     faults[row.row_id] = _NO_UNDO if row.state == "undoing" else _LOST
         faults |= {made[path].row_id: why for path, why in make_folders([*made]).items()}
@@ -214,7 +226,7 @@ class StoredRows:
                     faults[row.row_id] = FILE_CHANGED
                 except ApplyError as error:
                     faults[row.row_id] = str(error)
-            missing = {row.change.path for row in rows if row.row_id in faults}
+            missing = {path for row in rows if row.row_id in faults for path in row.change.paths}
             for row, part in parts:
                 if lost := missing.intersection(part.committed):
                     names = file_list([self._workspace.display_path(path) for path in sorted(lost)])
@@ -226,12 +238,12 @@ class StoredRows:
         faults |= {removed[path].row_id: why for path, why in remove_folders(innermost_first).items()}
         return faults
 
-    def _move(self, row: LiveRow, layer: Layer, folder: HeldFolder, look: "_Look") -> HeldFile:
-        """The move that carries the row out. Raises `OSError`, `Damaged`."""
-        root, name = layer.place(row.change.path)
-        _, new = row.sides
-        stored = None if new is None else put_version(new, folder, self._store)
-        return HeldFile(root, name, look.identity, stored)
+    def _move(self, step: RowStep, layer: Layer, folder: HeldFolder, found: tuple[int, int] | None) -> HeldFile:
+        """The move that carries the step out. `found`: inode and ctime of what is there. Raises `OSError`,
+        `Damaged`."""
+        root, name = layer.place(step.path)
+        stored = None if step.new is None else put_version(step.new, folder, self._store)
+        return HeldFile(root, name, found, stored)
 
     def _writes(self, path: Path, *, deletes: bool) -> list[Subject]:
         name, tool = self._workspace.relative(path), "delete_file" if deletes else "write_file"
@@ -240,12 +252,12 @@ class StoredRows:
 
 @dataclass(frozen=True)
 class _Look:
-    """The workspace at a row's path."""
+    """The workspace at a row's paths."""
 
     fault: str = ""
     """Why the row does not fit; "" if it does."""
-    identity: tuple[int, int] | None = None
-    """Inode and ctime of what is there."""
+    identities: Mapping[Path, tuple[int, int]] = field(default_factory=dict[Path, tuple[int, int]])
+    """Inode and ctime of what is there, by path."""
 
 
 def _obstacle(path: Path) -> Path | None:

@@ -112,7 +112,7 @@ class SessionLayer:
                 layer = await self._ready()
                 await asyncio.to_thread(self._fill, layer, self._filled, drafted)
                 laid_in = await self._lay_in(layer, call, drafted) if place.finds == "session" else {}
-                view = View(laid_in, drafted, self._filled, place)
+                view = View(laid_in, drafted, self._renames() if drafted else [], self._filled, place)
                 run = LayeredRun(layer, self._proposals, self._store, view, call)
                 try:
                     yield run
@@ -145,8 +145,12 @@ class SessionLayer:
                 await run_to_completion(asyncio.to_thread(_remove, layer))
 
     def _drafted(self) -> list[RowChange]:
-        """The drafted changes besides text, without those of repositories."""
-        return [row.change for row in self._proposals.drafts.open_rows() if row.change.kind != "git"]
+        """The drafted changes besides text, without those of repositories; a rename as its two parts."""
+        rows = self._proposals.drafts.open_rows()
+        return [part for row in rows if row.change.kind != "git" for part in row.change.parts]
+
+    def _renames(self) -> list[RowChange]:
+        return [row.change for row in self._proposals.drafts.open_rows() if row.change.new_path is not None]
 
     async def _copy_to(self, layer: Layer) -> list[Path]:
         """Copy the files in this layer that git ignores to another one. Returns the paths that are too large for that.
