@@ -344,7 +344,7 @@ class LiveFile:
     ) -> None:
         """Let `call_id` change the proposed text (None: delete the file) and place, computing hunks and owners anew.
         A hunk that stays the same keeps its id. CPU-bound; for big files run it in a thread."""
-        self.new_path = new_path or self.new_path
+        self.new_path = None if text is None else new_path or self.new_path
         self.explanations[call_id] = explanation
         proposed_text = "" if text is None else text
         old_lines, new_lines = split_lines(self.base.text), split_lines(proposed_text)
@@ -389,6 +389,15 @@ class LiveFile:
 
     def _explanation(self, calls: Collection[str]) -> str:
         return " ".join(dict.fromkeys(text for call, text in self.explanations.items() if call in calls and text))
+
+    def give_up_move(self) -> "LiveFile | None":
+        """Let the file stay where it is. Returns a new file, which has nothing yet, for the path it was to move to;
+        None if it was deleted."""
+        new_path, self.new_path = self.new_path, None
+        if new_path is None:
+            return None
+        base = replace(missing_file(new_path), encoding=self.base.encoding, mode=self.base.mode)
+        return LiveFile(base, "")
 
     def hunk(self, hunk_id: str) -> Hunk:
         """The hunk of that id, which is there."""

@@ -33,7 +33,7 @@ from amanu.proposals.drafts import Drafts, changed_meanwhile, takes_draft
 from amanu.proposals.live_proposals import LiveProposals
 from amanu.proposals.model import ALL_STATES, FileEdit, LiveFile, LiveProposal, missing_file
 from amanu.proposals.report import report
-from amanu.proposals.rows import OPEN, LiveRow, RowChange, RowFiles
+from amanu.proposals.rows import OPEN, LiveRow, RowChange, RowFiles, RowKey
 from amanu.proposals.tracking import FileTracking
 from amanu.proposals.writer import ProposalWriter
 from amanu.system.tasks import run_to_completion
@@ -136,8 +136,11 @@ class Proposals:
             if rows and not live.draft:
                 live = self._live.of_call(call.call_id) or live
             texts = await self.drafts.follow_earlier(live, edits)
+            replaced = {change.key for change in rows}
+            others = [row.change for row in self.drafts.open_rows() if row.change.key not in replaced]
+            drafted = {part.key for change in others for part in change.parts}
             for edit in edits:
-                self._check_edit(call, edit)
+                self._check_edit(call, edit, drafted)
             if live.draft:
                 self.drafts.drop_text([path for change in rows if change.key[0] == "path" for path in change.paths])
             owners = self.drafts.put_rows(live, rows, call)
@@ -453,11 +456,11 @@ class Proposals:
         proposal_id = f"p-{secrets.token_hex(6)}"
         return LiveProposal(proposal_id, call.turn_id, call.step, [], [], agent_id=_agent_id(call), draft=is_draft)
 
-    def _check_edit(self, call: CallContext, edit: FileEdit) -> None:
+    def _check_edit(self, call: CallContext, edit: FileEdit, drafted: Collection[RowKey]) -> None:
+        """`drafted`: keys of the drafted rows that stay."""
         name = self._workspace.display_path(edit.base.path)
         if edit.base.lossy:
             raise ToolError(lossy_message(self._workspace, edit.base))
-        drafted = [part.key for row in self.drafts.open_rows() for part in row.change.parts]
         if ("path", edit.base.path) in drafted:
             raise ToolError(
                 f"A command has drafted another version of {name}, which is not text. Use a command to change it."
@@ -465,7 +468,8 @@ class Proposals:
         if edit.text == edit.base.text and edit.new_path is None and (edit.base.exists or edit.base.from_buffer):
             raise NothingToDo(f"{name} already has exactly this content; nothing to change.")
         pending = self.pending(call, edit.base.path)
-        if pending is not None and pending.proposed_file(edit.base.path).text != edit.base.text:
+        is_free = pending is not None and _is_free_again(pending, edit)
+        if pending is not None and not is_free and pending.proposed_file(edit.base.path).text != edit.base.text:
             raise changed_meanwhile(self._workspace, edit.base.path)
         if edit.text is not None:
             edit.base.encode(edit.text)
@@ -493,6 +497,11 @@ class Proposals:
             file = await self.drafts.carried_over(live, path, texts) or LiveFile(edit.base, edit.base.text)
             live.files.append(file)
         before = file.drafted_file(path)
+        if _is_free_again(file, edit):
+            text = file.proposed_file(path).text
+            if (moved := file.give_up_move()) is not None:
+                live.files.append(moved)
+                await live.propose(moved, FileEdit(moved.base, text), call_id)
         if live.draft and (edit.text is None or edit.new_path is not None):
             self.drafts.drop_bits(path)
         if file.change == "create" and (edit.text is None or edit.new_path is not None):
@@ -561,6 +570,12 @@ class Proposals:
                     revise(files[decision.hunk_id], files[decision.hunk_id].hunk(decision.hunk_id), decision.new_text)
             reject_rows_without_needs(live, self._workspace.display_path)
             return await self._writer.apply(live)
+
+
+def _is_free_again(file: LiveFile, edit: FileEdit) -> bool:
+    """Whether the edit makes another file where that one is moved away from."""
+    is_moved_away = file.change == "rename" and file.new_path != file.base.path == edit.base.path
+    return is_moved_away and not edit.base.exists and edit.text is not None
 
 
 def _is_open(hunk: Hunk) -> bool:

@@ -1,5 +1,6 @@
 """What a command in a layer changed, read back and taken out of the layer."""
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -109,9 +110,13 @@ def read_layer(layer: Layer, laid_in: dict[Path, FileText | None], found: FoundC
         for root in layer.roots:
             _RootReading(root, laid_in, found).run()
     seen = frozenset(found.paths)
-    for path, file in laid_in.items():
+    for path, file in laid_in.items() if found.is_complete else ():
         root, name = layer.place(path)
-        if file is not None and path not in seen and not os.path.lexists(path) and found.is_complete:
+        if path in seen:
+            continue
+        if os.path.lexists(path):
+            _RootReading(root, laid_in, found).read_same(path, name)
+        elif file is not None:
             # It was there for the command.
             found.texts[path] = NewText(HeldFile(root, name, None, None), None)
     found.paths += laid_in
@@ -136,6 +141,14 @@ class _RootReading:
             elif change.path != ".":
                 found.paths.append(path)
                 self._read(change, path, is_empty=change.path not in filled)
+
+    def read_same(self, path: Path, name: str) -> None:
+        """Read a file that is no change: the command has made what the workspace has of what was laid in."""
+        below = path.lstat()
+        with contextlib.suppress(OSError):
+            mode = (self._root.upper / name).lstat().st_mode
+            if stat.S_ISREG(mode) and stat.S_ISREG(below.st_mode):
+                self._read_file(path, Change(name, "file", stat.S_IMODE(mode), below))
 
     def _changes(self) -> Changes:
         with self._root.opened() as opened:

@@ -116,10 +116,10 @@ class LayeredRun:
         gone = [key for key in drafted if key not in there and key[1] not in changes.conflicts]
         fresh = [row for row in rows if row.key not in drafted or drafted[row.key].after != row.after]
         split, left = split_renames(self._view.renames, {*gone, *(row.key for row in fresh)})
-        new_keys = {row.key for row in split} | {row.key for row in fresh if row.key not in drafted}
+        known = drafted.keys() - {part.key for row in split for part in row.parts}
         rows = with_renames(
             [*fresh, *left],
-            lambda row: row.key in new_keys and row.path not in drafts and not self._is_guarded(row.path),
+            lambda row: row.key not in known and row.path not in drafts and not self._is_guarded(row.path),
         )
         # such a rename is replaced by its other part
         gone = [key for key in gone if not any(key == row.parts[1].key for row in split)]
