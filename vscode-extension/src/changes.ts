@@ -109,9 +109,12 @@ export function title({ file, row }: Change): string {
   return name(file.path) + what;
 }
 
-/** The name of what is changed at that path. */
+/** The name of what is changed at that path; both names of a rename. */
 export function called(path: string, row?: Row): string {
-  return row?.kind === "git" ? "the git repository" : name(path);
+  if (row?.kind === "git") return "the git repository";
+  if (!row?.newPath) return name(path);
+  const [from, to] = [name(row.path), name(row.newPath)];
+  return `${from} → ${from === to ? `${name(row.newPath.slice(0, -to.length - 1))}/${to}` : to}`;
 }
 
 /** The number of files the changes are in: "2 files and the git repository". */

@@ -635,6 +635,7 @@ export interface RowTurn {
   kind: RowKind;
   title: string;
   after: RowVersion | null;
+  newPath: string | null;
 }
 
 /** A change that no hunk shows. It is decided as a whole, in the same states as a hunk. */
@@ -645,7 +646,10 @@ export interface Row {
   path: string;
   /** Absolute; only for `rename`. */
   newPath: string | null;
-  /** None: nothing is there. `git` has neither side; the two sides of `mode` differ only in permission bits. */
+  /**
+   * None: nothing is there. `git` has neither side; the two sides of `mode` and of `rename` differ only in permission
+   * bits; `after` of `rename` is at the new path.
+   */
   before: RowVersion | null;
   after: RowVersion | null;
   state: HunkState;
@@ -667,7 +671,7 @@ export interface Row {
   needs: string[];
   /** Why it cannot be decided any more, as a sentence; "" while it can. */
   undecidable: string;
-  /** A hash of the kind, the path and both sides; for `git`, of the lines instead of the sides. */
+  /** A hash of the kind, the paths and both sides; for `git`, of the lines instead of the sides. */
   digest: string;
   /** The versions that earlier turns drafted, oldest first; a rewind brings them back. */
   earlier: RowTurn[];

@@ -390,6 +390,7 @@
 ---@field kind amanu.RowKind
 ---@field title string
 ---@field after? amanu.RowVersion
+---@field newPath? string
 
 ---A change that no hunk shows. It is decided as a whole, in the same states as a hunk.
 ---@class amanu.Row
@@ -397,7 +398,7 @@
 ---@field kind amanu.RowKind
 ---@field path string Absolute; for `git`, the repository's root.
 ---@field newPath? string Absolute; only for `rename`.
----@field before? amanu.RowVersion None: nothing is there. `git` has neither side; the two sides of `mode` differ only in permission bits.
+---@field before? amanu.RowVersion None: nothing is there. `git` has neither side; the two sides of `mode` and of `rename` differ only in permission bits; `after` of `rename` is at the new path.
 ---@field after? amanu.RowVersion
 ---@field state amanu.HunkState
 ---@field reason? string The same as a hunk's: why it was rejected, is still open, is in conflict or could not be undone.
@@ -406,7 +407,7 @@
 ---@field lines amanu.Line[] Further lines for the user: the commits of `git`, their files and each ref that moves; or that the change cannot be undone.
 ---@field needs string[] Ids of open rows and hunks without which it cannot be accepted. Accepting it accepts them; rejecting one of them rejects it.
 ---@field undecidable string Why it cannot be decided any more, as a sentence; "" while it can.
----@field digest string A hash of the kind, the path and both sides; for `git`, of the lines instead of the sides.
+---@field digest string A hash of the kind, the paths and both sides; for `git`, of the lines instead of the sides.
 ---@field earlier amanu.RowTurn[] The versions that earlier turns drafted, oldest first; a rewind brings them back.
 ---@field turnId string The turn that made the present version.
 

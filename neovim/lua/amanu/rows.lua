@@ -87,7 +87,8 @@ end
 ---@return string
 function M.name(row)
   if row.kind ~= "git" then
-    return visible.line(vim.fn.fnamemodify(row.path, ":."))
+    local to = row.newPath and " → " .. visible.line(vim.fn.fnamemodify(row.newPath, ":.")) or ""
+    return visible.line(vim.fn.fnamemodify(row.path, ":.")) .. to
   end
   local here = row.path == vim.fn.getcwd()
   return "the git repository" .. (here and "" or " in " .. visible.line(vim.fn.fnamemodify(row.path, ":.")))

@@ -199,7 +199,7 @@ class Drafts:
         file = LiveFile(base, base.text)
         explanation = " ".join(dict.fromkeys(filter(None, source.explanations.values())))
         await live.propose(file, FileEdit(base, text, source.new_path, explanation), calls[-1])
-        live.taken_over.append(TakenOver(earlier.proposal_id, replace(source), path))
+        live.taken_over.append(TakenOver(earlier.proposal_id, replace(source), base_path))
         source.drop_open()
         if not source.hunks:
             earlier.files.remove(source)

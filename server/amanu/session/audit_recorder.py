@@ -255,11 +255,12 @@ class AuditRecorder:
         """Record a step of one row."""
         self._add(
             kind,
-            f"{label} {row.path}: {row.title}",
+            f"{label} {' → '.join(filter(None, (row.path, row.new_path)))}: {row.title}",
             proposal.tool_call_ids[-1] if len(proposal.tool_call_ids) == 1 else None,
             record=position,
             path=row.path,
             change=row.kind,
+            new_path=row.new_path,
             proposal=proposal.proposal_id,
             calls=proposal.tool_call_ids,
             row=row.row_id,

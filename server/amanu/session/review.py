@@ -355,9 +355,11 @@ def _row_result(proposal: Proposal, row: Row, *, dry_run: bool) -> r.UndoneFile:
     reason = next((line.text for line in row.lines if line.text == NO_UNDO), row.reason or "It was not undone.")
     is_undone = row.state == "reverted" or (dry_run and reason != NO_UNDO)
     ids = {"proposal_id": proposal.proposal_id, "hunk_id": row.row_id}
+    is_rename = row.new_path is not None
     return r.UndoneFile(
-        path=row.path,
-        action=action if is_undone else "none",
+        path=row.new_path or row.path,
+        new_path=row.path if is_rename and is_undone else None,
+        action="none" if not is_undone else "rename" if is_rename else action,
         diff=f"{row.title}\n",
         undone=[r.UndoneHunk(**ids)] if is_undone else [],
         skipped=[] if is_undone else [r.SkippedHunk(**ids, reason=reason)],

@@ -8,7 +8,7 @@ from amanu.text.amounts import plural
 from amanu.text.display import file_list, one_line, unbroken, visible
 from amanu.text.wording import DRAFT_WAITS
 from amanu.tools.environment import SessionTool, ToolEnvironment
-from amanu_protocol.items import Line, Proposal
+from amanu_protocol.items import Line, Proposal, Row
 
 _OPEN = ("pending", "conflicted")
 _CONFLICT_ADVICE = "Remove what is in the way and accept again, reject the change, or ask for it again."
@@ -39,12 +39,15 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
         diff = await asyncio.to_thread(self._proposals.diff, proposal.proposal_id)
         lines = [*_run_lines(proposal), *await asyncio.to_thread(self._built_lines)]
         paths = [path for file in files for path in (file.path, file.new_path) if path is not None]
-        paths = list(dict.fromkeys([*paths, *(row.path for row in rows)]))
-        listed = [unbroken(f"{self._name(Path(row.path))}: {row.title}") for row in rows]
+        paths = list(dict.fromkeys([*paths, *(path for row in rows for path in _paths(row))]))
+        listed = [
+            unbroken(f"{' → '.join(self._name(Path(path)) for path in _paths(row))}: {row.title}") for row in rows
+        ]
+        changed = {*(file.path for file in files), *(row.path for row in rows)}
         relative = [self._workspace.relative(self._workspace.resolve(path)) for path in paths]
         subject, *also = [Subject("write_file", "write", path, must_ask=DRAFT_WAITS) for path in relative]
         return Preview(
-            title=f"Apply the draft: {plural(len(paths), 'file')}",
+            title=f"Apply the draft: {plural(len(changed), 'file')}",
             subject=subject,
             extra_subjects=tuple(also),
             detail=visible("\n\n".join(filter(None, ["\n".join([*(line.text for line in lines), *listed]), diff]))),
@@ -98,6 +101,10 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
 
     def _name(self, path: Path) -> str:
         return one_line(self._workspace.display_path(path))
+
+
+def _paths(row: Row) -> list[str]:
+    return [path for path in (row.path, row.new_path) if path is not None]
 
 
 def _run_lines(proposal: Proposal) -> list[Line]:

@@ -194,7 +194,8 @@ def _diff(file: ProposedFile, state: SessionState) -> list[dict[str, Any]]:
 def _locations(call: ToolCall, proposal: Proposal | None, state: SessionState) -> list[dict[str, Any]]:
     if proposal is not None:
         lines = {file.path: max(1, file.hunks[0].new_start) if file.hunks else 1 for file in proposal.files}
-        paths = dict.fromkeys(row.path for row in proposal.rows if row.kind != "git" and row.path not in lines)
+        shown = [row for row in proposal.rows if row.kind != "git" and row.path not in lines]
+        paths = dict.fromkeys(row.new_path if row.new_path and row.state == "applied" else row.path for row in shown)
         return [*({"path": path, "line": line} for path, line in lines.items()), *({"path": path} for path in paths)]
     named = call.arguments.get("paths")
     paths = [call.arguments.get("path"), *(named if isinstance(named, list) else [])]

@@ -197,11 +197,12 @@ export class HunksBox {
 
   private rowLine(row: Row): HTMLElement {
     const path = openable(row);
+    const paths = [row.path, row.newPath].filter((each) => each != null);
     return h(
       "summary",
       {},
       icon(rowIcon(row)),
-      h("span", { class: "path", title: visible(row.path) }, called(row.path, row)),
+      h("span", { class: "path", title: visible(paths.join(" → ")) }, called(row.path, row)),
       h("span", { class: "aside" }, rowTitle(row)),
       row.state !== "pending" && h("span", { class: "aside" }, STATES[row.state]),
       path !== undefined &&
