@@ -96,6 +96,10 @@ def said(vim: Neovim) -> str:
 OPEN = "  amanu 1/1 · <Space>aa accept · <Space>ar reject"
 DRAWINGS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a binary file": ({}, ["? pic.bin: new binary file, 4,096 bytes", OPEN]),
+    "a rename": (
+        {"kind": "rename", "newPath": "img/\u202epic.bin", "title": "renamed"},
+        ["? pic.bin → img/<U+202E>pic.bin: renamed", OPEN],
+    ),
     "more lines": (
         {"lines": [{"tone": "bad", "text": "It leads out of\nthe workspace."}]},
         ["? pic.bin: new binary file, 4,096 bytes", "  It leads out of␊the workspace.", OPEN],

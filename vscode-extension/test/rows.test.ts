@@ -188,6 +188,18 @@ test("git alone is no file", () => {
   ]);
 });
 
+test.each<[string, string, string]>([
+  ["/w/x", "/w/y", "x → y: renamed"],
+  ["/w/x", "/w/img/x", "x → img/x: renamed"],
+  ["/w/x", "/w/img/y", "x → y: renamed"],
+  ["/w/x", "/w/y\u202e", "x → y<U+202E>: renamed"],
+])("a renamed row has both names: %s, %s", (path, newPath, expected) => {
+  const [change] = changesOf(
+    proposal("p", "t", [], [row("r", path, { kind: "rename", newPath, title: "renamed" })]),
+  );
+  expect(change && title(change)).toBe(expected);
+});
+
 test("nothing is hidden in a title", () => {
   const [change] = changesOf(proposal("p", "t", [], [row("r", "/w/a\u202e", { title: "x\n\u202ey" })]));
   expect(change && title(change)).toBe("a<U+202E>: x <U+202E>y");

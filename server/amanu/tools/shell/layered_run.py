@@ -1,6 +1,7 @@
 """One command in a session's layer: what it finds there, and what it changed."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from amanu.tools.shell.layer_changes import (
     TOO_LARGE,
     FoundChanges,
     LayerChanges,
+    NewText,
     read_layer,
 )
 from amanu.tools.shell.layer_contents import drop, put_back
@@ -157,26 +159,17 @@ class LayeredRun:
                     moved.append(path)
                     continue
                 new = replace(new, text=base.text if base.exists or base.from_buffer else None)  # it left it alone
-            text = new.text
-            if text is None and self._is_no_text(path, base, found):
-                found.held.append(new.file)
+            text, held = self._text(path, new, base, found)
+            if held is not None:
+                found.held.append(held)
                 continue
-            if text is not None and base.exists and not same_bytes(new.encoding, base.encoding):
-                text = decode_as(encode(text, new.encoding), base.encoding) if new.encoding == UNKNOWN else None
-                if text is None:
-                    found.held.append(replace(new.file, what=OTHER_ENCODING))
-                    continue
             if new.text is not None and bool(new.mode & EXECUTABLE) != bool((base.mode or 0) & EXECUTABLE):
                 executable[path] = bool(new.mode & EXECUTABLE)
                 if protected.is_guarded(new.file.name):
                     refused = refused or f"it changed whether {new.file.name} is executable"
             if text != (base.text if base.exists or base.from_buffer else None):
                 edits.append(FileEdit(base, text))
-        eligible = {edit.base.path for edit in edits if self._is_renamable(edit)}
-        edits = await asyncio.to_thread(renamed_edits, edits, found.texts, lambda edit: edit.base.path in eligible)
-        for edit in edits:
-            if edit.new_path is not None:
-                executable.pop(edit.new_path, None)
+        edits, executable = await self._renamed(edits, executable, found)
         denied = self._denied(list(executable))
         changes = LayerChanges(
             found.folder,
@@ -190,16 +183,38 @@ class LayeredRun:
         )
         return changes, {path: is_set for path, is_set in executable.items() if path not in denied}
 
-    def _is_no_text(self, path: Path, base: FileText, found: FoundChanges) -> bool:
-        """Whether the deletion of a text is a row, because the rename of a text that is too large to show is drafted,
-        or can be one."""
+    def _text(
+        self, path: Path, new: NewText, base: FileText, found: FoundChanges
+    ) -> tuple[str | None, HeldFile | None]:
+        """The text that the file gets, in the encoding of `base`; or the file, if it is to be a row."""
+        text = new.text
+        if text is None:
+            return None, new.file if self._is_moved_whole(path, base, found) else None
+        if base.exists and not same_bytes(new.encoding, base.encoding):
+            text = decode_as(encode(text, new.encoding), base.encoding) if new.encoding == UNKNOWN else None
+        return text, replace(new.file, what=OTHER_ENCODING) if text is None else None
+
+    def _is_moved_whole(self, path: Path, base: FileText, found: FoundChanges) -> bool:
+        """Whether the deletion of this text is a row: the rename of a text that is too large to show is drafted, or
+        may be one."""
         if (filled := self._view.filled.get(path)) is not None:
             return filled.content is None
-        if base.unsaved or path in self._laid_in or not base.exists:
+        if base.unsaved or path in self._laid_in:
             return False
         made = [file.stored for file in found.held if file.what == TOO_LARGE and file.below is None]
-        size = path.lstat().st_size
-        return any(stored is not None and stored.lstat().st_size == size for stored in made)
+        sizes = {stored.lstat().st_size for stored in made if stored is not None}
+        with contextlib.suppress(OSError):
+            return bool(sizes) and path.lstat().st_size in sizes
+        return False
+
+    async def _renamed(
+        self, edits: Sequence[FileEdit], executable: Mapping[Path, bool], found: FoundChanges
+    ) -> tuple[list[FileEdit], dict[Path, bool]]:
+        """The edits, with renames; and the executable bits that do not come with one."""
+        eligible = {edit.base.path for edit in edits if self._is_renamable(edit)}
+        renamed = await asyncio.to_thread(renamed_edits, edits, found.texts, lambda edit: edit.base.path in eligible)
+        moved = {edit.new_path for edit in renamed}
+        return renamed, {path: is_set for path, is_set in executable.items() if path not in moved}
 
     def _is_renamable(self, edit: FileEdit) -> bool:
         """Whether the file is deleted or made in a way that a rename can stand for."""
