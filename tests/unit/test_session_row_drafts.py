@@ -120,6 +120,7 @@ OVERTAKEN = "Not drafted, because another command drafted another version while 
         ("printf 'agent\\0' > pic.bin", "rm pic.bin", True),
         ("rm pic.bin", "printf 'parent\\0' > pic.bin", True),
         ("ln -sf link pic.bin", "ln -sf notes.txt pic.bin", True),
+        ("mv pic.bin other.bin", "printf 'parent\\0' > pic.bin", True),
         ("printf 'same\\0' > pic.bin", "printf 'same\\0' > pic.bin", False),
         ("printf 'agent\\0' > other.bin", "printf 'parent\\0' > pic.bin", False),
     ],

@@ -518,7 +518,7 @@ async def test_a_daemon_killed_at_a_rename_knows_whether_it_is_done(
 
         async def killed(self: StoredRows, rows: Sequence[LiveRow]) -> Mapping[str, str]:
             faults = await real(self, rows) if moment == "after" else dict[str, str]()
-            shutil.copytree(folder, kept)
+            shutil.copytree(folder, kept, ignore=shutil.ignore_patterns(".tmp-*"))
             return faults
 
         with monkeypatch.context() as patched:

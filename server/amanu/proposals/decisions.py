@@ -62,7 +62,7 @@ def reject_rows_without_needs(live: LiveProposal, name: Callable[[Path], str]) -
     for row in live.rows:
         for path, why in refused.items() if row.is_open else ():
             if path not in row.change.paths or row.change.kind == "mode":
-                needs = needs_path(row, path, is_new_file=path in new)
+                needs = row.is_open and needs_path(row, path, is_new_file=path in new)
                 if needs and not (why == _EDITED and row.change.kind != "git"):
                     reason = f"This needs {one_line(name(path))}, which {why}."
                     row.state, row.reason, row.reviewed = "rejected", reason, True
