@@ -118,10 +118,14 @@ async def editor(environment: Mapping[str, str], *options: str) -> AsyncGenerato
 
 async def start(client: Editor, root: Path, model_id: str, prompt: str, **more: Any) -> str:
     """A session with its first prompt; the turn's id."""
+    await create(client, root, model_id, **more)
+    return (await client.ask("prompt/send", sessionId="s1", promptId="p1", text=prompt))["turnId"]
+
+
+async def create(client: Editor, root: Path, model_id: str, **more: Any) -> None:
     made = await client.ask("session/create", sessionId="s1", roots=[str(root)], modelId=model_id, **more)
     client.state = SessionState.model_validate(made["state"])
     client.epoch, client.seq = made["epoch"], made["fromSeq"] - 1
-    return (await client.ask("prompt/send", sessionId="s1", promptId="p1", text=prompt))["turnId"]
 
 
 def tool_texts(service: Service, request: int = -1) -> str:

@@ -2,8 +2,9 @@
 files meanwhile, or finds the disk full from there on.
 
 Then a daemon is started again and the session resumed. What was decided on is whole then: the text of the proposal,
-git's repository, and each file that no proposal shows, are as before or as after; nothing else is in the workspace, no
-lock and no layer are left, and the session goes on.
+git's repository, and each change that is no text, are as before or as after; nothing else is in the workspace, no lock
+and no layer are left, and the session goes on. What was on record is whole, too: all that is still open can be
+accepted. Of what was not, it is said that it was interrupted.
 """
 
 import asyncio
@@ -23,9 +24,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from amanu_protocol.items import ToolCall
+from amanu_protocol.items import Row, ToolCall
 from amanu_protocol.state import SessionState
-from e2e.test_prompt_to_edit import Editor, editor, start
+from e2e.test_prompt_to_edit import Editor, create, editor
 from support.running_daemon import daemon_pid
 
 Mode = Literal["ask", "acceptEdits", "draft"]
@@ -33,17 +34,20 @@ FAULTS = Path(__file__).with_name("file_faults")
 _TEXTS = (
     "sed -i 's/^two$/TWO/' a.txt && rm old.txt dead/x.txt && rmdir dead && mkdir -p d/sub && echo new > d/sub/new.txt"
 )
-_NEW = "printf 'new\\0' > new.bin && ln -s a.txt link && chmod +x run.sh also.sh && mkdir out && echo built > out/x"
+_NEW = (
+    "printf 'new\\0' > new.bin && printf '\\211PNG\\r\\n\\032\\n\\0' > new.png && ln -s a.txt link "
+    "&& chmod +x run.sh also.sh && mkdir out fresh && rmdir hollow && echo built > out/x"
+)
 _REPLACED = "printf 'pic\\0two' > pic.bin && rm gone.bin"
 _COMMIT = "git add -A && git commit -qm second"
 COMMANDS: dict[Mode, str] = {
     "ask": f"{_TEXTS} && {_NEW} && {_REPLACED} && {_COMMIT}",
-    "acceptEdits": f"{_TEXTS} && {_NEW}",
+    "acceptEdits": f"{_TEXTS} && {_NEW} && {_REPLACED}",
     "draft": f"{_TEXTS} && {_NEW} && {_REPLACED}",
 }
-"""Text changed, made and deleted; a deleted folder; files that no proposal shows: made, a link, changed, deleted;
-executable bits; what git ignores; a commit of all that. As much of it as a mode takes without a question, or with one
-at the end."""
+"""Text changed, made and deleted; files that are no text: made, a picture, a link, changed, deleted; executable bits;
+folders made and deleted; what git ignores; a commit of all that. As much of it as a mode takes without a question, or
+with one at the end."""
 _BEFORE: dict[str, bytes] = {
     "a.txt": b"one\ntwo\n",
     "old.txt": b"old\n",
@@ -65,12 +69,18 @@ _HELD: dict[str, tuple[bytes | None, bytes | None]] = {
     "pic.bin": (b"pic\0one", b"pic\0two"),
     "new.bin": (None, b"new\0"),
     "gone.bin": (b"gone\0", None),
+    "new.png": (None, b"\x89PNG\r\n\x1a\n\0"),
     "link": (None, b"-> a.txt"),
+    "fresh": (None, b"/"),
+    "hollow": (b"/", None),
+    "dead": (b"/", None),
     "out/x": (None, b"built\n"),
 }
 """Each by itself."""
+_FOLDERS = {"d", "d/sub", "dead", "fresh", "hollow", "out"}
 
 FULL = "disk is full"
+_OPEN = ("pending", "conflicted")
 
 Moment = Literal["decision", "command"]
 
@@ -84,7 +94,7 @@ class FileFault:
     nth: int = 0
     at: str = ""
     since: Moment = "decision"
-    """The user's yes, or the start of the command."""
+    """The user's yes, or the prompt."""
     mode: Mode = "ask"
     elsewhere: bool = False
     """Layers are on another file system than the workspace."""
@@ -97,6 +107,7 @@ class FileFault:
 PLANS = (
     FileFault("kill"),
     FileFault("kill", elsewhere=True),
+    FileFault("kill", since="command"),
     FileFault("kill", mode="acceptEdits", since="command"),
     FileFault("kill", mode="draft", since="command"),
     FileFault("kill", mode="draft"),
@@ -128,6 +139,8 @@ class Outcome:
     """The changes that were made until then."""
     told: str
     """What the model was told of the command; "" when its daemon was killed."""
+    kept: bool
+    """The changes were on record when the session was opened again."""
 
 
 async def survive(fault: FileFault) -> Outcome:
@@ -163,19 +176,22 @@ class _Run:
                 self._has_nothing_else()
                 if happened and self._fault.how == "full" and {text, bits, *held, git} != {"after"}:
                     assert FULL in told, f"what the model and the user are told: {told}"
+                kept = client.state is not None and bool(client.state.proposals)
                 if happened and self._fault.how == "kill":
                     self._is_told(client.state, text, dict(zip(_HELD, held, strict=True)))
+                    await self._accepts_the_rest(client)
                 await self._goes_on(client)
         except AssertionError as error:
             raise AssertionError(f"{self._fault}: {error}\n" + "\n".join(steps[-3:])) from error
-        return Outcome(text, bits, held, git, happened, tuple(steps), told)
+        return Outcome(text, bits, held, git, happened, tuple(steps), told, kept)
 
     async def _play(self, client: Editor) -> str:
         """Run the command and say yes to its changes. Returns what the model was told."""
+        await create(client, self._root, self._model, mode=self._fault.mode)
         if self._fault.since == "command":
             self._armed.touch()
-        await start(client, self._root, self._model, "go", mode=self._fault.mode)
         try:
+            await client.ask("prompt/send", sessionId="s1", promptId="p1", text="go")
             state = await client.until(lambda state: state.approvals or state.last_turn)
         except AssertionError:  # the server left
             state = None
@@ -212,7 +228,9 @@ class _Run:
     async def _daemon(self, *, with_fault: bool = False) -> AsyncGenerator[Editor]:
         environment = {"AMANU_HOME": str(self._home), "AMANU_SANDBOX_LAYERS": "true"}
         if with_fault:
-            places = [str(self._root), str(self._home / "state" / "layers")]
+            session = self._home / "state" / "sessions" / "s1"
+            kept = session if self._fault.how == "kill" else session / "files"
+            places = [str(self._root), str(self._home / "state" / "layers"), str(kept)]
             plan = {
                 "how": self._fault.how,
                 "nth": self._fault.nth,
@@ -234,7 +252,7 @@ class _Run:
     async def _leaves_nothing(self) -> None:
         layers = self._home / "state" / "layers"
         async with asyncio.timeout(50):
-            while left := [path.name for path in layers.iterdir() if path.is_dir()]:
+            while left := [path.name for path in layers.glob("*") if path.is_dir()]:
                 await asyncio.sleep(0.02)
         assert not left
 
@@ -255,19 +273,44 @@ class _Run:
         return "after" if now == {True} else "before"
 
     def _is_told(self, state: SessionState | None, text: str, held: dict[str, str]) -> None:
-        """Assert that it is said why something is not there: in `draft`, at each such file of an accepted draft; else,
-        in the error of the command."""
+        """Assert that it is said why something is not there: at each such row of accepted changes; in the error of the
+        command, too, unless it had ended."""
         assert state is not None
-        open_calls = [call.title for call in _calls(state) if call.state not in ("succeeded", "failed", "cancelled")]
+        calls = _calls(state)
+        open_calls = [call.title for call in calls if call.state not in ("succeeded", "failed", "cancelled")]
         assert not open_calls, f"still running: {open_calls}"
-        if self._fault.mode == "draft":
-            missing = [name for name, standing in held.items() if standing == "before" and not name.startswith("out/")]
-            rows = [row for proposal in state.proposals for row in proposal.rows]
-            said = [row.path for row in rows if row.state in ("pending", "conflicted") and row.reason]
-            untold = [name for name in missing if text == "after" and str(self._root / name) not in said]
-            assert not untold, f"nothing is said of {untold}: {said}"
-        elif _calls(state)[0].state != "succeeded":
-            assert "Interrupted" in (_calls(state)[0].error or ""), _calls(state)[0].error
+        missing = [name for name, standing in held.items() if standing == "before" and not name.startswith("out/")]
+        rows = _rows(state)
+        said = [row.path for row in rows if row.state in ("pending", "conflicted") and row.reason]
+        untold = [name for name in missing if text == "after" and str(self._root / name) not in said]
+        assert not untold, f"nothing is said of {untold}: {said}"
+        ended = calls and calls[0].state == "succeeded"
+        if state.items and not (ended and state.proposals):
+            assert state.last_turn is not None and state.last_turn.reason == "interrupted", state.last_turn
+            assert not calls or "Interrupted" in (calls[0].error or ""), f"the command: {calls}"
+
+    async def _accepts_the_rest(self, client: Editor) -> None:
+        """Accept what is open. All that was ever on record is in the workspace then, but for a commit, which says that
+        it is gone; what was not on record is not there."""
+        assert client.state is not None
+        for proposal in list(client.state.proposals):
+            hunks = [hunk for file in proposal.files for hunk in file.hunks if hunk.state in _OPEN]
+            rows = [row for row in proposal.rows if row.state in _OPEN and not row.undecidable]
+            accepted: dict[str, Any] = {
+                "hunks": [{"hunkId": hunk.hunk_id, "decision": "accept"} for hunk in hunks],
+                "rows": [{"rowId": row.row_id, "decision": "accept"} for row in rows],
+            }
+            named = {"sessionId": "s1", "proposalId": proposal.proposal_id, "version": proposal.version}
+            await client.ask("proposal/resolve", **named, **accepted)
+        await client.until(
+            lambda state: not any(row.state == "accepted" for each in state.proposals for row in each.rows)
+        )
+        left = [f"{row.path}: {row.state}, {row.reason}" for row in _rows(client.state) if not _is_settled(row)]
+        assert not left, f"not accepted: {left}"
+        standing = "after" if client.state.proposals else "before"
+        held = {self._one_of(name, *versions) for name, versions in _HELD.items() if not name.startswith("out/")}
+        found = self._text(client.state), self._bits(), *held
+        assert set(found) == {standing}, f"what was accepted is {found}, not as {standing}"
 
     def _one_of(self, name: str, before: bytes | None, after: bytes | None) -> str:
         now = self._read(name)
@@ -291,6 +334,9 @@ class _Run:
             if (path.is_symlink() or not path.is_dir()) and ".git" not in path.relative_to(self._root).parts
         }
         assert found <= known, f"nobody decided on {found - known}"
+        folders = {path.relative_to(self._root).as_posix() for path in self._root.rglob("*") if path.is_dir()}
+        odd = {name for name in folders - _FOLDERS if not f"{name}/".startswith(".git/")}
+        assert not odd, f"nobody decided on the folders {odd}"
         odd = [path.name for path in (self._root / ".git").rglob("*") if path.name.startswith(".")]
         assert not odd, f"in the repository are {odd}"
 
@@ -316,6 +362,8 @@ class _Run:
         path = self._root / name
         if path.is_symlink():
             return f"-> {path.readlink()}".encode()
+        if path.is_dir():
+            return b"/"
         return path.read_bytes() if path.exists() else None
 
 
@@ -331,6 +379,7 @@ def _lay_out(root: Path) -> None:
     for name, data in _BEFORE.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(data)
+    (root / "hollow").mkdir()
     for line in ("init -q -b main", "config user.email a@b", "config user.name n", "add .", "commit -qm first"):
         _git(root, *line.split())
 
@@ -355,6 +404,15 @@ def _is_over(turn_id: str, state: SessionState) -> bool:
 
 def _notices(state: SessionState) -> list[str]:
     return [item.text for item in state.items if item.kind == "notice"]
+
+
+def _rows(state: SessionState) -> list[Row]:
+    return [row for proposal in state.proposals for row in proposal.rows]
+
+
+def _is_settled(row: Row) -> bool:
+    """It is applied; or it is a commit, and says that it is gone."""
+    return row.state == "applied" or (row.kind == "git" and bool(row.undecidable or row.reason))
 
 
 def _calls(state: SessionState) -> list[ToolCall]:

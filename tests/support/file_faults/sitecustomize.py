@@ -11,6 +11,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import sys
 import threading
 from typing import Any
@@ -46,7 +47,25 @@ class FileFaults:
 
     def install(self) -> None:
         os.write, os.fsync, os.open, os.mknod = self.write, self.fsync, self.open, self.mknod
+        sqlite3.connect = self.connected()
         sys.addaudithook(self.audit)
+
+    def connected(self) -> Any:
+        """`sqlite3.connect`, whose connections count what they commit."""
+        connect, faults = sqlite3.connect, self
+
+        def counted(database: Any, *arguments: Any, **options: Any) -> sqlite3.Connection:
+            path = os.fsdecode(database).removeprefix("file://").partition("?")[0]
+
+            class Counted(sqlite3.Connection):
+                def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+                    if sql == "COMMIT":
+                        faults._step("commit", path, None)
+                    return super().execute(sql, *parameters)
+
+            return connect(database, *arguments, factory=Counted, **options)
+
+        return counted
 
     def audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         place = _PATHS.get(event)
