@@ -559,6 +559,8 @@ class RowVersion(Wire):
     """The file, if it is a picture that a client can draw."""
     media_type: str = ""
     """The picture's, e.g. "image/png"."""
+    made_above: int = 0
+    """Folders above the path that have to be made for it."""
 
     @property
     def executable(self) -> bool:

@@ -19,7 +19,6 @@ from support.row_session import (
     changed,
     changed_by,
     decide,
-    faulty,
     fresh,
     kinds,
     look,
@@ -98,14 +97,8 @@ KINDS: dict[str, Kind] = {
 }
 
 
-FAULTS = {
-    "new file in a new folder": "undo leaves the folders that were made for it",
-    "new folder": "undo leaves the folders that were made above it",
-}
-
-
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("kind", [pytest.param(kind, marks=faulty(FAULTS.get(kind))) for kind in KINDS])
+@pytest.mark.parametrize("kind", KINDS)
 async def test_a_change_is_accepted_undone_and_done_again(tmp_path: Path, mode: Mode, kind: str) -> None:
     line, changes, expected_kinds = KINDS[kind]
     async with changed_by(tmp_path, mode, line) as d:

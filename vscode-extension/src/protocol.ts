@@ -627,6 +627,8 @@ export interface RowVersion {
   picture: BlobRef | null;
   /** The picture's, e.g. "image/png". */
   mediaType: string;
+  /** Folders above the path that have to be made for it. */
+  madeAbove: number;
 }
 
 /** A row as an earlier turn drafted it. */

@@ -383,6 +383,7 @@
 ---@field target string The target of a link, as it is written there.
 ---@field picture? amanu.BlobRef The file, if it is a picture that a client can draw.
 ---@field mediaType string The picture's, e.g. "image/png".
+---@field madeAbove integer Folders above the path that have to be made for it.
 
 ---A row as an earlier turn drafted it.
 ---@class amanu.RowTurn

@@ -34,7 +34,7 @@ def file_rows(files: Sequence[HeldFile], store: FileStore) -> list[RowChange]:
     for file in files:
         before = version_at(file.path, store, room)
         room -= 0 if before is None or before.size > MAX_BASE else before.size
-        after = None if file.stored is None else _stored(file.stored, store)
+        after = None if file.stored is None else _with_made_above(file.path, _stored(file.stored, store))
         if after is not None and before is not None and after.file_id and after.file_id == before.file_id:
             rows += _mode_row(file, before, after)
         else:
@@ -56,7 +56,7 @@ def bit_rows(executable: Mapping[Path, bool]) -> list[RowChange]:
 def folder_rows(made: Sequence[Path], removed: Sequence[Path]) -> list[RowChange]:
     folder = RowVersion(kind="folder")
     return [
-        *(RowChange("folder", path, None, folder) for path in made),
+        *(RowChange("folder", path, None, _with_made_above(path, folder)) for path in made),
         *(RowChange("deletion", path, folder, None) for path in removed),
     ]
 
@@ -106,6 +106,10 @@ def _stored(path: Path, store: FileStore) -> RowVersion:
     with opened_folder(path.parent) as folder, opened_file(path.name, folder) as handle:
         version = RowVersion(kind="file", size=found.st_size, mode=stat.S_IMODE(found.st_mode))
         return _with_picture(version.model_copy(update={"file_id": store.add(handle)}), handle)
+
+
+def _with_made_above(path: Path, version: RowVersion) -> RowVersion:
+    return version.model_copy(update={"made_above": sum(not os.path.lexists(above) for above in path.parents)})
 
 
 def _with_picture(version: RowVersion, handle: int) -> RowVersion:

@@ -236,6 +236,7 @@ class StoredRows:
                     faults[row.row_id] = fault
         innermost_first = sorted(removed, key=lambda path: -len(path.parts))
         faults |= {removed[path].row_id: why for path, why in remove_folders(innermost_first).items()}
+        remove_folders(_made_above([row for row in rows if row.row_id not in faults]))
         return faults
 
     def _move(self, step: RowStep, layer: Layer, folder: HeldFolder, found: tuple[int, int] | None) -> HeldFile:
@@ -258,6 +259,13 @@ class _Look:
     """Why the row does not fit; "" if it does."""
     identities: Mapping[Path, tuple[int, int]] = field(default_factory=dict[Path, tuple[int, int]])
     """Inode and ctime of what is there, by path."""
+
+
+def _made_above(rows: Iterable[LiveRow]) -> list[Path]:
+    """The folders that were made for rows that are undone, innermost first. Others may have put something there."""
+    undone = [(row.change.path, row.change.after) for row in rows if row.state == "undoing"]
+    folders = {above for path, after in undone if after is not None for above in [*path.parents][: after.made_above]}
+    return sorted(folders, key=lambda path: -len(path.parts))
 
 
 def _obstacle(path: Path) -> Path | None:
@@ -283,4 +291,4 @@ def _is_same(found: RowVersion | None, expected: RowVersion | None) -> bool:
 
 
 def _without_mode(version: RowVersion) -> RowVersion:
-    return version.model_copy(update={"mode": 0, "picture": None, "media_type": ""})
+    return version.model_copy(update={"mode": 0, "picture": None, "media_type": "", "made_above": 0})
