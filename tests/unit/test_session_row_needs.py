@@ -172,7 +172,6 @@ async def test_a_commit_that_was_rejected_is_not_made_any_more(tmp_path: Path) -
         assert commits(d.root) == ["first"] and git(d.root, "fsck", "--strict") == ""
 
 
-@pytest.mark.xfail(strict=True, reason="the commit is left out of what undo tells")
 async def test_a_commit_is_not_undone_and_that_is_said(tmp_path: Path) -> None:
     async with committed(tmp_path) as d:
         await decide_all(d, "accept")

@@ -284,7 +284,6 @@ async def test_undo_takes_back_what_its_scope_names(tmp_path: Path, scope: dict[
         assert {path for path in {*before, *after} if before.get(path) != after.get(path)} == left
 
 
-@pytest.mark.xfail(strict=True, reason="it says that all rows would be undone")
 async def test_a_dry_run_says_what_undo_would_leave(tmp_path: Path) -> None:
     async with changed_by(tmp_path, "acceptEdits", KINDS["replaced file"][0]) as d:
         by_user(d.root, "printf user > pic.bin")

@@ -205,7 +205,7 @@ class Proposals:
                 if row.is_open and not row.undecidable and (call_id is None or call_id in row.owners)
             ]
             async with self._writer.exclusive(rows):
-                faults = await self._writer.faults(rows)
+                faults = await self._writer.faults(live, rows)
                 if not holds_back(live, chosen, rows, faults, self._workspace.display_path):
                     for file, hunk in chosen:
                         # A plan is reviewed as a whole, when it is to be approved.
@@ -292,6 +292,10 @@ class Proposals:
     ) -> list[SkippedHunk]:
         """Take applied hunks and rows back, all text files or none. Returns the hunks that were left, with why."""
         return await self._undo_or_redo(proposal_id, hunk_ids, row_ids, undo=True)
+
+    async def undo_faults(self, proposal_ids: Sequence[str], row_ids: Collection[str]) -> Mapping[str, str]:
+        """Row id → why undoing these rows of these proposals, the newest first, would leave it as it is."""
+        return await self._writer.undo_faults([*map(self._live.find, proposal_ids)], row_ids)
 
     async def redo(
         self, proposal_id: str, hunk_ids: Collection[str], row_ids: Collection[str] = ()
@@ -559,7 +563,9 @@ class Proposals:
         applying = {decision.row_id for decision in row_decisions if decision.decision in ("accept", "redo")}
         rows = [row for row in live.rows if row.row_id in applying and row.state != "applied"]
         async with self._writer.exclusive(rows):
-            held_back = holds_back(live, chosen, rows, await self._writer.faults(rows), self._workspace.display_path)
+            held_back = holds_back(
+                live, chosen, rows, await self._writer.faults(live, rows), self._workspace.display_path
+            )
             for row_decision in row_decisions:
                 if not (held_back and row_decision.decision in ("accept", "redo")):
                     carry_out_row(by_id[row_decision.row_id], row_decision)

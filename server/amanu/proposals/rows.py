@@ -223,9 +223,9 @@ class RowFiles(Protocol):
         """A context in which no other session changes the repositories that these rows change."""
         ...
 
-    async def faults(self, rows: Sequence[LiveRow]) -> Mapping[str, str]:
-        """Row id → why it does not fit the workspace as it is now, as a sentence; only rows that do not fit. Writes
-        nothing."""
+    async def faults(self, rows: Sequence[LiveRow], gone: Collection[Path] = ()) -> Mapping[str, str]:
+        """Row id → why it does not fit the workspace as it is now, as a sentence; only rows that do not fit. `gone`:
+        text files that are removed along with these rows. Writes nothing."""
         ...
 
     async def carry_out(self, rows: Sequence[LiveRow]) -> Mapping[str, str]:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from amanu.core.tool import ToolError
@@ -46,9 +47,23 @@ class ProposalWriter:
         """See `RowFiles`."""
         return nullcontext() if self._rows is None else self._rows.exclusive(rows)
 
-    async def faults(self, rows: Sequence[LiveRow]) -> Mapping[str, str]:
+    async def faults(self, live: LiveProposal, rows: Sequence[LiveRow]) -> Mapping[str, str]:
         """Row id → why it does not fit the workspace as it is now."""
-        return await self._rows.faults(rows) if rows and self._rows is not None else {}
+        if not rows or self._rows is None:
+            return {}
+        gone = {file.base.path for file in live.files if file.path_with(STATES_AFTER) != file.base.path or file.delete}
+        return await self._rows.faults(rows, gone)
+
+    async def undo_faults(self, lives: Sequence[LiveProposal], row_ids: Collection[str]) -> Mapping[str, str]:
+        """Row id → why undoing these rows would leave it as it is. `lives`: their proposals, the newest first."""
+        rows = [replace(row, state="undoing") for live in lives for row in live.rows if row.row_id in row_ids]
+        latest = {row.change.key: row for row in reversed(rows)}
+        if not rows or self._rows is None:
+            return {}
+        made = {file.base.path for live in lives for file in live.files if file.change == "create"}
+        faults = await self._rows.faults([*latest.values()], made)
+        by_row = {row.row_id: faults.get(latest[row.change.key].row_id) for row in rows}
+        return {row_id: fault for row_id, fault in by_row.items() if fault}
 
     async def mark_and_apply(
         self, live: LiveProposal, undo_ids: Collection[str] = (), redo_ids: Collection[str] = ()

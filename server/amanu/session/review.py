@@ -147,10 +147,12 @@ class SessionEdits:
         return f"Amanu cannot undo these: {file_list(names)}." if names else ""
 
     async def take_back(self, selection: Selections, *, dry_run: bool) -> list[r.UndoneFile]:
-        """Undo these hunks and rows, newest proposal first; one entry per file and per row. Commits are left out."""
-        selection = {proposal_id: self._without_git(proposal_id, each) for proposal_id, each in selection.items()}
+        """Undo these hunks and rows, newest proposal first; one entry per file and per row. Commits are skipped."""
+        faults: Mapping[str, str] = {}
         if dry_run:
             files = await self._simulate(selection)
+            row_ids = {row_id for each in selection.values() for row_id in each.row_ids}
+            faults = await self._proposals.undo_faults([*reversed(list(selection))], row_ids)
         else:
             self._require_writable()
             by_path: dict[Path, FileUndo] = {}
@@ -161,7 +163,10 @@ class SessionEdits:
         results = await asyncio.to_thread(lambda: [self._file_result(file_undo) for file_undo in files])
         for proposal_id in reversed(list(selection)):
             proposal, row_ids = self.proposal(proposal_id), selection[proposal_id].row_ids
-            results += [_row_result(proposal, row, dry_run=dry_run) for row in proposal.rows if row.row_id in row_ids]
+            for row in [row for row in proposal.rows if row.row_id in row_ids]:
+                fault = faults.get(row.row_id, "") if dry_run else row.reason or "It was not undone."
+                is_undone = not fault if dry_run else row.state == "reverted"
+                results.append(_row_result(proposal, row, "" if is_undone else fault))
         return results
 
     async def reject_open(self, turn_ids: Collection[str], reason: str) -> None:
@@ -229,10 +234,6 @@ class SessionEdits:
             if hunk_ids or row_ids:
                 selections[proposal.proposal_id] = Selection(hunk_ids, row_ids)
         return selections
-
-    def _without_git(self, proposal_id: str, selection: Selection) -> Selection:
-        git = {row.row_id for row in self.proposal(proposal_id).rows if row.kind == "git"}
-        return Selection(selection.hunk_ids, [each for each in selection.row_ids if each not in git])
 
     def _unreviewed(self, proposal_id: str, selection: Selection) -> Selection:
         proposal = self._proposals.get(proposal_id)
@@ -349,20 +350,19 @@ def _not_undone(records: Iterable[Record], turn_id: str | None) -> list[str]:
     return names
 
 
-def _row_result(proposal: Proposal, row: Row, *, dry_run: bool) -> r.UndoneFile:
-    """The outcome of undoing a row."""
+def _row_result(proposal: Proposal, row: Row, fault: str) -> r.UndoneFile:
+    """The outcome of undoing a row. `fault`: why it was not undone; "" if it was."""
     action = "delete" if row.before is None else "create" if row.after is None else "edit"
-    reason = next((line.text for line in row.lines if line.text == NO_UNDO), row.reason or "It was not undone.")
-    is_undone = row.state == "reverted" or (dry_run and reason != NO_UNDO)
+    reason = next((line.text for line in row.lines if line.text == NO_UNDO), fault)
     ids = {"proposal_id": proposal.proposal_id, "hunk_id": row.row_id}
     is_rename = row.new_path is not None
     return r.UndoneFile(
         path=row.new_path or row.path,
-        new_path=row.path if is_rename and is_undone else None,
-        action="none" if not is_undone else "rename" if is_rename else action,
+        new_path=row.path if is_rename and not reason else None,
+        action="none" if reason else "rename" if is_rename else action,
         diff=f"{row.title}\n",
-        undone=[r.UndoneHunk(**ids)] if is_undone else [],
-        skipped=[] if is_undone else [r.SkippedHunk(**ids, reason=reason)],
+        undone=[] if reason else [r.UndoneHunk(**ids)],
+        skipped=[r.SkippedHunk(**ids, reason=reason)] if reason else [],
     )
 
 

@@ -1,7 +1,7 @@
 """Files of one session that are not text, stored durably, and as a whole or not at all.
 
     SESSION/files/<id>    the id is the SHA-256 of the content, so that each content is stored once; a very large file
-                          gets a random id, and is stored each time
+                          gets a random id that ends with its size, and is stored each time
 
 They are streamed, so that even a large one takes little memory. None of them is ever a hard link to a file that
 something else may write. Everything here blocks, and raises `OSError`.
@@ -12,6 +12,7 @@ import errno
 import hashlib
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +26,8 @@ MAX_HASHED = 1 << 30
 _PART = 1 << 20
 _UNFINISHED = ".tmp-"
 _LARGE = "large-"
-_ID = re.compile(r"[0-9a-f]{64}|large-[0-9a-f]{16}")
+_ID = re.compile(r"[0-9a-f]{64}|large-[0-9a-f]{16}(?:-(?P<size>[0-9]{1,20}))?", re.ASCII)
+"""An older Amanu noted no size."""
 
 
 class Damaged(Exception):
@@ -46,15 +48,13 @@ class FileStore:
         return bool(_ID.fullmatch(file_id)) and self.path(file_id).is_file()
 
     def is_whole(self, file_id: str) -> bool:
-        """Whether the file is there and unchanged; for a very large one, only whether it is there."""
-        if not self.has(file_id) or file_id.startswith(_LARGE):
-            return self.has(file_id)
+        """Whether the file is there and unchanged; for a very large one, whether it is there and has its size."""
         try:
-            handle = os.open(self.path(file_id), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError:
+            handle = self._open(file_id)
+        except (Damaged, OSError):
             return False
         try:
-            return hashed(handle) == file_id
+            return file_id.startswith(_LARGE) or hashed(handle) == file_id
         finally:
             os.close(handle)
 
@@ -72,10 +72,13 @@ class FileStore:
         handle, name = tempfile.mkstemp(prefix=_UNFINISHED, dir=self._folder)
         try:
             with os.fdopen(handle, "wb") as file:
-                file_id = hashed(source, file.write) if is_hashed else f"{_LARGE}{token_hex(8)}"
-                if not is_hashed:
+                if is_hashed:
+                    file_id = hashed(source, file.write)
+                    file.flush()
+                else:
                     copy_data(source, file)
-                file.flush()
+                    file.flush()
+                    file_id = f"{_LARGE}{token_hex(8)}-{os.fstat(file.fileno()).st_size}"
                 os.fsync(file.fileno())
             os.replace(name, self.path(file_id))  # noqa: PTH105
         except BaseException:
@@ -87,12 +90,7 @@ class FileStore:
 
     def copy(self, file_id: str, target: Path, mode: int) -> None:
         """Copy that file to a new path. Raises `Damaged`."""
-        try:
-            source = os.open(self.path(file_id), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError as error:
-            if error.errno in (errno.ENOENT, errno.ELOOP):
-                raise Damaged from None
-            raise
+        source = self._open(file_id)
         try:
             handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
@@ -107,6 +105,21 @@ class FileStore:
                 raise
         finally:
             os.close(source)
+
+    def _open(self, file_id: str) -> int:
+        """A descriptor of that file, which is of the size that its id says, if it does. Raises `Damaged`."""
+        try:
+            handle = os.open(self.path(file_id), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO):
+                raise Damaged from None
+            raise
+        found, named = os.fstat(handle), _ID.fullmatch(file_id)
+        size = named and named["size"]
+        if not stat.S_ISREG(found.st_mode) or (size and int(size) != found.st_size):
+            os.close(handle)
+            raise Damaged
+        return handle
 
     def _make(self) -> None:
         if not self._folder.is_dir():

@@ -3,6 +3,7 @@ daemon is killed in the middle (see `sandbox/layers/redo.py`)."""
 
 import asyncio
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
@@ -75,11 +76,13 @@ class StoredRows:
         self._store = store
         self._denied = denied
 
-    async def faults(self, rows: Sequence[LiveRow]) -> Mapping[str, str]:
+    async def faults(self, rows: Sequence[LiveRow], gone: Collection[Path] = ()) -> Mapping[str, str]:
         """See `RowFiles`."""
+        removed = {*gone, *(row.change.path for row in rows if row.sides[1] is None)}
 
         def look() -> dict[str, str]:
-            return {row.row_id: fault for row in rows if (fault := self._look(row).fault or self._damage(row))}
+            found = {row.row_id: self._look(row).fault or self._damage(row) or _left_in(row, removed) for row in rows}
+            return {row_id: fault for row_id, fault in found.items() if fault}
 
         return await asyncio.to_thread(look)
 
@@ -105,7 +108,7 @@ class StoredRows:
     def _look(self, row: LiveRow) -> "_Look":
         """The workspace at the row's paths, and why the row cannot be carried out there now. Blocking."""
         change = row.change
-        if isinstance(change.git, GitRow):
+        if isinstance(change.git, GitRow) and row.state != "undoing":
             return _Look(git_fault(change.git.batches()))
         if change.kind == "git":
             return _Look(_NO_UNDO)
@@ -259,6 +262,17 @@ class _Look:
     """Why the row does not fit; "" if it does."""
     identities: Mapping[Path, tuple[int, int]] = field(default_factory=dict[Path, tuple[int, int]])
     """Inode and ctime of what is there, by path."""
+
+
+def _left_in(row: LiveRow, removed: Collection[Path]) -> str:
+    """Why the folder that the row removes cannot be removed along with `removed`; "" if it can."""
+    old, new = row.sides
+    if old is None or old.kind != "folder" or new is not None:
+        return ""
+    with contextlib.suppress(OSError), os.scandir(row.change.path) as entries:
+        if any(Path(entry.path) not in removed for entry in entries):
+            return f"{os.strerror(errno.ENOTEMPTY)}."
+    return ""
 
 
 def _made_above(rows: Iterable[LiveRow]) -> list[Path]:
