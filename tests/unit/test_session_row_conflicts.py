@@ -20,6 +20,7 @@ from support.draft_session import DONE, decide_all, results, turn
 from support.required_programs import needs
 from support.row_session import all_states, by_user, changed, changed_by, decide, files, look, over, rows, states, undo
 from support.scripted_session import TWELVE, ScriptedSession, scripted_session, step
+from unit.test_session_commits import commits, repository
 from unit.test_session_layer import shell
 
 pytestmark = pytest.mark.layers
@@ -95,7 +96,7 @@ async def test_nothing_is_applied_where_something_else_is_there_by_now(
 @pytest.mark.parametrize("mode", ["ask", "draft"])
 @pytest.mark.parametrize("user", ["echo > sub/user", "mkdir sub/deep/user", ""])
 async def test_a_folder_is_not_removed_with_what_the_user_made_in_it(tmp_path: Path, mode: Mode, user: str) -> None:
-    async with changed_by(tmp_path, mode, "rm -r sub") as d:
+    async with changed_by(tmp_path, mode, "rm sub/a.txt sub/deep/b.bin; rmdir sub/deep sub") as d:
         by_user(d.root, user)
         before = look(d.root)
         await decide_all(d, "accept")
@@ -260,22 +261,47 @@ def full(store: FileStore, source: int) -> str:
 
 
 @pytest.mark.parametrize("mode", ["ask", "acceptEdits", "draft"])
-@pytest.mark.parametrize("line", ["printf 'a\\0b' > new.bin", "printf 'c\\0d' > pic.bin", "rm pic.bin"])
-async def test_a_disk_that_is_full_fails_the_command_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: Mode, line: str
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("printf 'a\\0b' > new.bin", set[str]()),
+        ("printf 'c\\0d' > pic.bin; ln -s pic.bin made; chmod +x tool.sh", {"made", "tool.sh"}),
+        ("rm pic.bin", {"pic.bin"}),
+    ],
+)
+async def test_what_the_disk_has_no_room_for_is_left_out_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: Mode, line: str, kept: set[str]
 ) -> None:
-    """Nothing of it is proposed, and the next one runs."""
+    """The command's other changes are there, and the next command runs. A deletion of which nothing could be kept says
+    that it cannot be undone."""
     steps = [step("", shell(f"{TEXT}; {line}")), step("", shell("ls; exit 3")), DONE]
     async with scripted_session(tmp_path, *steps, mode=mode) as d:
         files(d.root)
-        before = look(d.root)
+        monkeypatch.setattr(FileStore, "add", full)
+        await d.prompt("go")
+        while (await d.until(lambda state: state.approvals or state.last_turn)).approvals:
+            await d.answer("allow")
+        await d.over("p1")
+        told, after = results(d)
+        is_said = "Not kept, because the disk is full: " in told and "then run the command again." in told
+        assert is_said == (line != "rm pic.bin") and "Traceback" not in told
+        assert {Path(row.path).name for row in rows(d)} == kept and all_states(d) == {"applied"}
+        assert d.file.read_text() == WITH_TEXT["notes.txt"] and "new.bin" not in after
+        warned = {line.text for row in rows(d) for line in row.lines}
+        assert warned == ({row_changes.NO_UNDO} if line == "rm pic.bin" else set())
+
+
+async def test_a_commit_fails_where_the_disk_has_no_room_for_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = "printf 'a\\0b' > new.bin; git add new.bin && git commit -qm new"
+    async with scripted_session(tmp_path, step("", shell(line)), DONE) as d:
+        repository(d.root)
         monkeypatch.setattr(FileStore, "add", full)
         await d.prompt("go")
         await d.over("p1")
-        failed, after = results(d)
-        assert "The disk is full. Free some space, then run the command again." in failed
-        assert "own.bin\npic.bin\n" in after and "new.bin" not in after
-        assert (look(d.root), d.session.state.proposals) == (before, [])
+        assert "The disk is full. Free some space, then run the command again." in results(d)[0]
+        assert commits(d.root) == ["first"] and rows(d) == []
 
 
 async def test_a_disk_that_is_full_while_it_is_applied_leaves_what_was_there(

@@ -45,6 +45,8 @@ class LayerChanges:
     """Key → digest, of the rows that were drafted when the command started."""
     denied: Sequence[Path] = ()
     """Files whose executable bits the command changed although a rule denies it: the bits stay as they are."""
+    unstored: Sequence[Path] = ()
+    """Files for which the disk has no room: the command's version is not taken."""
     ignored: Sequence[Path] = ()
     """Topmost ignored files and folders that the layer has."""
     conflicts: Sequence[Path] = ()

@@ -211,6 +211,9 @@ class LayerReview:
     def _not_applied_notes(self, changes: LayerChanges) -> list[str]:
         """What of a command's changes is not applied, whoever decides."""
         notes = [_conflicts_note(self._names(changes.conflicts))] if changes.conflicts else []
+        if changes.unstored:
+            names = self._names(changes.unstored)
+            notes.append(f"Not kept, because the disk is full: {names}. Free some space, then run the command again.")
         if changes.denied:
             notes.append(
                 f"Executable bits not changed, because a rule denies the change: {self._names(changes.denied)}."

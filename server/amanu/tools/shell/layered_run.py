@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import errno
+import os
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -109,13 +111,17 @@ class LayeredRun:
         kept = {*(file.path for file in same), *(path for path in filled if path in found.folders)}
         for path in [path for path in filled if path not in kept]:
             del filled[path]
+        stored, unstored = file_rows([file for file in found.held if file not in same], self._store)
+        if unstored and changes.git.needs_decision:  # a commit may need the files
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         rows = [
-            *file_rows([file for file in found.held if file not in same], self._store),
+            *stored,
             *bit_rows(executable),
             *folder_rows(found.folders, found.emptied),
         ]
         there = {row.key for row in rows} | {("path", path) for path in kept}
-        gone = [key for key in drafted if key not in there and key[1] not in changes.conflicts]
+        unread = {*changes.conflicts, *unstored}
+        gone = [key for key in drafted if key not in there and key[1] not in unread]
         fresh = [row for row in rows if row.key not in drafted or drafted[row.key].after != row.after]
         split, left = split_renames(self._view.renames, {*gone, *(row.key for row in fresh)})
         known = drafted.keys() - {part.key for row in split for part in row.parts}
@@ -126,7 +132,7 @@ class LayeredRun:
         # such a rename is replaced by its other part
         gone = [key for key in gone if not any(key == row.parts[1].key for row in split)]
         seen = {key: row.digest for key, row in drafted.items()}
-        return replace(changes, rows=rows, gone=gone, seen=seen)
+        return replace(changes, rows=rows, gone=gone, seen=seen, unstored=unstored)
 
     def _is_guarded(self, path: Path) -> bool:
         return protected.is_guarded(self.layer.place(path)[1])

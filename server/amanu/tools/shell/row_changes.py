@@ -9,6 +9,7 @@ from pathlib import Path
 from amanu.proposals.rows import RowChange
 from amanu.sandbox.layers.transfer import leads_out, with_executable
 from amanu.sandbox.layers.untrusted_files import FILE, opened_file, opened_folder
+from amanu.storage.errors import is_full
 from amanu.storage.file_store import MAX_HASHED, FileStore, hashed
 from amanu.system.image_info import media_type
 from amanu.text.display import unbroken
@@ -27,19 +28,27 @@ _HEAD = 16
 _NEW = 0o644
 
 
-def file_rows(files: Sequence[HeldFile], store: FileStore) -> list[RowChange]:
-    """The rows of files and links; none for a file that is what it was before. Raises `OSError`."""
+def file_rows(files: Sequence[HeldFile], store: FileStore) -> tuple[list[RowChange], list[Path]]:
+    """The rows of files and links; none for a file that is what it was before. Also the paths of files for which the
+    disk has no room. Raises `OSError`."""
     room = MAX_STORE - store.size()
     rows: list[RowChange] = []
+    unstored: list[Path] = []
     for file in files:
-        before = version_at(file.path, store, room)
+        before = _base(file.path, store, room)
         room -= 0 if before is None or before.size > MAX_BASE else before.size
-        after = None if file.stored is None else _with_made_above(file.path, _stored(file.stored, store))
+        try:
+            after = None if file.stored is None else _with_made_above(file.path, _stored(file.stored, store))
+        except OSError as error:
+            if not is_full(error):
+                raise
+            unstored.append(file.path)
+            continue
         if after is not None and before is not None and after.file_id and after.file_id == before.file_id:
             rows += _mode_row(file, before, after)
         else:
             rows.append(_file_row(file, before, after, is_kept=before is None or store.has(before.file_id)))
-    return rows
+    return rows, unstored
 
 
 def bit_rows(executable: Mapping[Path, bool]) -> list[RowChange]:
@@ -96,6 +105,16 @@ def put_version(version: RowVersion, folder: HeldFolder, store: FileStore) -> Pa
     else:
         store.copy(version.file_id, target, version.mode & 0o777 or 0o644)
     return target
+
+
+def _base(path: Path, store: FileStore, room: int) -> RowVersion | None:
+    """The workspace's version of that path, kept where the disk has room for it."""
+    try:
+        return version_at(path, store, room)
+    except OSError as error:
+        if not is_full(error):
+            raise
+        return version_at(path)
 
 
 def _stored(path: Path, store: FileStore) -> RowVersion:
