@@ -17,9 +17,11 @@ from amanu.storage.journal import FILES
 from amanu.tools.shell import row_changes
 from amanu_protocol.items import Mode
 from support.draft_session import DONE, decide_all, results, turn
+from support.loop_time import goes_on, loop_times
 from support.required_programs import needs
 from support.row_session import all_states, by_user, changed, changed_by, decide, files, look, over, rows, states, undo
 from support.scripted_session import TWELVE, ScriptedSession, scripted_session, step
+from support.sweeps import WHOLE
 from unit.test_session_commits import commits, repository
 from unit.test_session_layer import shell
 
@@ -360,6 +362,25 @@ async def test_a_new_large_file_is_not_asked_about(tmp_path: Path) -> None:
         assert not file.skipped and not (d.root / "big.bin").exists()
         await decide(d, "redo")
         assert (d.root / "big.bin").stat().st_size == BIG
+
+
+HUGE = 600 << 20 if WHOLE else 24 << 20
+
+
+async def test_a_very_large_file_does_not_hold_the_loop(tmp_path: Path) -> None:
+    async def longest(attempt: int) -> float:
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        steps = [step("", shell(f"truncate -s {HUGE} big.bin; printf x >> big.bin")), DONE]
+        async with scripted_session(folder, *steps, mode="draft") as d:
+            with loop_times() as times:
+                await turn(d)
+                await decide_all(d, "accept")
+            assert (d.root / "big.bin").stat().st_size == HUGE + 1
+            assert [row.title for row in rows(d)] == [f"new file too large to show, {HUGE + 1:,} bytes"]
+            return max(times)
+
+    await goes_on(longest)
 
 
 async def test_a_full_store_is_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

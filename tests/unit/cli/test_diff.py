@@ -7,7 +7,7 @@ from amanu.cli.diff import show_proposal
 from amanu.cli.render import Renderer
 from amanu.workspace.diagnostics import with_summary
 from amanu_protocol.events import EventMessage, ProposalChanged
-from amanu_protocol.items import Check, Finding, Proposal
+from amanu_protocol.items import Check, Finding, Proposal, Row, RowKind, RowVersion
 from support.fake_daemon import state as session_state
 from support.sample_events import hunk, proposed
 
@@ -117,6 +117,28 @@ def test_diff(proposal: Proposal, expected: str) -> None:
     out = io.StringIO()
     show_proposal(PlainConsole(out), proposal, ["/w"])
     assert out.getvalue() == expected
+
+
+BYTES = RowVersion(kind="file", size=2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "after", "title", "expected"),
+    [
+        ("file", "/w/new\nline.bin", BYTES, "new binary file, 2 bytes", "new<U+000A>line.bin (new binary file, 2 bytes)"),
+        ("file", "/w/gpj\u202e.bin", BYTES, "new", "gpj<U+202E>.bin (new)"),
+        ("file", "/w/a\u200bb\x1b[2J.bin", BYTES, "new", "a<U+200B>b<U+001B>[2J.bin (new)"),
+        ("folder", "/w/a\u2066", RowVersion(kind="folder"), "new folder", "a<U+2066> (new folder)"),
+        ("link", "/w/l", RowVersion(kind="link", target="x"), "link to \u202ex\ny", "l (link to <U+202E>x y)"),
+    ],
+)
+def test_what_the_name_of_a_row_hides_is_shown(
+    kind: RowKind, path: str, after: RowVersion, title: str, expected: str
+) -> None:
+    row = Row(row_id="r1", kind=kind, path=path, after=after, title=title, state="pending", digest="", turn_id="t")
+    out = io.StringIO()
+    show_proposal(PlainConsole(out), proposed().model_copy(update={"files": [], "rows": [row]}), ["/w"])
+    assert out.getvalue() == f"── {expected}\n"
 
 
 @pytest.mark.parametrize(
