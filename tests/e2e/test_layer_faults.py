@@ -17,6 +17,7 @@ KILLS: list[tuple[Mode, str, tuple[str, str, str]]] = [
     ("draft", r"os.rename .*/work/a\.txt", ("after", "before", "before")),
     ("draft", r"os.rename .*/redo/.*json$", ("after", "before", "before")),
     ("draft", r"os.rename .*/work/pic\.bin$", ("after", "after", "before")),
+    ("draft", r"os.rmdir .*/hollow$", ("after", "after", "before")),
 ]
 
 
@@ -31,10 +32,27 @@ async def test_a_daemon_killed_while_changes_come_home_leaves_no_mix(
     assert outcome.happened and (outcome.text, outcome.bits, outcome.git) == standing
 
 
+STORING: list[tuple[Mode, str, bool]] = [
+    # What the daemon was about to do → whether the changes are on record then.
+    ("ask", r"os.rename .*/files/[0-9a-f]{64}$", False),
+    ("draft", r"fsync .*/files$", False),
+    ("draft", r"os.mkdir .*/s1/blobs$", True),
+]
+
+
+@pytest.mark.parametrize(("mode", "at", "kept"), STORING, ids=[f"{mode} {at}" for mode, at, _ in STORING])
+async def test_a_daemon_killed_while_it_stores_files_keeps_all_changes_or_none(mode: Mode, at: str, kept: bool) -> None:
+    needs("bwrap")
+    outcome = await survive(FileFault("kill", at=at, since="command", mode=mode))
+    assert outcome.happened and (outcome.kept, outcome.text, outcome.git) == (kept, "before", "before")
+
+
 FULL: list[tuple[Mode, str, tuple[str, str]]] = [
     # From what on the disk was full → the text and the repository.
     ("ask", r"os.rename .*/held/.*/3$", ("before", "before")),
     ("ask", r"os.symlink .*/\.git/index\.lock", ("after", "before")),
+    ("ask", r"os.rename .*/files/[0-9a-f]{64}$", ("before", "before")),
+    ("acceptEdits", r"os.rename .*/files/[0-9a-f]{64}$", ("before", "before")),
     ("draft", r"os.link .*/d/sub/new\.txt", ("before", "before")),
 ]
 

@@ -62,6 +62,7 @@ def test_a_file_is_copied_as_it_was_added(tmp_path: Path, store: FileStore, cont
 
 
 def test_the_same_content_is_kept_once(tmp_path: Path, store: FileStore, files: Path) -> None:
+    store.sync()
     assert (store.size(), store.has(PIXELS_ID)) == (0, False), "before there is a folder"
     ids = [add(store, written(tmp_path / name, PIXELS)) for name in ("a", "b", "a")]
     other = add(store, written(tmp_path / "c", b"c\0"))

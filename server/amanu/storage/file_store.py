@@ -66,7 +66,7 @@ class FileStore:
             return sum(entry.stat(follow_symlinks=False).st_size for entry in entries)
 
     def add(self, source: int) -> str:
-        """Store a copy of the file that the descriptor refers to. Returns its id."""
+        """Store a copy of the file that the descriptor refers to. Returns its id. It is durable after `sync`."""
         self._make()
         is_hashed = os.fstat(source).st_size <= MAX_HASHED
         handle, name = tempfile.mkstemp(prefix=_UNFINISHED, dir=self._folder)
@@ -85,8 +85,12 @@ class FileStore:
             with contextlib.suppress(OSError):
                 os.unlink(name)  # noqa: PTH108
             raise
-        sync_folder(self._folder)
         return file_id
+
+    def sync(self) -> None:
+        """Make all files that were added durable: once for many, because each time takes as long as to write one."""
+        if self._folder.is_dir():
+            sync_folder(self._folder)
 
     def copy(self, file_id: str, target: Path, mode: int) -> None:
         """Copy that file to a new path. Raises `Damaged`."""

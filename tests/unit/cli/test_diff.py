@@ -125,7 +125,13 @@ BYTES = RowVersion(kind="file", size=2)
 @pytest.mark.parametrize(
     ("kind", "path", "after", "title", "expected"),
     [
-        ("file", "/w/new\nline.bin", BYTES, "new binary file, 2 bytes", "new<U+000A>line.bin (new binary file, 2 bytes)"),
+        (
+            "file",
+            "/w/new\nline.bin",
+            BYTES,
+            "new binary file, 2 bytes",
+            "new<U+000A>line.bin (new binary file, 2 bytes)",
+        ),
         ("file", "/w/gpj\u202e.bin", BYTES, "new", "gpj<U+202E>.bin (new)"),
         ("file", "/w/a\u200bb\x1b[2J.bin", BYTES, "new", "a<U+200B>b<U+001B>[2J.bin (new)"),
         ("folder", "/w/a\u2066", RowVersion(kind="folder"), "new folder", "a<U+2066> (new folder)"),

@@ -48,6 +48,8 @@ def file_rows(files: Sequence[HeldFile], store: FileStore) -> tuple[list[RowChan
             rows += _mode_row(file, before, after)
         else:
             rows.append(_file_row(file, before, after, is_kept=before is None or store.has(before.file_id)))
+    if files:
+        store.sync()
     return rows, unstored
 
 
