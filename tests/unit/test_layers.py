@@ -36,8 +36,8 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.checks": "core config text system sandbox workspace proposals",
     "amanu.permissions": "core config text system storage workspace context checks",
     "amanu.hooks": "core system text sandbox workspace",
-    "amanu.tools": "core config text system web shell storage.file_store sandbox mcp workspace context proposals "
-    "checks permissions.policy permissions.placing",
+    "amanu.tools": "core config text system web shell storage.errors storage.file_store sandbox mcp workspace context "
+    "proposals checks permissions.policy permissions.placing",
     "amanu.agent": "core text system models.availability models.retry permissions",  # no vendor, disk, process, editor
     "amanu.session": "core home config text system models web storage sandbox mcp workspace context proposals checks "
     "permissions hooks tools agent",

@@ -16,6 +16,7 @@ from amanu.sandbox.layers.mount import mount_way
 from amanu.tools.shell.row_changes import MAX_BASE
 from amanu_protocol.items import Mode, ToolCall
 from amanu_protocol.requests import EditScope, HunkDecision, ProposalResolveParams, ProposalUndoParams
+from support.draft_session import decide_all
 from support.loop_time import goes_on, loop_times
 from support.required_programs import needs
 from support.scripted_session import TWELVE, TWO_HUNKS, ScriptedSession, call, scripted_session, step
@@ -613,6 +614,7 @@ async def test_nothing_ignored_is_deleted_or_written_over(tmp_path: Path, mode: 
 
 
 async def test_a_deleted_folder_is_a_deletion_of_each_of_its_files(tmp_path: Path) -> None:
+    """As long as the user has something else in it, none of them is made."""
     line = "python3 -c 'import shutil; shutil.rmtree(\"src\")'"
     async with scripted_session(tmp_path, step("", shell(line)), DONE) as d:
         (d.root / "src" / "deep").mkdir(parents=True)
@@ -622,9 +624,13 @@ async def test_a_deleted_folder_is_a_deletion_of_each_of_its_files(tmp_path: Pat
         (asked,) = (await d.until(lambda state: state.approvals)).approvals
         assert "src/b.bin: deleted" in asked.detail and "-a = 1" in asked.detail
         (d.root / "src" / "new.py").write_text("the user's\n")
+        before = tree(d.root)
         await d.answer("allow")
         await d.over("p1")
-        assert tree(d.root) == {"notes.txt": TWELVE, "src/new.py": "the user's\n"}
+        assert tree(d.root) == before
+        (d.root / "src" / "new.py").unlink()
+        await decide_all(d, "accept")
+        assert tree(d.root) == {"notes.txt": TWELVE} and not (d.root / "src").exists()
 
 
 async def test_what_cannot_be_undone_is_asked_about_in_accept_edits(tmp_path: Path) -> None:
