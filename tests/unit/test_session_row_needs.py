@@ -11,7 +11,7 @@ from amanu.permissions import approvals as approval
 from amanu.proposals import tracking
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, Mode, Row
-from amanu_protocol.requests import HunkDecision, ProposalResolveParams, RowDecision
+from amanu_protocol.requests import EditScope, HunkDecision, ProposalResolveParams, ProposalUndoParams, RowDecision
 from support.draft_session import DONE, decide_all, finish
 from support.required_programs import needs
 from support.row_session import changed, files, look, name, undo
@@ -176,8 +176,10 @@ async def test_a_commit_is_not_undone_and_that_is_said(tmp_path: Path) -> None:
     async with committed(tmp_path) as d:
         await decide_all(d, "accept")
         await d.over("p1")
+        params = ProposalUndoParams(session_id="s", scope=EditScope(), dry_run=True)
+        told = [each.reason for file in (await d.session.edits.undo(params)).files for each in file.skipped]
         reasons = [each.reason for file in await undo(d) for each in file.skipped]
-        assert commits(d.root) == ["mine", "first"] and d.file.read_text() == TWELVE
+        assert told == reasons and commits(d.root) == ["mine", "first"] and d.file.read_text() == TWELVE
         assert reasons == ["Amanu cannot undo this change."]
 
 

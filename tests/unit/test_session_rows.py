@@ -10,7 +10,7 @@ from amanu.permissions import approvals as approval
 from amanu.proposals import tracking
 from amanu.proposals.model import FILE_CHANGED, FILE_GONE, FILE_MADE
 from amanu_protocol.items import Mode
-from amanu_protocol.requests import EditScope, ProposalUndoParams
+from amanu_protocol.requests import EditScope, ProposalUndoParams, UndoneFile
 from support.draft_session import decide_all, deny
 from support.required_programs import needs
 from support.row_session import (
@@ -28,7 +28,7 @@ from support.row_session import (
     states,
     undo,
 )
-from support.scripted_session import TWELVE
+from support.scripted_session import TWELVE, ScriptedSession
 
 pytestmark = pytest.mark.layers
 
@@ -223,8 +223,10 @@ async def test_what_the_user_changed_since_is_not_undone(
             await over(d)
         by_user(d.root, line)
         before = look(d.root)
+        (told,) = await would_undo(d)
         (file,) = await undo(d)
         assert [each.reason for each in file.skipped] == ([reason] if reason else [])
+        assert (told.action, [each.reason for each in told.skipped]) == (file.action, [reason] if reason else [])
         assert states(d) == ["applied" if reason else "reverted"]
         if reason:
             assert (look(d.root), file.action) == (before, "none")
@@ -242,6 +244,9 @@ async def test_a_link_is_not_the_folder_that_it_leads_to(tmp_path: Path) -> None
 async def test_two_changes_of_one_file_are_undone_from_the_last_to_the_first(tmp_path: Path) -> None:
     async with changed_by(tmp_path, "acceptEdits", "printf '1\\0' > pic.bin", "printf '2\\0' > pic.bin") as d:
         first, second = d.session.state.proposals
+        assert not any(file.skipped for file in await would_undo(d))
+        (file,) = await would_undo(d, proposal_id=first.proposal_id)
+        assert [each.reason for each in file.skipped] == [FILE_CHANGED]
         (file,) = await undo(d, proposal_id=first.proposal_id)
         assert ([each.reason for each in file.skipped], look(d.root)["pic.bin"]) == ([FILE_CHANGED], "2\0")
         await undo(d, proposal_id=second.proposal_id)
@@ -284,12 +289,9 @@ async def test_undo_takes_back_what_its_scope_names(tmp_path: Path, scope: dict[
         assert {path for path in {*before, *after} if before.get(path) != after.get(path)} == left
 
 
-async def test_a_dry_run_says_what_undo_would_leave(tmp_path: Path) -> None:
-    async with changed_by(tmp_path, "acceptEdits", KINDS["replaced file"][0]) as d:
-        by_user(d.root, "printf user > pic.bin")
-        params = ProposalUndoParams(session_id="s", scope=EditScope(), dry_run=True)
-        (file,) = (await d.session.edits.undo(params)).files
-        assert (file.action, [each.reason for each in file.skipped]) == ("none", [FILE_CHANGED])
+async def would_undo(d: ScriptedSession, **scope: str) -> list[UndoneFile]:
+    params = ProposalUndoParams(session_id="s", scope=EditScope.model_validate(scope), dry_run=True)
+    return (await d.session.edits.undo(params)).files
 
 
 @pytest.mark.parametrize("line", ["echo more >> notes.txt", KINDS["replaced file"][0]])
