@@ -51,7 +51,7 @@ class ProposalWriter:
         """Row id → why it does not fit the workspace as it is now."""
         if not rows or self._rows is None:
             return {}
-        gone = {file.base.path for file in live.files if file.path_with(STATES_AFTER) != file.base.path or file.delete}
+        gone = {file.base.path for file in live.files if file.delete or file.new_path is not None}
         return await self._rows.faults(rows, gone)
 
     async def undo_faults(self, lives: Sequence[LiveProposal], row_ids: Collection[str]) -> Mapping[str, str]:
