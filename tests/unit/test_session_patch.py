@@ -175,5 +175,5 @@ async def test_paths_in_a_patch_begin_at_the_top_of_the_repository(tmp_path: Pat
             ["git", "rev-parse", "HEAD"], cwd=d.root.parent, check=True, capture_output=True, text=True
         )
         found = await _patch(d)
-        assert (found.base.folder, found.base.commit) == (str(d.root.parent), head.stdout.decode().strip())
+        assert (found.base.folder, found.base.commit) == (str(d.root.parent), head.stdout.strip())
         assert f"+++ b/{d.root.name}/notes.txt\n" in found.patch

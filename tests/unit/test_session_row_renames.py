@@ -83,6 +83,11 @@ KINDS: dict[str, tuple[str, dict[str, str | None], list[str]]] = {
         ["create other.txt", "delete notes.txt", "mode other.txt"],
     ),
     "binary file": ("mv pic.bin moved.bin", {"pic.bin": None, "moved.bin": "old\0"}, ["rename pic.bin moved.bin"]),
+    "binary file in new folders": (
+        "mkdir -p new/deep; mv pic.bin new/deep/",
+        {"pic.bin": None, "new/deep/pic.bin": "old\0"},
+        ["rename pic.bin new/deep/pic.bin"],
+    ),
     "binary file of the user alone": (
         "mv own.bin sub/own.bin",
         {"own.bin": None, "sub/own.bin": "600: own\0"},

@@ -78,7 +78,7 @@ class StoredRows:
 
     async def faults(self, rows: Sequence[LiveRow], gone: Collection[Path] = ()) -> Mapping[str, str]:
         """See `RowFiles`."""
-        removed = {*gone, *(row.change.path for row in rows if row.sides[1] is None)}
+        removed = {*gone, *(step.path for row in rows for step in row.steps if step.new is None)}
 
         def look() -> dict[str, str]:
             found = {row.row_id: self._look(row).fault or self._damage(row) or _left_in(row, removed) for row in rows}
@@ -277,7 +277,7 @@ def _left_in(row: LiveRow, removed: Collection[Path]) -> str:
 
 def _made_above(rows: Iterable[LiveRow]) -> list[Path]:
     """The folders that were made for rows that are undone, innermost first. Others may have put something there."""
-    undone = [(row.change.path, row.change.after) for row in rows if row.state == "undoing"]
+    undone = [(row.change.paths[-1], row.change.after) for row in rows if row.state == "undoing"]
     folders = {above for path, after in undone if after is not None for above in [*path.parents][: after.made_above]}
     return sorted(folders, key=lambda path: -len(path.parts))
 
