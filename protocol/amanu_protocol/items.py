@@ -612,6 +612,10 @@ class Row(Wire):
     turn_id: str
     """The turn that made the present version."""
 
+    @property
+    def is_folder(self) -> bool:
+        return any(side is not None and side.kind == "folder" for side in (self.before, self.after))
+
 
 class DraftRun(Wire):
     """A command that ran on a draft."""

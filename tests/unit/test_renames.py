@@ -107,14 +107,14 @@ def link(name: str) -> RowChange:
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        ([deletion("a", "x"), file("b", "x")], ["rename /w/a /w/b: renamed to b, binary file, 1 bytes"]),
+        ([deletion("a", "x"), file("b", "x")], ["rename /w/a /w/b: renamed, binary file, 1 bytes"]),
         (
             [deletion("a", "x"), file("z/a", "x", mode=0o755)],
-            ["rename /w/a /w/z/a: renamed to z/a, binary file, 1 bytes, executable"],
+            ["rename /w/a /w/z/a: renamed, binary file, 1 bytes, executable"],
         ),
         (
             [file("b", "x", title="new file too large to show, 1 bytes"), deletion("a", "x")],
-            ["rename /w/a /w/b: renamed to b, file too large to show, 1 bytes"],
+            ["rename /w/a /w/b: renamed, file too large to show, 1 bytes"],
         ),
         (
             [deletion("a", "x"), file("b", "y")],

@@ -434,7 +434,7 @@ async def test_a_text_that_is_too_large_to_show_is_renamed(tmp_path: Path) -> No
     async with scripted_session(tmp_path, *steps, mode="draft") as d:
         (d.root / "large.txt").write_bytes(b"line\n" * 2_000_000)
         await turn(d)
-        assert [row.title for row in rows(d)] == ["renamed to b.txt, file too large to show, 10,000,000 bytes"]
+        assert [row.title for row in rows(d)] == ["renamed, file too large to show, 10,000,000 bytes"]
         await turn(d, "p2")
         assert proposed(d) == ["rename large.txt c.txt"]
         await decide_all(d, "accept")
@@ -551,5 +551,5 @@ async def test_both_paths_of_a_rename_are_in_the_audit_log(tmp_path: Path) -> No
 async def test_the_model_reads_both_names(tmp_path: Path) -> None:
     async with changed_by(tmp_path, "draft", f"{BINARY}; {TEXT}") as d:
         told = d.told()
-        assert "Drafted: pic.bin → moved.bin (renamed to moved.bin, binary file, 4 bytes)." in told
+        assert "Drafted: pic.bin → moved.bin (renamed, binary file, 4 bytes)." in told
         assert "renamed notes.txt to other.txt" in told

@@ -120,12 +120,18 @@ export function called(path: string, row?: Row): string {
 /** The number of files the changes are in: "2 files and the git repository". */
 export function extent(changes: Change[]): string {
   const git = changes.some(({ row }) => row?.kind === "git");
-  const paths = changes.filter(({ row }) => row?.kind !== "git").map(({ file }) => whereabouts(file));
+  const [folders, others] = [changes.filter(isFolder), changes.filter((each) => !isFolder(each))];
+  const paths = others.filter(({ row }) => row?.kind !== "git").map(({ file }) => whereabouts(file));
   const files = new Set(paths).size;
   return [
-    ...(git && files === 0 ? [] : [plural(files, "file")]),
+    ...(files > 0 || !(git || folders.length > 0) ? [plural(files, "file")] : []),
+    ...(folders.length > 0 ? [plural(folders.length, "folder")] : []),
     ...(git ? ["the git repository"] : []),
   ].join(" and ");
+}
+
+function isFolder({ row }: Change): boolean {
+  return [row?.before, row?.after].some((side) => side?.kind === "folder");
 }
 
 /** Whether it can be decided: the change a row stands for may be lost. */

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from amanu.cli.text import one_line
-from amanu.text.amounts import plural
+from amanu.text.amounts import files_and_folders
 from amanu_protocol.items import HunkState, Proposal
 from amanu_protocol.state import SessionState
 
@@ -30,9 +30,8 @@ def describe_open_draft(state: SessionState, *, in_chat: bool) -> str:
     if not paths:
         return ""
     rows = [row for proposal in open_drafts(state) for row in proposal.rows if row.state in _OPEN]
-    folders = {row.path for row in rows if "folder" in {side.kind for side in (row.before, row.after) if side}}
-    counts = ((len(paths) - len(folders), "file"), (len(folders), "folder"))
-    said = f"The draft has not been applied ({' and '.join(plural(*each) for each in counts if each[0])}). "
+    folders = {row.path for row in rows if row.is_folder}
+    said = f"The draft has not been applied ({files_and_folders(len(paths) - len(folders), len(folders))}). "
     if in_chat:
         return f"{said}/accept session applies it and /reject session discards it."
     command = f"amanu sessions diff {one_line(state.session_id[:8])}"

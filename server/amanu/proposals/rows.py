@@ -14,6 +14,7 @@ from amanu_protocol.items import HunkState, Line, Row, RowKind, RowTurn, RowVers
 OPEN: Collection[HunkState] = ("pending", "accepted", "conflicted")
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 """Endings of the files without which an SQLite database is incomplete."""
+_RENAMED = "renamed, "
 WITHDRAWN = "A later command has undone it."
 STOPPED = "Changes to a repository are kept only while their command waits. Ask Amanu to run the command again."
 
@@ -58,7 +59,7 @@ class RowChange:
         """The deletion and the new file that a rename stands for; any other change itself."""
         if self.new_path is None:
             return [self]
-        words = self.title.removeprefix(_renamed_to(self.path, self.new_path))
+        words = self.title.removeprefix(_RENAMED)
         title = f"new {words}" if self.title else ""
         return [
             RowChange("deletion", self.path, self.before, lines=self.lines, identity=self.identity),
@@ -240,16 +241,10 @@ class RowFiles(Protocol):
 
 def rename_row(deletion: RowChange, file: RowChange) -> RowChange:
     """The deletion of a file and a new file with the same bytes, as one change."""
-    title = f"{_renamed_to(deletion.path, file.path)}{file.title.removeprefix('new ')}" if file.title else ""
+    title = f"{_RENAMED}{file.title.removeprefix('new ')}" if file.title else ""
     return RowChange(
         "rename", deletion.path, deletion.before, file.after, title, identity=deletion.identity, new_path=file.path
     )
-
-
-def _renamed_to(path: Path, new_path: Path) -> str:
-    """The beginning of a rename's title: the new name, with its folder if the name is the same."""
-    name = new_path.name if new_path.name != path.name else f"{new_path.parent.name}/{new_path.name}"
-    return f"renamed to {unbroken(name)}, "
 
 
 def row_title(change: RowChange) -> str:
@@ -265,7 +260,7 @@ def row_title(change: RowChange) -> str:
         case "link" if after is not None:
             return f"link to {unbroken(after.target)}"
         case "rename" if change.new_path is not None:
-            return f"{_renamed_to(change.path, change.new_path)}{row_title(change.parts[1]).removeprefix('new ')}"
+            return f"{_RENAMED}{row_title(change.parts[1]).removeprefix('new ')}"
         case "file" if after is not None:
             was = f"{before.size:,} → " if before is not None and before.kind == "file" else ""
             bits = ", executable" if after.executable else ""

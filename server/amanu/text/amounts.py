@@ -31,6 +31,12 @@ def money(value: float) -> str:
     return f"${value:.4f}" if value < 0.1 else f"${value:.2f}"
 
 
+def files_and_folders(files: int, folders: int) -> str:
+    """Counts with their nouns: "1 file", "2 files and 1 folder"."""
+    counts = [plural(count, noun) for count, noun in ((files, "file"), (folders, "folder")) if count]
+    return " and ".join(counts) or plural(0, "file")
+
+
 def plural(count: int, noun: str) -> str:
     """A count with its noun: "1 file", "3 files"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

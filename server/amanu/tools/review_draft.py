@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from amanu.core.tool import CallContext, NothingToDo, Outcome, Params, Preview, Subject
-from amanu.text.amounts import plural
+from amanu.text.amounts import files_and_folders, plural
 from amanu.text.display import file_list, one_line, unbroken, visible
 from amanu.text.wording import DRAFT_WAITS
 from amanu.tools.environment import SessionTool, ToolEnvironment
@@ -43,11 +43,12 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
         listed = [
             unbroken(f"{' → '.join(self._name(Path(path)) for path in _paths(row))}: {row.title}") for row in rows
         ]
-        changed = {*(file.path for file in files), *(row.path for row in rows)}
+        folders = {row.path for row in rows if row.is_folder}
+        changed = {*(file.path for file in files), *(row.path for row in rows)} - folders
         relative = [self._workspace.relative(self._workspace.resolve(path)) for path in paths]
         subject, *also = [Subject("write_file", "write", path, must_ask=DRAFT_WAITS) for path in relative]
         return Preview(
-            title=f"Apply the draft: {plural(len(changed), 'file')}",
+            title=f"Apply the draft: {files_and_folders(len(changed), len(folders))}",
             subject=subject,
             extra_subjects=tuple(also),
             detail=visible("\n\n".join(filter(None, ["\n".join([*(line.text for line in lines), *listed]), diff]))),

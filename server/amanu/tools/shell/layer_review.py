@@ -13,7 +13,7 @@ from amanu.proposals.model import FileEdit
 from amanu.proposals.rows import LiveRow, RowChange, row_title
 from amanu.sandbox.layers.layer import LayerError, explained
 from amanu.sandbox.layers.redo import noted
-from amanu.text.amounts import plural
+from amanu.text.amounts import files_and_folders, plural
 from amanu.text.display import all_files, file_list, one_line, unbroken, visible
 from amanu.tools.draft_share import share_notes
 from amanu.tools.environment import ToolEnvironment
@@ -77,7 +77,7 @@ class LayerReview:
         rows = [line for row in (*git, *changes.rows) for line in self._row_lines(row)]
         folders = {row.path for row in changes.rows if "folder" in _kinds(row)}
         files = {*(edit.base.path for edit in changes.edits), *(row.path for row in changes.rows)} - folders
-        counted = [plural(len(each), noun) for each, noun in ((files, "file"), (folders, "folder")) if each]
+        counted = [files_and_folders(len(files), len(folders))] if changes.paths else []
         counted += self._repository(changes)
         return Preview(
             title=f"Run {title}: {' and '.join(counted)} changed",
