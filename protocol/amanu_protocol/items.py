@@ -539,8 +539,8 @@ class ProposedFile(Wire):
 
 
 RowKind = Literal["file", "link", "folder", "mode", "deletion", "rename", "git"]
-"""A file that is not text, or too big for hunks · a link · a new empty folder · executable bits · a deleted file, link
-or folder · the same file under another name · changes to a git repository."""
+"""A file that is not text, or too big for hunks · a link · a new folder, empty or with all in it · executable bits · a
+deleted file, link or folder · the same file under another name · changes to a git repository."""
 
 
 class RowVersion(Wire):
@@ -548,11 +548,12 @@ class RowVersion(Wire):
 
     kind: Literal["file", "link", "folder"]
     size: int = 0
-    """Bytes of a file; 0 in a row about the executable bits of a text."""
+    """Bytes of a file, or of all that is in a folder; 0 in a row about the executable bits of a text."""
     mode: int = 0
     """Permission bits of a file."""
     file_id: str = ""
-    """The SHA-256 of a file's bytes, or a random id if the file is too large to be hashed; "" if it is not known."""
+    """The SHA-256 of a file's bytes, or a random id if the file is too large to be hashed; "" if it is not known. The
+    id of a new folder with all that is in it; "" for an empty one."""
     target: str = ""
     """The target of a link, as it is written there."""
     picture: BlobRef | None = None
@@ -573,6 +574,7 @@ class RowTurn(Wire):
     turn_id: str
     kind: RowKind
     title: str = ""
+    lines: list[Line] = []
     after: RowVersion | None = None
     new_path: str | None = None
 

@@ -15,6 +15,8 @@ from amanu.sandbox.layers.apply import Batch, Busy, Move, WorkspaceChanged
 from amanu.sandbox.layers.layer import Layer
 from amanu.sandbox.layers.redo import finish_left, noted
 from amanu.sandbox.layers.transfer import set_executable
+from amanu.sandbox.layers.trees import TreeMove
+from amanu.sandbox.layers.untrusted_files import TEMPORARY
 from support.file_faults.sitecustomize import FileFaults
 from support.sweeps import WHOLE
 
@@ -215,3 +217,31 @@ def test_what_is_another_s_is_left(tmp_path: Path, layers: Path, change: object,
     with pytest.raises(error):
         applied.apply()
     assert tree(root) == before
+
+
+FINISHED: list[tuple[bool, dict[str, str], dict[str, str]]] = [
+    (True, {"store/tree": "new"}, {"root/big": "new"}),
+    (True, {"store/tree": "new", f"root/.t{TEMPORARY}": "half"}, {"root/big": "new"}),
+    (True, {"store/tree": "new", "root/big": "mine"}, {"store/tree": "new", "root/big": "mine"}),
+    (True, {"root/big": "new"}, {"root/big": "new"}),
+    (False, {"root/big": "new"}, {"root/big": "new"}),
+    (False, {f"root/.t{TEMPORARY}": "new"}, {"store/tree": "new"}),
+    (False, {f"root/.t{TEMPORARY}": "new", "store/.tmp-t": "half"}, {"store/tree": "new"}),
+    (False, {f"root/.t{TEMPORARY}": "half", "store/tree": "new"}, {"store/tree": "new"}),
+]
+"""Whether the folder was coming into the workspace, what a kill has left where, and what is there in the end."""
+
+
+@pytest.mark.parametrize(("comes_in", "left", "expected"), FINISHED)
+def test_a_folder_that_was_on_its_way_is_in_one_place(
+    tmp_path: Path, comes_in: bool, left: dict[str, str], expected: dict[str, str]
+) -> None:
+    for name in ("root", "store"):
+        (tmp_path / name).mkdir()
+    for name, text in left.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(text)
+    layer = Layer.create(tmp_path / "layers", [tmp_path / "root"])
+    TreeMove(layer.roots[0], "big", tmp_path / "store" / "tree", comes_in, "t").finish()
+    places = [path for name in ("root", "store") for path in (tmp_path / name).iterdir()]
+    assert {f"{path.parent.name}/{path.name}": (path / "file").read_text() for path in places} == expected

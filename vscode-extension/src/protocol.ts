@@ -600,8 +600,8 @@ export interface ProposedFile {
 }
 
 /**
- * A file that is not text, or too big for hunks · a link · a new empty folder · executable bits · a deleted file, link
- * or folder · the same file under another name · changes to a git repository.
+ * A file that is not text, or too big for hunks · a link · a new folder, empty or with all in it · executable bits · a
+ * deleted file, link or folder · the same file under another name · changes to a git repository.
  */
 export type RowKind =
   | "file"
@@ -615,11 +615,14 @@ export type RowKind =
 /** One side of a row: what is at its path. */
 export interface RowVersion {
   kind: "file" | "link" | "folder";
-  /** Bytes of a file; 0 in a row about the executable bits of a text. */
+  /** Bytes of a file, or of all that is in a folder; 0 in a row about the executable bits of a text. */
   size: number;
   /** Permission bits of a file. */
   mode: number;
-  /** The SHA-256 of a file's bytes, or a random id if the file is too large to be hashed; "" if it is not known. */
+  /**
+   * The SHA-256 of a file's bytes, or a random id if the file is too large to be hashed; "" if it is not known. The
+   * id of a new folder with all that is in it; "" for an empty one.
+   */
   fileId: string;
   /** The target of a link, as it is written there. */
   target: string;
@@ -636,6 +639,7 @@ export interface RowTurn {
   turnId: string;
   kind: RowKind;
   title: string;
+  lines: Line[];
   after: RowVersion | null;
   newPath: string | null;
 }

@@ -370,16 +370,16 @@
 ---@field checks amanu.Check[]
 ---@field mode? integer Permission bits of the base on disk.
 
----A file that is not text, or too big for hunks · a link · a new empty folder · executable bits · a deleted file, link
----or folder · the same file under another name · changes to a git repository.
+---A file that is not text, or too big for hunks · a link · a new folder, empty or with all in it · executable bits · a
+---deleted file, link or folder · the same file under another name · changes to a git repository.
 ---@alias amanu.RowKind "file"|"link"|"folder"|"mode"|"deletion"|"rename"|"git"
 
 ---One side of a row: what is at its path.
 ---@class amanu.RowVersion
 ---@field kind "file"|"link"|"folder"
----@field size integer Bytes of a file; 0 in a row about the executable bits of a text.
+---@field size integer Bytes of a file, or of all that is in a folder; 0 in a row about the executable bits of a text.
 ---@field mode integer Permission bits of a file.
----@field fileId string The SHA-256 of a file's bytes, or a random id if the file is too large to be hashed; "" if it is not known.
+---@field fileId string The SHA-256 of a file's bytes, or a random id if the file is too large to be hashed; "" if it is not known. The id of a new folder with all that is in it; "" for an empty one.
 ---@field target string The target of a link, as it is written there.
 ---@field picture? amanu.BlobRef The file, if it is a picture that a client can draw.
 ---@field mediaType string The picture's, e.g. "image/png".
@@ -390,6 +390,7 @@
 ---@field turnId string
 ---@field kind amanu.RowKind
 ---@field title string
+---@field lines amanu.Line[]
 ---@field after? amanu.RowVersion
 ---@field newPath? string
 

@@ -469,6 +469,13 @@ class Proposals:
             raise ToolError(
                 f"A command has drafted another version of {name}, which is not text. Use a command to change it."
             )
+        above = {row.change.path for row in self.drafts.open_rows() if row.change.is_tree} & {*edit.base.path.parents}
+        if above:
+            folder = self._workspace.display_path(above.pop())
+            raise ToolError(
+                f"A command has drafted the new folder {folder}, which is decided as a whole. Use a command to change "
+                f"{name}."
+            )
         if edit.text == edit.base.text and edit.new_path is None and (edit.base.exists or edit.base.from_buffer):
             raise NothingToDo(f"{name} already has exactly this content; nothing to change.")
         pending = self.pending(call, edit.base.path)

@@ -77,6 +77,11 @@ class RowChange:
         return self.after is not None and self.after.executable
 
     @property
+    def is_tree(self) -> bool:
+        """Whether it is a new folder with all that is in it."""
+        return self.after is not None and self.after.kind == "folder" and self.after.file_id != ""
+
+    @property
     def digest(self) -> str:
         sides = [None if side is None else side.model_dump() for side in (self.before, self.after)]
         lines = [line.text for line in self.lines] if self.kind == "git" else []
@@ -176,7 +181,13 @@ class LiveRow:
             if turn.turn_id not in turn_ids:
                 new_path = None if turn.new_path is None else Path(turn.new_path)
                 self.change = replace(
-                    self.change, kind=turn.kind, after=turn.after, title=turn.title, git=None, new_path=new_path
+                    self.change,
+                    kind=turn.kind,
+                    after=turn.after,
+                    title=turn.title,
+                    lines=turn.lines,
+                    git=None,
+                    new_path=new_path,
                 )
                 self.turn_id = turn.turn_id
                 return True
@@ -186,7 +197,12 @@ class LiveRow:
         change = self.change
         new_path = None if change.new_path is None else str(change.new_path)
         return RowTurn(
-            turn_id=self.turn_id, kind=change.kind, title=change.title, after=change.after, new_path=new_path
+            turn_id=self.turn_id,
+            kind=change.kind,
+            title=change.title,
+            lines=list(change.lines),
+            after=change.after,
+            new_path=new_path,
         )
 
     def wire(self, needs: Sequence[str]) -> Row:

@@ -1,5 +1,6 @@
 """What goes wrong with a disk, said so that a user can act on it."""
 
+import ctypes
 import errno
 import os
 import sqlite3
@@ -74,6 +75,17 @@ def _no_handle() -> bool:
         for handle in opened:
             os.close(handle)
     return False
+
+
+def sync_file_system(folder: Path) -> None:
+    """Make all that was written to the file system of that folder durable: of a hundred thousand files in a fraction
+    of the time that syncing each of them takes. Raises `OSError`."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if ctypes.CDLL(None, use_errno=True).syncfs(descriptor):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(folder))
+    finally:
+        os.close(descriptor)
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,7 +1,9 @@
 """Files of one session that are not text, stored durably, and as a whole or not at all.
 
-    SESSION/files/<id>    the id is the SHA-256 of the content, so that each content is stored once; a very large file
-                          gets a random id that ends with its size, and is stored each time
+    SESSION/files/<id>         the id is the SHA-256 of the content, so that each content is stored once; a very large
+                               file gets a random id that ends with its size, and is stored each time
+    SESSION/files/<id>         a folder with all that is in it; while it is in the workspace, it is not here
+    SESSION/files/<id>.list    what is in that folder (system/folder_list.py); its SHA-256 is the end of the id
 
 They are streamed, so that even a large one takes little memory. None of them is ever a hard link to a file that
 something else may write. Everything here blocks, and raises `OSError`.
@@ -18,7 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 from secrets import token_hex
 
-from amanu.storage.errors import sync_folder
+from amanu.storage.errors import sync_file_system, sync_folder
+from amanu.system.folder_list import Listing, list_folder, listed_size
 from amanu.system.sparse_files import copy_data
 
 MAX_HASHED = 1 << 30
@@ -26,7 +29,11 @@ MAX_HASHED = 1 << 30
 _PART = 1 << 20
 _UNFINISHED = ".tmp-"
 _LARGE = "large-"
-_ID = re.compile(r"[0-9a-f]{64}|large-[0-9a-f]{16}(?:-(?P<size>[0-9]{1,20}))?", re.ASCII)
+_TREE = "tree-"
+_LIST = ".list"
+_HEAD = 32
+"""Bytes of a list that contain its size."""
+_ID = re.compile(r"[0-9a-f]{64}|large-[0-9a-f]{16}(?:-(?P<size>[0-9]{1,20}))?|tree-[0-9a-f]{16}-[0-9a-f]{64}", re.ASCII)
 """An older Amanu noted no size."""
 
 
@@ -45,10 +52,16 @@ class FileStore:
         return self._folder / file_id
 
     def has(self, file_id: str) -> bool:
-        return bool(_ID.fullmatch(file_id)) and self.path(file_id).is_file()
+        is_there = Path.is_dir if file_id.startswith(_TREE) else Path.is_file
+        return bool(_ID.fullmatch(file_id)) and is_there(self.path(file_id))
 
     def is_whole(self, file_id: str) -> bool:
         """Whether the file is there and unchanged; for a very large one, whether it is there and has its size."""
+        if file_id.startswith(_TREE):
+            try:
+                return self.has(file_id) and self.is_listed(file_id, list_folder(self.path(file_id)))
+            except OSError:
+                return False
         try:
             handle = self._open(file_id)
         except (Damaged, OSError):
@@ -63,7 +76,10 @@ class FileStore:
         if not self._folder.is_dir():
             return 0
         with os.scandir(self._folder) as entries:
-            return sum(entry.stat(follow_symlinks=False).st_size for entry in entries)
+            return sum(
+                self._folder_size(entry.name) if entry.is_dir() else entry.stat(follow_symlinks=False).st_size
+                for entry in entries
+            )
 
     def add(self, source: int) -> str:
         """Store a copy of the file that the descriptor refers to. Returns its id. It is durable after `sync`."""
@@ -91,6 +107,33 @@ class FileStore:
         """Make all files that were added durable: once for many, because each time takes as long as to write one."""
         if self._folder.is_dir():
             sync_folder(self._folder)
+
+    def add_folder(self, source: Path, listing: Listing) -> str:
+        """Move a folder into the store, which must be on the same file system. Returns its id."""
+        self._make()
+        data = listing.encode()
+        file_id = f"{_TREE}{token_hex(8)}-{hashlib.sha256(data).hexdigest()}"
+        self._list(file_id).write_bytes(data)
+        os.rename(source, self.path(file_id))  # noqa: PTH104
+        sync_file_system(self._folder)
+        return file_id
+
+    def listed(self, file_id: str) -> bytes:
+        """The list of that folder, encoded. Raises `Damaged`."""
+        try:
+            data = self._list(file_id).read_bytes()
+        except FileNotFoundError:
+            raise Damaged from None
+        if hashlib.sha256(data).hexdigest() != file_id.rpartition("-")[2]:
+            raise Damaged
+        return data
+
+    def is_listed(self, file_id: str, listing: Listing) -> bool:
+        """Whether that is the list of that folder."""
+        try:
+            return listing.encode() == self.listed(file_id)
+        except Damaged:
+            return False
 
     def copy(self, file_id: str, target: Path, mode: int) -> None:
         """Copy that file to a new path. Raises `Damaged`."""
@@ -124,6 +167,16 @@ class FileStore:
             os.close(handle)
             raise Damaged
         return handle
+
+    def _list(self, file_id: str) -> Path:
+        return self.path(file_id).with_name(f"{file_id}{_LIST}")
+
+    def _folder_size(self, name: str) -> int:
+        try:
+            with (self._folder / f"{name}{_LIST}").open("rb") as file:
+                return listed_size(file.read(_HEAD))
+        except (OSError, ValueError):
+            return 0
 
     def _make(self) -> None:
         if not self._folder.is_dir():

@@ -105,7 +105,7 @@ class Batch:
 
     def _stage(self, move: Move) -> None:
         """Do all that needs room. What remains is to rename, which needs some for new names alone."""
-        with _parent(move, make=move.stored is not None) as (folder, name):
+        with opened_parent(move.root, move.name, make=move.stored is not None) as (folder, name):
             if len(self.moves) > 1 and move.below is not None:
                 copy(name, folder, self._former(move), folder)
                 sync(self._former(move), folder)
@@ -117,7 +117,7 @@ class Batch:
 
     def _make(self, move: Move) -> None:
         staged = self._staged(move)
-        with _parent(move) as (folder, name):
+        with opened_parent(move.root, move.name) as (folder, name):
             if not move.is_unchanged():  # staging may take seconds, and the user saves meanwhile
                 raise WorkspaceChanged
             if move.stored is None:
@@ -136,7 +136,7 @@ class Batch:
         """Put back what was there, if the move was made now or before a kill."""
         if not is_made and os.path.lexists(move.path if move.stored is None else move.stored):
             return
-        with contextlib.suppress(OSError, LayerError), _parent(move) as (folder, name):
+        with contextlib.suppress(OSError, LayerError), opened_parent(move.root, move.name) as (folder, name):
             if move.below is None:
                 os.unlink(name, dir_fd=folder)
             else:
@@ -145,12 +145,12 @@ class Batch:
     def _clean(self) -> None:
         """Remove what was ours for a while, and have all of it on the disk, before the note of it goes."""
         for move in self.moves:
-            with contextlib.suppress(OSError, LayerError), _parent(move) as (folder, _):
+            with contextlib.suppress(OSError, LayerError), opened_parent(move.root, move.name) as (folder, _):
                 for name in (self._former(move), self._staged(move)):
                     if status(name, folder) is not None:
                         os.unlink(name, dir_fd=folder)
         for move in {move.path.parent: move for move in self.moves}.values():
-            with contextlib.suppress(OSError, LayerError), _parent(move) as (folder, _):
+            with contextlib.suppress(OSError, LayerError), opened_parent(move.root, move.name) as (folder, _):
                 os.fsync(folder)  # some file systems cannot
         if self.lock is not None:
             with contextlib.suppress(OSError):
@@ -208,11 +208,12 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 @contextmanager
-def _parent(move: Move, *, make: bool = False) -> Generator[tuple[int, str]]:
-    """The opened folder of the workspace that the path is in, and the last part of the path. No link is followed."""
-    with move.root.opened() as folders, ExitStack() as stack:
+def opened_parent(root: LayerRoot, path: str, *, make: bool = False) -> Generator[tuple[int, str]]:
+    """The opened folder of the workspace that the relative path is in, and the last part of the path. No link is
+    followed."""
+    with root.opened() as folders, ExitStack() as stack:
         assert folders.below is not None
-        *parents, name = move.name.split("/")
+        *parents, name = path.split("/")
         folder = folders.below
         for parent in parents:
             if make and status(parent, folder) is None:

@@ -5,19 +5,20 @@ Only the upper folder is walked. Its content was made by commands, so nothing is
 
 import os
 import stat
-from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal
 
 from amanu.sandbox.layers.layer import LayerRoot
 from amanu.sandbox.layers.untrusted_files import FOLDER, opened_file, opened_folder, status
 from amanu.sandbox.layers.upper import is_opaque, is_whiteout
 
-Kind = Literal["file", "folder", "symlink", "deleted", "special", "pruned"]
-"""`folder`: a new one, or an existing one whose mode has changed; what is in it is reported apart · `deleted`: with all
-that was in it · `special`: a FIFO, a socket or a device · `pruned`: something has changed there, and it was not looked
-at."""
+Kind = Literal["file", "folder", "tree", "symlink", "deleted", "special", "pruned"]
+"""`folder`: a new one, or an existing one whose mode has changed; what is in it is reported apart · `tree`: a new one
+with all that is in it · `deleted`: with all that was in it · `special`: a FIFO, a socket or a device · `pruned`:
+something has changed there, and it was not looked at."""
 Prune = Callable[[str, bool], bool]
 """Relative path, whether it is a folder → whether not to look at it and what is in it."""
 
@@ -52,19 +53,47 @@ class Changes:
     """False when there are more: there were too many, or folders too deep."""
 
 
-def read_changes(root: LayerRoot, *, limit: int, prune: Prune = lambda path, is_folder: False) -> Changes:
+def read_changes(
+    root: LayerRoot,
+    *,
+    limit: int,
+    prune: Prune = lambda path, is_folder: False,
+    may_be_tree: Callable[[str], bool] = lambda path: False,
+) -> Changes:
     """What differs in a root from the workspace as it is now. A file that was opened for writing and not changed is no
-    change. To be called within `Layer.locked`: once the command has ended and the layer is mounted no more. Raises
-    `LayerError`, `OSError`. Blocking."""
+    change. Where that is more than `limit`, new folders become trees, those with most in them first, as far as
+    `may_be_tree` allows it for their paths. To be called within `Layer.locked`: once the command has ended and the
+    layer is mounted no more. Raises `LayerError`, `OSError`. Blocking."""
     found: list[Change] = []
-    reading = _Reading(prune)
+    reading = _Reading(limit, prune, may_be_tree)
     with root.opened() as folders:
         assert folders.above is not None
         for change in reading.root(folders.above, folders.below):
-            if len(found) == limit:
-                return Changes(tuple(found), complete=False)
+            if len(found) == limit + reading.spare:
+                return Changes(tuple(found[:limit]), complete=False)
             found.append(change)
-    return Changes(tuple(found), complete=not reading.is_cut)
+    return Changes(_with_trees(found, reading.inside, limit), complete=not reading.is_cut)
+
+
+def _with_trees(found: Sequence[Change], inside: Mapping[str, int], limit: int) -> tuple[Change, ...]:
+    """At most `limit` of these changes: some of the new folders stand for all that is in them. `inside`: their paths,
+    and how many changes are in each."""
+    trees: set[str] = set()
+    over = len(found) - limit
+    for path in sorted(inside, key=lambda path: -inside[path]):
+        if over <= 0:
+            break
+        trees.add(path)
+        over -= inside[path]
+    left: list[Change] = []
+    tree = ""
+    for change in found:
+        if change.path in trees:
+            tree = f"{change.path}/"
+            left.append(replace(change, kind="tree"))
+        elif not (tree and change.path.startswith(tree)):
+            left.append(change)
+    return tuple(left)
 
 
 @contextmanager
@@ -82,9 +111,16 @@ def opened_change(root: LayerRoot, change: Change) -> Generator[int]:
 class _Reading:
     """One walk."""
 
-    def __init__(self, prune: Prune) -> None:
+    def __init__(self, limit: int, prune: Prune, may_be_tree: Callable[[str], bool]) -> None:
+        self._limit = limit
         self._prune = prune
+        self._may_be_tree = may_be_tree
+        self._in_new = False
         self.is_cut = False
+        self.inside: dict[str, int] = {}
+        """New folders that may be trees: how many changes are in each."""
+        self.spare = 0
+        """The sum of these."""
 
     def root(self, above: int, below: int | None) -> Iterator[Change]:
         assert below is not None
@@ -126,18 +162,42 @@ class _Reading:
             if under is None or not _is_same(name, (above, over), (below, under)):
                 yield Change(path, _kind(over.st_mode), mode, under)
         else:
-            if under is None or under.st_mode != over.st_mode:
-                yield Change(path, "folder", mode, under)
-            if depth == _DEPTH:
-                self.is_cut = True
-                return
-            with ExitStack() as stack:
-                inner = stack.enter_context(opened_folder(name, above))
-                lower = None
-                if below is not None and under is not None and stat.S_ISDIR(under.st_mode):
-                    lower = _opened_below(stack, name, below)
-                hidden = opaque or is_opaque(inner)
-                yield from self._folder(inner, lower, f"{path}/", depth + 1, opaque=hidden)
+            changes = self._with_content(folders, Change(path, "folder", mode, under), depth, opaque=opaque)
+            if under is None and not self._in_new and self._may_be_tree(path):
+                changes = self._bounded(changes)
+            yield from changes
+
+    def _with_content(
+        self, folders: tuple[int, int | None], change: Change, depth: int, *, opaque: bool
+    ) -> Generator[Change]:
+        """A folder's own change, then those in it."""
+        (above, below), under, name = folders, change.below, change.path.rpartition("/")[2]
+        if under is None or stat.S_IMODE(under.st_mode) != change.mode or not stat.S_ISDIR(under.st_mode):
+            yield change
+        if depth == _DEPTH:
+            self.is_cut = True
+            return
+        with ExitStack() as stack:
+            inner = stack.enter_context(opened_folder(name, above))
+            lower = None
+            if below is not None and under is not None and stat.S_ISDIR(under.st_mode):
+                lower = _opened_below(stack, name, below)
+            hidden = opaque or is_opaque(inner)
+            yield from self._folder(inner, lower, f"{change.path}/", depth + 1, opaque=hidden)
+
+    def _bounded(self, changes: Generator[Change]) -> Iterator[Change]:
+        """The changes of a new folder and of what is in it; one tree if they are too many."""
+        self._in_new = True
+        with closing(changes):
+            folder, *inside = islice(changes, self._limit + 2)
+        self._in_new = False
+        if len(inside) > self._limit:
+            yield replace(folder, kind="tree")
+            return
+        self.inside[folder.path] = len(inside)
+        self.spare += len(inside)
+        yield folder
+        yield from inside
 
     def _deleted(self, path: str, under: os.stat_result | None) -> Iterator[Change]:
         if under is not None:  # else it was made and deleted in the layer, or the user has deleted it meanwhile

@@ -3,6 +3,7 @@
 
 import os
 import stat
+import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
@@ -45,10 +46,32 @@ def _copy_path(source: Layer, target: Layer, path: Path, room: int) -> int:
         into, _, _ = stack.enter_context(made(folders, name))
         remove(last, into)
         copying = _Copying(room)
-        copying.copy(last, above, into)
+        copying.copy(last, above, last, into)
         if copying.size > room:
             remove(last, into)
         return copying.size
+
+
+def copy_in(layer: Layer, path: Path, stored: Path) -> None:
+    """Copy a stored folder to that path of the layer, where nothing is."""
+    root, name = layer.place(path)
+    with (
+        layer.locked(),
+        root.opened() as folders,
+        made(folders, name) as (above, _, last),
+        opened_folder(stored.parent) as source,
+    ):
+        copy_folder(stored.name, source, last, above)
+
+
+def copy_folder(name: str, source: int, new_name: str, target: int) -> None:
+    """Copy a folder with all that is in it from one opened folder into another one, where nothing has the new name.
+    When it fails, nothing has."""
+    try:
+        _Copying(sys.maxsize).copy(name, source, new_name, target)
+    except BaseException:
+        remove(new_name, target)
+        raise
 
 
 class _Copying:
@@ -56,7 +79,7 @@ class _Copying:
         self._room = room
         self.size = 0
 
-    def copy(self, name: str, source: int, target: int) -> None:
+    def copy(self, name: str, source: int, new_name: str, target: int) -> None:
         """Copy until there is no more room."""
         found = status(name, source)
         if found is None:
@@ -65,15 +88,15 @@ class _Copying:
         if self.size > self._room:
             return
         if stat.S_ISDIR(found.st_mode):
-            os.mkdir(name, 0o700, dir_fd=target)
-            with opened_folder(name, source) as inner, opened_folder(name, target) as into:
+            os.mkdir(new_name, 0o700, dir_fd=target)
+            with opened_folder(name, source) as inner, opened_folder(new_name, target) as into:
                 if is_opaque(inner):
                     make_opaque(into)
                 for entry in os.listdir(inner):  # noqa: PTH208
-                    self.copy(entry, inner, into)
+                    self.copy(entry, inner, entry, into)
                 os.fchmod(into, stat.S_IMODE(found.st_mode))
                 os.utime(into, ns=(found.st_atime_ns, found.st_mtime_ns))
         elif is_whiteout(found):
-            make_whiteout(name, target)
+            make_whiteout(new_name, target)
         elif stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
-            copy(name, source, name, target)
+            copy(name, source, new_name, target)

@@ -189,7 +189,7 @@ def place(source_name: str, source: int, name: str, below: int, temporary: str, 
     over = os.stat(source_name, dir_fd=source, follow_symlinks=False)
     make_harmless(source_name, source)
     if over.st_dev == os.fstat(below).st_dev:
-        _strip(source_name, source)
+        strip(source_name, source)
         _check(name, below, under)
         os.rename(source_name, name, src_dir_fd=source, dst_dir_fd=below)
         return
@@ -217,7 +217,7 @@ def _check(name: str, folder: int, expected: os.stat_result | None) -> None:
         raise FileExistsError(errno.EEXIST, "It was changed meanwhile", name)
 
 
-def _strip(name: str, folder: int) -> None:
+def strip(name: str, folder: int) -> None:
     """Remove what the overlay has noted on a file."""
     path = f"/proc/self/fd/{folder}/{name}"
     with suppress(OSError):

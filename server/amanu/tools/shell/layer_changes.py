@@ -3,7 +3,7 @@
 import contextlib
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -93,6 +93,10 @@ class FoundChanges:
     texts: dict[Path, NewText] = field(default_factory=dict[Path, NewText])
     held: list[HeldFile] = field(default_factory=list[HeldFile])
     folders: list[Path] = field(default_factory=list[Path])
+    trees: list[HeldFile] = field(default_factory=list[HeldFile])
+    """New folders with all that is in them."""
+    drafted_trees: list[Path] = field(default_factory=list[Path])
+    """Those that were in the layer when the command started; they are still there."""
     emptied: list[Path] = field(default_factory=list[Path])
     ignored: list[Path] = field(default_factory=list[Path])
     conflicts: list[Path] = field(default_factory=list[Path])
@@ -105,19 +109,30 @@ class FoundChanges:
     bytes: int = 0
 
 
-def read_layer(layer: Layer, laid_in: dict[Path, FileText | None], found: FoundChanges) -> None:
-    """Find what is in the layer, but for what was laid in there, and take files out of it. Raises `LayerError`,
+@dataclass(frozen=True)
+class LaidIn:
+    """What was put into the layer before the command."""
+
+    texts: Mapping[Path, FileText | None]
+    """None: it was deleted."""
+    rows: Collection[Path] = ()
+    trees: Collection[Path] = ()
+
+
+def read_layer(layer: Layer, laid: LaidIn, found: FoundChanges) -> None:
+    """Find what is in the layer, but for texts that were laid in there, and take files out of it. Raises `LayerError`,
     `OSError`. Blocking."""
     with layer.locked():
         for root in layer.roots:
-            _RootReading(root, laid_in, found).run()
+            _RootReading(root, laid, found).run()
+    laid_in = laid.texts
     seen = frozenset(found.paths)
     for path, file in laid_in.items() if found.is_complete else ():
         root, name = layer.place(path)
         if path in seen:
             continue
         if os.path.lexists(path):
-            _RootReading(root, laid_in, found).read_same(path, name)
+            _RootReading(root, laid, found).read_same(path, name)
         elif file is not None:
             # It was there for the command.
             found.texts[path] = NewText(HeldFile(root, name, None, None), None)
@@ -125,9 +140,11 @@ def read_layer(layer: Layer, laid_in: dict[Path, FileText | None], found: FoundC
 
 
 class _RootReading:
-    def __init__(self, root: LayerRoot, laid_in: dict[Path, FileText | None], found: FoundChanges) -> None:
+    def __init__(self, root: LayerRoot, laid: LaidIn, found: FoundChanges) -> None:
         self._root = root
-        self._laid_in = laid_in
+        self._laid_in = laid.texts
+        self._trees = laid.trees
+        self._above_laid_in = {folder for path in (*laid.texts, *laid.rows) for folder in path.parents}
         self._found = found
 
     def run(self) -> None:
@@ -139,7 +156,9 @@ class _RootReading:
         for change in changes.found:
             path = self._root.path / change.path
             if change.kind == "pruned":
-                found.ignored.append(path)
+                (found.drafted_trees if path in self._trees else found.ignored).append(path)
+            elif change.kind == "tree":
+                found.trees.append(HeldFile(self._root, change.path, None, found.folder.take(self._root, change.path)))
             elif change.path != ".":
                 found.paths.append(path)
                 self._read(change, path, is_empty=change.path not in filled)
@@ -159,13 +178,18 @@ class _RootReading:
             ignored = IgnoredPaths(below)
 
             def prune(path: str, is_folder: bool) -> bool:
+                if is_folder and self._root.path / path in self._trees:
+                    return True
                 if path.startswith(".git/") or protected.is_guarded(path) or not ignored.hides(path, is_folder):
                     return False
                 if is_folder:
                     return path not in tracked_folders(self._root.path)
                 return not os.path.lexists(self._root.path / path)  # git may track a file it would ignore
 
-            return read_changes(self._root, limit=MAX_CHANGES, prune=prune)
+            return read_changes(self._root, limit=MAX_CHANGES, prune=prune, may_be_tree=self._may_be_tree)
+
+    def _may_be_tree(self, path: str) -> bool:
+        return ".git" not in path.split("/") and self._root.path / path not in self._above_laid_in
 
     def _read(self, change: Change, path: Path, *, is_empty: bool) -> None:
         found, below = self._found, change.below

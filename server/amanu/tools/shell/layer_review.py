@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from secrets import token_hex
 
 from amanu.core.tool import CallContext, Outcome, Preview, Subject
 from amanu.proposals.model import FileEdit
@@ -21,10 +22,13 @@ from amanu.tools.shell.git_changes import MOVED, apply_git, git_batches
 from amanu.tools.shell.layer_changes import LayerChanges
 from amanu.tools.shell.row_changes import OUTSIDE, can_undo
 from amanu.tools.shell.row_files import git_row
+from amanu.tools.shell.row_trees import has_links_out
 from amanu_protocol.items import Line
 
 _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it all
 _LEADS_OUT = "this link leads out of the workspace"
+_LINKS_OUT = "links in this new folder lead out of the workspace"
+_ALL_OF_IT = "a rule allows this new folder, but not all that is in it"
 _NO_UNDO = "Amanu cannot undo this change"
 _NOTHING = "Nothing else that it changed was applied, either."
 _ASKED_AGAIN = "The repository has changed since you said yes, so the command was run again. It now changes this:"
@@ -57,7 +61,7 @@ class LayerReview:
         may_destroy = len(call.allowed(commands)) == len(commands)
         subject, *also = [
             *(subject for edit in changes.edits for subject in self._edit_subjects(edit)),
-            *(self._row_subject(part, may_destroy=may_destroy) for row in changes.rows for part in row.parts),
+            *(self._row_subject(part, call, may_destroy=may_destroy) for row in changes.rows for part in row.parts),
             *(commands if git else ()),
         ]
         ended = f"It ended: {one_line(outcome.line)}"
@@ -254,12 +258,19 @@ class LayerReview:
     def _edit_subject(self, path: Path, *, deletes: bool) -> Subject:
         return Subject("delete_file" if deletes else "write_file", "write", self._workspace.relative(path))
 
-    def _row_subject(self, row: RowChange, *, may_destroy: bool) -> Subject:
-        """The row as a write or deletion. The user must be asked about a link that leads out of the workspace, and
-        about what cannot be undone, unless a rule lets the command destroy (`may_destroy`)."""
+    def _row_subject(self, row: RowChange, call: CallContext, *, may_destroy: bool) -> Subject:
+        """The row as a write or deletion. The user must be asked about a link that leads out of the workspace; about a
+        new folder in which not every path may be written; and about what cannot be undone, unless a rule lets the
+        command destroy (`may_destroy`)."""
         subject = self._edit_subject(row.path, deletes=row.after is None)
         if row.kind == "link" and row.title.endswith(OUTSIDE):
             return replace(subject, must_ask=_LEADS_OUT)
+        if has_links_out(row):
+            return replace(subject, must_ask=_LINKS_OUT)
+        if row.is_tree:
+            any_path = self._edit_subject(row.path / token_hex(8) / token_hex(8), deletes=False)
+            is_name_allowed = call.allowed([subject]) and not call.allowed([any_path])
+            return replace(subject, must_ask=_ALL_OF_IT) if is_name_allowed else subject
         return subject if may_destroy or can_undo(row) else replace(subject, must_ask=_NO_UNDO)
 
     def _names(self, paths: Sequence[Path]) -> str:

@@ -5,8 +5,9 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from secrets import token_hex
 
@@ -18,12 +19,15 @@ from amanu.proposals.proposals import Proposals
 from amanu.proposals.rows import RowChange
 from amanu.sandbox.layers.layer import Layer
 from amanu.storage.file_store import FileStore
+from amanu.system.folder_list import list_folder
 from amanu.tools.shell.held_files import HeldFile, HeldFolder
 from amanu.tools.shell.layer_changes import (
     EXECUTABLE,
+    MAX_CHANGES,
     OTHER_ENCODING,
     TOO_LARGE,
     FoundChanges,
+    LaidIn,
     LayerChanges,
     NewText,
     read_layer,
@@ -31,6 +35,7 @@ from amanu.tools.shell.layer_changes import (
 from amanu.tools.shell.layer_contents import drop, put_back
 from amanu.tools.shell.renames import renamed_edits, split_renames, with_renames
 from amanu.tools.shell.row_changes import bit_rows, file_rows, folder_rows
+from amanu.tools.shell.row_trees import TreeRefused, tree_row
 from amanu.workspace.text_file import UNKNOWN, FileText, decode_as, encode, same_bytes
 
 _TICK = 0.002
@@ -43,6 +48,8 @@ class Filled:
     digest: str
     content: tuple[int, int, int, int] | None
     """The value of `content()` for it; None for a deletion or a folder."""
+    tree: str = ""
+    """The id of a folder with all that is in it; "" for anything else."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,9 @@ class LayeredRun:
         held = HeldFolder(self.layer.folder / "held" / token_hex(8))
         found = FoundChanges(held, self._begun)
         try:
-            await asyncio.to_thread(read_layer, self.layer, self._laid_in, found)
+            filled = self._view.filled
+            trees = {path for path, each in filled.items() if each.tree}
+            await asyncio.to_thread(read_layer, self.layer, LaidIn(self._laid_in, [*filled], trees), found)
             changes, executable = await self._compared(found)
             drafts = frozenset(path for path in found.paths if self._proposals.drafts.has(path))
             self.changes = await asyncio.to_thread(self._with_rows, changes, found, executable, drafts)
@@ -106,9 +115,11 @@ class LayeredRun:
         text. Blocking."""
         filled, drafted = self._view.filled, {row.key: row for row in self._view.drafted}
         same = [file for file in found.held if file.path in filled and filled[file.path].content == _content(file)]
+        same_trees = self._take_changed_trees(found)
+        trees, refused = ([], changes.refused) if changes.refused else self._tree_rows(found)
         drop(self.layer, [path for path in found.paths if path not in found.folders or path not in filled])
         put_back(self.layer, same)
-        kept = {*(file.path for file in same), *(path for path in filled if path in found.folders)}
+        kept = {*(file.path for file in same), *same_trees, *(path for path in filled if path in found.folders)}
         for path in [path for path in filled if path not in kept]:
             del filled[path]
         stored, unstored = file_rows([file for file in found.held if file not in same], self._store)
@@ -118,6 +129,7 @@ class LayeredRun:
             *stored,
             *bit_rows(executable),
             *folder_rows(found.folders, found.emptied),
+            *trees,
         ]
         there = {row.key for row in rows} | {("path", path) for path in kept}
         unread = {*changes.conflicts, *unstored}
@@ -132,10 +144,38 @@ class LayeredRun:
         # such a rename is replaced by its other part
         gone = [key for key in gone if not any(key == row.parts[1].key for row in split)]
         seen = {key: row.digest for key, row in drafted.items()}
-        return replace(changes, rows=rows, gone=gone, seen=seen, unstored=unstored)
+        return replace(changes, rows=rows, gone=gone, seen=seen, unstored=unstored, refused=refused)
 
     def _is_guarded(self, path: Path) -> bool:
         return protected.is_guarded(self.layer.place(path)[1])
+
+    def _take_changed_trees(self, found: FoundChanges) -> list[Path]:
+        """Take the drafted trees that the command has changed out of the layer. Returns those that it left alone."""
+        same: list[Path] = []
+        for path in found.drafted_trees:
+            root, name = self.layer.place(path)
+            listing = list_folder(root.upper / name, tidy=True)
+            if listing.changed < self._begun and self._store.is_listed(self._view.filled[path].tree, listing):
+                same.append(path)
+            else:
+                found.trees.append(HeldFile(root, name, None, found.folder.take(root, name)))
+        return same
+
+    def _tree_rows(self, found: FoundChanges) -> tuple[list[RowChange], str]:
+        """The rows of the new folders, and why they cannot be decided on; "" if they can."""
+        if found.trees and found.git.files:  # a commit would not know that it needs them
+            return [], f"it changed the repository and more than {MAX_CHANGES} files"
+        try:
+            return [tree_row(tree, self._store, self._guarded) for tree in found.trees], ""
+        except TreeRefused as refusal:
+            return [], str(refusal)
+
+    def _guarded(self, folder: Path, paths: Iterable[str]) -> list[str]:
+        """See `tree_row`."""
+        top = self._proposals.relative(folder)
+        names = chain([top], (f"{top}/{path}" for path in paths))
+        subjects = self._call.guarded(Subject("write_file", "write", name) for name in names)
+        return [subject.text for subject in subjects]
 
     async def _base(self, path: Path) -> FileText:
         """What the command's version of the file is compared with."""

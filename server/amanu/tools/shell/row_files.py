@@ -20,8 +20,10 @@ from amanu.sandbox.layers.apply import ApplyError, Batch, WorkspaceChanged
 from amanu.sandbox.layers.layer import Layer, LayerError, explained
 from amanu.sandbox.layers.redo import noted
 from amanu.sandbox.layers.transfer import set_executable
+from amanu.sandbox.layers.trees import TreeMove
 from amanu.sandbox.sandbox import Sandbox
 from amanu.storage.file_store import Damaged, FileStore
+from amanu.system.folder_list import list_folder, listed_paths
 from amanu.text.amounts import plural
 from amanu.text.display import all_files, file_list, one_line
 from amanu.tools.shell.git_changes import GitChanges, apply_git, git_batches, git_fault
@@ -33,6 +35,8 @@ from amanu_protocol.items import Line, RowVersion
 
 _DENIED = "A rule denies this change."
 _LOST = "Amanu's copy of this file is missing or damaged. Ask for the change again."
+_LOST_TREE = "Amanu's copy of this folder is missing or damaged. Ask for the change again."
+_DENIED_IN_IT = "A rule denies something in this folder."
 _NO_UNDO = "Amanu cannot undo this change."
 
 
@@ -132,17 +136,45 @@ class StoredRows:
             return _Look(f"{one_line(self._workspace.display_path(above))} is no folder now.")
         if new is not None and new.kind == "file" and not self._store.has(new.file_id):
             return _Look(_NO_UNDO if row.state == "undoing" else _LOST)
+        if row.change.is_tree:
+            return self._look_at_tree(row.change, is_undone=row.state == "undoing")
         if new is not None and new.kind == "folder":
             is_free = _is_folder(path) or not os.path.lexists(path)
             return _Look("" if is_free else FILE_MADE)
         return self._difference(row.change, path, old)
 
+    def _look_at_tree(self, change: RowChange, *, is_undone: bool) -> "_Look":
+        assert change.after is not None
+        file_id, is_there = change.after.file_id, os.path.lexists(change.path)
+        if is_undone:
+            return _Look(FILE_GONE if not is_there else "" if self._has_tree(change) else FILE_CHANGED)
+        if is_there:
+            return _Look(FILE_MADE)
+        try:
+            names = [
+                f"{self._workspace.relative(change.path)}/{path}" for path in listed_paths(self._store.listed(file_id))
+            ]
+        except Damaged:
+            return _Look(_LOST_TREE)
+        if self._denied(Subject("write_file", "write", name) for name in names):
+            return _Look(_DENIED_IN_IT)
+        return _Look("" if self._store.has(file_id) else _LOST_TREE)
+
+    def _has_tree(self, change: RowChange) -> bool:
+        """Whether the workspace has that new folder, with all that is in it."""
+        if change.after is None or not _is_folder(change.path):
+            return False
+        try:
+            return self._store.is_listed(change.after.file_id, list_folder(change.path))
+        except OSError:
+            return False
+
     def _damage(self, row: LiveRow) -> str:
         """Why what is kept for the row is not what it was; "" if it is. Blocking."""
         _, new = row.sides
-        if new is None or new.kind != "file" or row.change.kind == "mode" or self._store.is_whole(new.file_id):
+        if new is None or not new.file_id or row.change.kind == "mode" or self._store.is_whole(new.file_id):
             return ""
-        return _LOST
+        return _LOST_TREE if new.kind == "folder" else _LOST
 
     def _mode_fault(self, path: Path, old: RowVersion) -> str:
         try:
@@ -172,6 +204,8 @@ class StoredRows:
             if row.change.kind == "mode":
                 (_, new), found = row.sides, version_at(row.change.path)
                 return found is not None and new is not None and found.executable == new.executable
+            if row.change.is_tree and row.state != "undoing":
+                return self._has_tree(row.change)
             return all(_is_same(version_at(step.path), step.new) for step in row.steps)
         return False
 
@@ -199,12 +233,18 @@ class StoredRows:
         removed: dict[Path, LiveRow] = {}
         bits: dict[Path, LiveRow] = {}
         parts: list[tuple[LiveRow, GitRow]] = []
+        trees: list[tuple[LiveRow, TreeMove]] = []
         for row in rows:
             change, (old, new) = row.change, row.sides
             if isinstance(change.git, GitRow):
                 parts.append((row, change.git))
             elif change.kind == "mode":
                 bits |= {change.path: row} if os.path.lexists(change.path) else {}
+            elif change.is_tree:
+                if fault := self._damage(row):
+                    faults[row.row_id] = fault
+                else:
+                    trees.append((row, self._tree_move(row, layer)))
             elif new is not None and new.kind == "folder":
                 made[change.path] = row
             elif old is not None and old.kind == "folder":
@@ -219,14 +259,15 @@ class StoredRows:
         faults |= {made[path].row_id: why for path, why in make_folders([*made]).items()}
         batches = [(row, batch) for row, part in parts for batch in part.batches()]
         executable = {path: _sets(row) for path, row in bits.items()}
-        with noted(layer.folder, [batch for _, batch in (*moves, *batches)], executable=executable):
+        all_batches, tree_moves = [batch for _, batch in (*moves, *batches)], [move for _, move in trees]
+        with noted(layer.folder, all_batches, executable=executable, trees=tree_moves):
             unset = set_executable(layer, executable) if executable else {}
             faults |= {bits[path].row_id: explained(error) for path, error in unset.items()}
-            for row, batch in moves:
+            for row, batch in (*trees, *moves):
                 try:
                     batch.apply()
                 except WorkspaceChanged:
-                    faults[row.row_id] = FILE_CHANGED
+                    faults[row.row_id] = FILE_MADE if row.change.is_tree else FILE_CHANGED
                 except ApplyError as error:
                     faults[row.row_id] = str(error)
             missing = {path for row in rows if row.row_id in faults for path in row.change.paths}
@@ -249,6 +290,12 @@ class StoredRows:
         stored = None if step.new is None else put_version(step.new, folder, self._store)
         return HeldFile(root, name, found, stored)
 
+    def _tree_move(self, row: LiveRow, layer: Layer) -> TreeMove:
+        assert row.change.after is not None
+        root, name = layer.place(row.change.path)
+        stored = self._store.path(row.change.after.file_id)
+        return TreeMove(root, name, stored, row.state != "undoing", token_hex(8))
+
     def _writes(self, path: Path, *, deletes: bool) -> list[Subject]:
         name, tool = self._workspace.relative(path), "delete_file" if deletes else "write_file"
         return [Subject(tool, "write", text) for text in (name, f"{name}/x")]
@@ -267,7 +314,7 @@ class _Look:
 def _left_in(row: LiveRow, removed: Collection[Path]) -> str:
     """Why the folder that the row removes cannot be removed along with `removed`; "" if it can."""
     old, new = row.sides
-    if old is None or old.kind != "folder" or new is not None:
+    if old is None or old.kind != "folder" or new is not None or row.change.is_tree:
         return ""
     with contextlib.suppress(OSError), os.scandir(row.change.path) as entries:
         if any(Path(entry.path) not in removed for entry in entries):

@@ -18,7 +18,7 @@ from amanu.core.place import LOOK, Place
 from amanu.core.tool import CallContext, Subject, SubjectFilter, ToolError
 from amanu.proposals.proposals import Proposals
 from amanu.proposals.rows import RowChange
-from amanu.sandbox.layers.copying import copy_paths
+from amanu.sandbox.layers.copying import copy_in, copy_paths
 from amanu.sandbox.layers.layer import Layer, LayerError, explained
 from amanu.sandbox.layers.redo import noted
 from amanu.sandbox.layers.transfer import files_in, transfer, with_executable
@@ -165,21 +165,36 @@ class SessionLayer:
         Blocking."""
         wanted = {row.path: row for row in drafted if row.key[0] == "path" and not _is_removed_folder(row)}
         for path in [path for path in filled if path not in wanted or filled[path].digest != wanted[path].digest]:
-            drop_folders(layer, [path]) if filled[path].content is None else drop(layer, [path])
-            del filled[path]
+            self._forget(layer, path, filled.pop(path))
         folder = HeldFolder(layer.folder / "held" / token_hex(8))
         try:
             for path, row in wanted.items():
                 if path not in filled:
-                    filled[path] = Filled(row.digest, self._put(layer, row, folder))
+                    tree = row.after.file_id if row.after is not None and row.is_tree else ""
+                    filled[path] = Filled(row.digest, self._put(layer, row, folder), tree)
         except Damaged:
             raise LayerError("A file of the draft is missing from Amanu's store, or was changed there.") from None
         finally:
             folder.remove()
 
+    def _forget(self, layer: Layer, path: Path, filled: Filled) -> None:
+        """Have the layer forget what was put there for a drafted row."""
+        if filled.tree:  # moved aside: to remove a hundred thousand files takes long
+            root, name = layer.place(path)
+            if os.path.lexists(root.upper / name):
+                HeldFolder(layer.folder / "held" / token_hex(8)).take(root, name)
+        elif filled.content is not None:
+            drop(layer, [path])
+            return
+        drop_folders(layer, [path])
+
     def _put(self, layer: Layer, row: RowChange, folder: HeldFolder) -> tuple[int, int, int, int] | None:
         if row.after is None:
             layer.delete(row.path)
+        elif row.is_tree:
+            if not self._store.has(row.after.file_id):
+                raise Damaged
+            copy_in(layer, row.path, self._store.path(row.after.file_id))
         elif row.after.kind == "folder":
             layer.make_folder(row.path)
         else:
