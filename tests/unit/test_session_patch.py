@@ -101,6 +101,7 @@ LINES = {
     "a new program": "printf '#!/bin/sh\\n' > go; chmod +x go",
     "encodings": "printf 'caf\\351\\n' > latin.txt; printf '\\377\\376a\\0' > wide.txt",
     "a removed folder": "rm -r sub",
+    "many new files": "mkdir -p new/in; for n in $(seq 250); do echo $n > new/in/$n; done; ln -s in new/a",
 }
 
 

@@ -12,6 +12,7 @@ from amanu.proposals.model import STATES_BEFORE
 from amanu.session.core import SessionCore
 from amanu.session.review import Selection, Selections, SessionEdits, TextChange
 from amanu.storage.file_store import Damaged
+from amanu.system.folder_list import list_folder
 from amanu.text.amounts import byte_count
 from amanu.tools.shell.git_refs import read_refs
 from amanu.workspace.git_patch import PatchError, PatchFile, git_patch
@@ -163,7 +164,7 @@ class _Sides:
             if row.kind == "mode":
                 self._add_bits(path, row)
             elif row.after is not None and row.after.kind == "folder":
-                raise _Left(_NO_FOLDERS)
+                self._add_folder(path, row.after)
             elif row.before is None or row.before.kind != "folder":
                 self._add(
                     path,
@@ -186,6 +187,20 @@ class _Sides:
             self.before[old_path] = old
         if new is not None:
             self.after[new_path] = new
+
+    def _add_folder(self, path: Path, version: RowVersion) -> None:
+        if not version.file_id:
+            raise _Left(_NO_FOLDERS)
+        if version.size > self.room:
+            raise _Left(_TOO_LARGE)
+        files = self.core.files
+        place = files.path(version.file_id) if files.has(version.file_id) else path
+        for entry in list_folder(place).entries:
+            inner = path / entry.path
+            if entry.kind == "file":
+                self._add(inner, inner, None, PatchFile(_read(place / entry.path), entry.executable))
+            elif entry.kind == "link":
+                self._add(inner, inner, None, PatchFile(os.fsencode(entry.target), is_link=True))
 
     def _add_bits(self, path: Path, row: Row) -> None:
         if path not in self.before and path not in self.after:
