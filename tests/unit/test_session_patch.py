@@ -76,8 +76,10 @@ def test_patch(tmp_path: Path, name: str) -> None:
     counted = [f"{text} +{each.added} -{each.removed}" for text, each in zip(said, changes, strict=True)]
     assert ", ".join(counted) == expected
     there, here = tmp_path / "there", tmp_path / "here"
-    there.mkdir(), here.mkdir()
-    _write(there, before), _write(here, after)
+    there.mkdir()
+    here.mkdir()
+    _write(there, before)
+    _write(here, after)
     _apply(there, patch)
     assert look(there) == look(here)
 

@@ -50,7 +50,7 @@ class Chosen:
     paths."""
 
     paths: Sequence[str] = ()
-    """As the user typed them; a folder stands for all in it."""
+    """Paths as the user typed them; a folder stands for all in it."""
     latest_turn: bool = False
 
 
@@ -166,7 +166,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What became of the changes to one file, or of a row."""
+    """The fate of the changes to one file, or of a row."""
 
     part: _Part
     is_done: bool

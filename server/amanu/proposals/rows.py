@@ -90,7 +90,7 @@ class RowChange:
 
 
 class RowStep(NamedTuple):
-    """What carrying a row out does at one path."""
+    """The change that carrying a row out makes at one path."""
 
     path: Path
     old: RowVersion | None
@@ -133,7 +133,7 @@ class LiveRow:
 
     @property
     def steps(self) -> Sequence[RowStep]:
-        """What carrying it out does: at the new path of a file first, then where it is no more."""
+        """The changes that carrying it out makes: at the new path of a file first, then where it is no more."""
         (old, new), (path, *others) = self.sides, self.change.paths
         if not others:
             return [RowStep(path, old, new)]

@@ -38,7 +38,7 @@ class RecordedTurn:
     message: UserMessage | None = None
     commands: list[str] = field(default_factory=list[str])
     left: list[str] = field(default_factory=list[str])
-    """Those of them that may have changed something that no undo takes back."""
+    """The commands that may have changed something that no undo takes back."""
 
 
 class Checkpoints:

@@ -28,7 +28,7 @@ class TreeMove:
     """Its place outside the workspace."""
     comes_in: bool
     token: str
-    """Of a name that is ours for a while: the same after a kill, so that it is found."""
+    """Part of a temporary name, noted so that it is found after a kill."""
 
     def apply(self) -> None:
         """Raises `ApplyError`: the folder is where it was."""

@@ -96,7 +96,7 @@ class FoundChanges:
     trees: list[HeldFile] = field(default_factory=list[HeldFile])
     """New folders with all that is in them."""
     drafted_trees: list[Path] = field(default_factory=list[Path])
-    """Those that were in the layer when the command started; they are still there."""
+    """The drafted folders that were in the layer when the command started and are still there."""
     emptied: list[Path] = field(default_factory=list[Path])
     ignored: list[Path] = field(default_factory=list[Path])
     conflicts: list[Path] = field(default_factory=list[Path])
@@ -111,7 +111,7 @@ class FoundChanges:
 
 @dataclass(frozen=True)
 class LaidIn:
-    """What was put into the layer before the command."""
+    """Paths that were put into the layer before the command."""
 
     texts: Mapping[Path, FileText | None]
     """None: it was deleted."""

@@ -78,7 +78,7 @@ def _refusal(path: str, kind: str) -> str:
 
 
 def _lines(tree: HeldFile, entries: Sequence[Entry]) -> list[Line]:
-    """What a user must know of it: what can be executed, which links lead out, and what is at its top."""
+    """The lines for the user: what can be executed, which links lead out, and what is at its top."""
     root = tree.root.path
     executable = [entry.path for entry in entries if entry.executable]
     out = [
