@@ -293,17 +293,26 @@ async def test_what_the_disk_has_no_room_for_is_left_out_and_told(
         assert warned == ({row_changes.NO_UNDO} if line == "rm pic.bin" else set())
 
 
-async def test_a_commit_fails_where_the_disk_has_no_room_for_its_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "line",
+    [
+        "printf 'a\\0b' > new.bin; git add new.bin && git commit -qm new",
+        "mv pic.bin moved.bin",
+        "gzip -c notes.txt > notes.gz; rm notes.txt",
+    ],
+)
+async def test_a_command_fails_where_the_disk_has_no_room_for_files_that_its_other_changes_need(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:
-    line = "printf 'a\\0b' > new.bin; git add new.bin && git commit -qm new"
     async with scripted_session(tmp_path, step("", shell(line)), DONE) as d:
+        files(d.root)
         repository(d.root)
+        before = look(d.root)
         monkeypatch.setattr(FileStore, "add", full)
         await d.prompt("go")
         await d.over("p1")
         assert "The disk is full. Free some space, then run the command again." in results(d)[0]
-        assert commits(d.root) == ["first"] and rows(d) == []
+        assert commits(d.root) == ["first"] and rows(d) == [] and look(d.root) == before
 
 
 async def test_a_disk_that_is_full_while_it_is_applied_leaves_what_was_there(

@@ -123,7 +123,8 @@ class LayeredRun:
         for path in [path for path in filled if path not in kept]:
             del filled[path]
         stored, unstored = file_rows([file for file in found.held if file not in same], self._store)
-        if unstored and changes.git.needs_decision:  # a commit may need the files
+        deletes = any(row.kind == "deletion" for row in stored) or any(edit.text is None for edit in changes.edits)
+        if unstored and (changes.git.needs_decision or deletes):  # what is deleted may be all that is in the new file
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         rows = [
             *stored,
