@@ -48,6 +48,17 @@ def show_row(
         console.line((_TONES[line.tone], f"   {visible(line.text)}"))
 
 
+def show_conflicts(console: Console, proposal: Proposal, roots: Sequence[str]) -> None:
+    """A line for each change in conflict: its path, and the reason."""
+    changes: list[tuple[str, Hunk | Row]] = [
+        (relative(file.path, roots), hunk) for file in proposal.files for hunk in file.hunks
+    ]
+    changes += [(row_name(row, roots), row) for row in proposal.rows]
+    found = {(name, change.reason or "in conflict"): None for name, change in changes if change.state == "conflicted"}
+    for name, reason in found:
+        console.line(("yellow", f"  {name}: {one_line(reason, 200)}"))
+
+
 def show_hunks(
     console: Console, file: ProposedFile, hunks: Sequence[Hunk], known_reason: str | None = None
 ) -> str | None:

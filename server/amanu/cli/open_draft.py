@@ -11,7 +11,8 @@ _OPEN: Collection[HunkState] = ("pending", "conflicted")
 
 
 def open_drafts(state: SessionState) -> list[Proposal]:
-    return [proposal for proposal in state.proposals if proposal.draft and proposal.state == "pending"]
+    """Drafts with a change that is undecided or in conflict."""
+    return [each for each in state.proposals if each.draft and any(change.state in _OPEN for change in each.changes)]
 
 
 def open_paths(state: SessionState) -> list[str]:

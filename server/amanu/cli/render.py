@@ -11,7 +11,7 @@ from pathlib import PurePath
 from amanu.cli.agent_lines import LEVELS, MARKS, AgentLines, mark_of
 from amanu.cli.blocks import Blocks
 from amanu.cli.console import Console, Span, Style
-from amanu.cli.diff import show_check, show_proposal
+from amanu.cli.diff import show_check, show_conflicts, show_proposal
 from amanu.cli.open_draft import describe_open_draft
 from amanu.cli.question import show_lines
 from amanu.cli.text import Stripper, one_line, stripped
@@ -389,7 +389,8 @@ class Renderer:
         proposal = next((proposal for proposal in state.proposals if proposal.proposal_id == proposal_id), None)
         if proposal is None:
             return
-        if self._shown_proposals.get(proposal_id) is None:
+        is_new = self._shown_proposals.get(proposal_id) is None
+        if is_new:
             known_reason = (
                 ended_call.decision.reason if ended_call is not None and ended_call.decision is not None else None
             )
@@ -405,6 +406,8 @@ class Renderer:
             parts += [f"{still_open} {'drafted' if proposal.draft else 'open'}"] if still_open else []
             noun = "change" if proposal.rows else "hunk"
             self.console.line(("dim", f"  {plural(len(changes), noun)}: {', '.join(parts)}"))
+            if not is_new:
+                show_conflicts(self.console, proposal, state.roots)
             for file in proposal.files:
                 if file.unsaved:
                     self.console.line(("yellow", f"  {one_line(file.path)} is changed in the editor, not saved"))

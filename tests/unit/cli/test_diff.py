@@ -182,3 +182,13 @@ def test_a_verdict_comes_once_below_what_it_is_about(check: Check, expected: str
     renderer.show(message, state)
     renderer.show(message, state)
     assert out.getvalue() == shown + expected
+
+
+def test_a_conflict_in_what_was_shown_before_is_named() -> None:
+    out = io.StringIO()
+    renderer = Renderer(PlainConsole(out))
+    renderer.show_diff("p", session_state(proposals=[proposed(hunk(1))]))
+    out.truncate(out.seek(0))
+    in_conflict = proposed(hunk(1, state="conflicted", reason="It is\x1b[31m gone."))
+    renderer.show_diff("p", session_state(proposals=[in_conflict]))
+    assert out.getvalue() == "  1 hunk: 1 conflicted\n  a.txt: It is gone.\n"

@@ -36,3 +36,9 @@ def test_files_that_are_decided_on_are_not_counted() -> None:
     state = session("pending", "applied", "rejected", "conflicted")
     assert open_paths(state) == ["/w/pending.txt", "/w/conflicted.txt", "/w/pending.bin", "/w/conflicted.bin"]
     assert "(4 files)" in describe_open_draft(state, in_chat=True)
+
+
+def test_a_draft_in_conflict_is_not_over() -> None:
+    state = session("conflicted")
+    state.proposals[0] = state.proposals[0].model_copy(update={"state": "settled"})
+    assert open_paths(state) == ["/w/conflicted.txt", "/w/conflicted.bin"]
