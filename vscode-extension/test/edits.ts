@@ -85,6 +85,7 @@ export function version(more: Partial<RowVersion> = {}): RowVersion {
     target: "",
     picture: null,
     mediaType: "",
+    madeAbove: 0,
     ...more,
   };
 }
