@@ -1,5 +1,5 @@
-"""`python -m bench.storing [--rounds N]`: what it takes to store 200 files of 100 KB in a session's file store, as a
-ratio to copying them and syncing each copy and their folder. Writes it to `bench/storing.md`."""
+"""`python -m bench.storing [--rounds N]`: the time it takes to store 200 files of 100 KB in a session's file store,
+relative to copying them and syncing each copy and their folder. Writes it to `bench/storing.md`."""
 
 import argparse
 import os
@@ -27,7 +27,7 @@ def measure(folder: Path, rounds: int) -> tuple[float, float]:
     copying: list[float] = []
     storing: list[float] = []
     for number in range(rounds):
-        for source in sources:  # each round others: what is stored already must not count
+        for source in sources:  # new content each round: none gains from an earlier one
             source.write_bytes(random.randbytes(BYTES))
         os.sync()
         copying.append(_timed(lambda: _copy(sources, folder / f"copies{number}")))  # noqa: B023

@@ -539,8 +539,8 @@ class ProposedFile(Wire):
 
 
 RowKind = Literal["file", "link", "folder", "mode", "deletion", "rename", "git"]
-"""A file that is not text, or too big for hunks · a link · a new folder, empty or with all in it · executable bits · a
-deleted file, link or folder · the same file under another name · changes to a git repository."""
+"""A file that is not text, or too big for hunks · a link · a new folder, empty or with all that is in it · executable
+bits · a deleted file, link or folder · the same file under another name · changes to a git repository."""
 
 
 class RowVersion(Wire):
@@ -561,7 +561,7 @@ class RowVersion(Wire):
     media_type: str = ""
     """The picture's, e.g. "image/png"."""
     made_above: int = 0
-    """Folders above the path that have to be made for it."""
+    """The number of folders above the path that have to be made for it."""
 
     @property
     def executable(self) -> bool:
@@ -589,8 +589,8 @@ class Row(Wire):
     new_path: str | None = None
     """Absolute; only for `rename`."""
     before: RowVersion | None = None
-    """None: nothing is there. `git` has neither side; the two sides of `mode` and of `rename` differ only in permission
-    bits; `after` of `rename` is at the new path."""
+    """None: nothing is there. `git` has neither side; the two sides of `mode` differ only in permission bits, and
+    those of `rename` at most in these; its `after` is at the new path."""
     after: RowVersion | None = None
     state: HunkState
     reason: str | None = None

@@ -580,10 +580,10 @@ class ProposalPatchParams(Message):
 
     session_id: Id
     state: Literal["open", "applied"] = "open"
-    """`open`: a draft, or what else waits for a decision."""
+    """`open`: a draft, or whatever else waits for a decision."""
     turn_id: str | None = None
     paths: list[str] = []
-    """Absolute; a folder stands for all in it. Empty: no limit."""
+    """Absolute; a folder stands for all that is in it. Empty: every path."""
 
 
 class LeftOut(Message):
@@ -596,10 +596,12 @@ class LeftOut(Message):
 
 class PatchBase(Message):
     folder: str
-    """Absolute; the paths in a patch are relative to it: the repository's top, or the workspace folder."""
+    """Absolute; the paths in a patch are relative to it: the repository's top; without one, the workspace folder, or
+    the folder that holds all of them."""
     commit: str
-    """The commit that is checked out in that repository; "" for none. A patch is against the files as they are in the
-    workspace, which may differ from it."""
+    """The commit that is checked out in that repository; "" for none, or if its `.git` is a file. A patch of open
+    changes is against the files as they are in the workspace, one of applied changes against these files without the
+    changes; both may differ from the commit."""
 
 
 class ProposalPatchResult(Message):
@@ -608,7 +610,7 @@ class ProposalPatchResult(Message):
     patch: str
     base: PatchBase
     files: list[FileChange]
-    """Its files, in order."""
+    """Its files, by path."""
     left: list[LeftOut]
 
 
@@ -659,7 +661,7 @@ class CheckpointPreviewResult(Message):
 
     files: list[UndoneFile]
     commands: list[str]
-    """Titles of the commands since then that may have changed something in place: that stays."""
+    """Titles of the commands since then that may have changed something that cannot be undone: that stays."""
     turns: int
     """How many turns would leave the conversation."""
 

@@ -1,4 +1,4 @@
-"""Deleted files and new ones are paired to renames."""
+"""Deleted files and new ones are paired as renames."""
 
 from itertools import count
 from pathlib import Path

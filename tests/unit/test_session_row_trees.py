@@ -105,7 +105,7 @@ SINCE = {
     "a link instead": ("mv big other; ln -s other big", FILE_CHANGED),
     "gone": ("rm -r big", FILE_GONE),
 }
-"""What the user does after the yes, and why the folder is not taken back then; "" if it is."""
+"""The user's act after the yes, and why the folder is not taken back then; "" if it is."""
 
 
 @pytest.mark.parametrize("since", SINCE)
@@ -140,7 +140,7 @@ REFUSED = {
     "files in an old folder": ("seq -f 'sub/%g.txt' 250 | xargs touch", "it changed more than 200 files"),
     "too many folders": ("seq -f 'sub/%g' 201 | xargs mkdir", "it changed more than 200 files"),
 }
-"""What the command does besides, and why its changes cannot be decided on."""
+"""The command's other act, and why its changes cannot be decided on."""
 
 
 @pytest.mark.parametrize("kind", REFUSED)
@@ -204,7 +204,7 @@ LATER: dict[str, tuple[str, dict[str, str | None] | None]] = {
     ),
     "a file instead": ("rm -r big; printf 'f\\0' > big", {**dict.fromkeys(WHOLE), "big": "f\0"}),
 }
-"""What a later command does with the drafted folder, and what that changes in the draft; None: nothing is left."""
+"""A later command's act on the drafted folder, and what that changes in the draft; None: nothing is left."""
 
 
 @pytest.mark.parametrize("restarts", [False, True])

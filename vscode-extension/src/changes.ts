@@ -117,7 +117,7 @@ export function called(path: string, row?: Row): string {
   return `${from} → ${from === to ? `${name(row.newPath.slice(0, -to.length - 1))}/${to}` : to}`;
 }
 
-/** The number of files the changes are in: "2 files and the git repository". */
+/** The number of files and folders the changes are in: "2 files and the git repository". */
 export function extent(changes: Change[]): string {
   const git = changes.some(({ row }) => row?.kind === "git");
   const [folders, others] = [changes.filter(isFolder), changes.filter((each) => !isFolder(each))];

@@ -600,8 +600,8 @@ export interface ProposedFile {
 }
 
 /**
- * A file that is not text, or too big for hunks · a link · a new folder, empty or with all in it · executable bits · a
- * deleted file, link or folder · the same file under another name · changes to a git repository.
+ * A file that is not text, or too big for hunks · a link · a new folder, empty or with all that is in it · executable
+ * bits · a deleted file, link or folder · the same file under another name · changes to a git repository.
  */
 export type RowKind =
   | "file"
@@ -630,7 +630,7 @@ export interface RowVersion {
   picture: BlobRef | null;
   /** The picture's, e.g. "image/png". */
   mediaType: string;
-  /** Folders above the path that have to be made for it. */
+  /** The number of folders above the path that have to be made for it. */
   madeAbove: number;
 }
 
@@ -653,8 +653,8 @@ export interface Row {
   /** Absolute; only for `rename`. */
   newPath: string | null;
   /**
-   * None: nothing is there. `git` has neither side; the two sides of `mode` and of `rename` differ only in permission
-   * bits; `after` of `rename` is at the new path.
+   * None: nothing is there. `git` has neither side; the two sides of `mode` differ only in permission bits, and
+   * those of `rename` at most in these; its `after` is at the new path.
    */
   before: RowVersion | null;
   after: RowVersion | null;
@@ -1777,10 +1777,10 @@ export interface ProposalDiffResult {
 /** Changes of a session: all of them, or those of a turn or of some paths. */
 export interface ProposalPatchParams {
   sessionId: Id;
-  /** `open`: a draft, or what else waits for a decision. */
+  /** `open`: a draft, or whatever else waits for a decision. */
   state?: "open" | "applied";
   turnId?: string | null;
-  /** Absolute; a folder stands for all in it. Empty: no limit. */
+  /** Absolute; a folder stands for all that is in it. Empty: every path. */
   paths?: string[];
 }
 
@@ -1792,11 +1792,15 @@ export interface LeftOut {
 }
 
 export interface PatchBase {
-  /** Absolute; the paths in a patch are relative to it: the repository's top, or the workspace folder. */
+  /**
+   * Absolute; the paths in a patch are relative to it: the repository's top; without one, the workspace folder, or
+   * the folder that holds all of them.
+   */
   folder: string;
   /**
-   * The commit that is checked out in that repository; "" for none. A patch is against the files as they are in the
-   * workspace, which may differ from it.
+   * The commit that is checked out in that repository; "" for none, or if its `.git` is a file. A patch of open
+   * changes is against the files as they are in the workspace, one of applied changes against these files without the
+   * changes; both may differ from the commit.
    */
   commit: string;
 }
@@ -1805,7 +1809,7 @@ export interface PatchBase {
 export interface ProposalPatchResult {
   patch: string;
   base: PatchBase;
-  /** Its files, in order. */
+  /** Its files, by path. */
   files: FileChange[];
   left: LeftOut[];
 }
@@ -1851,7 +1855,7 @@ export interface CheckpointPreviewParams {
 /** What going back to before that turn would do. */
 export interface CheckpointPreviewResult {
   files: UndoneFile[];
-  /** Titles of the commands since then that may have changed something in place: that stays. */
+  /** Titles of the commands since then that may have changed something that cannot be undone: that stays. */
   commands: string[];
   /** How many turns would leave the conversation. */
   turns: number;

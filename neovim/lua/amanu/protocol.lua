@@ -370,8 +370,8 @@
 ---@field checks amanu.Check[]
 ---@field mode? integer Permission bits of the base on disk.
 
----A file that is not text, or too big for hunks · a link · a new folder, empty or with all in it · executable bits · a
----deleted file, link or folder · the same file under another name · changes to a git repository.
+---A file that is not text, or too big for hunks · a link · a new folder, empty or with all that is in it · executable
+---bits · a deleted file, link or folder · the same file under another name · changes to a git repository.
 ---@alias amanu.RowKind "file"|"link"|"folder"|"mode"|"deletion"|"rename"|"git"
 
 ---One side of a row: what is at its path.
@@ -383,7 +383,7 @@
 ---@field target string The target of a link, as it is written there.
 ---@field picture? amanu.BlobRef The file, if it is a picture that a client can draw.
 ---@field mediaType string The picture's, e.g. "image/png".
----@field madeAbove integer Folders above the path that have to be made for it.
+---@field madeAbove integer The number of folders above the path that have to be made for it.
 
 ---A row as an earlier turn drafted it.
 ---@class amanu.RowTurn
@@ -400,7 +400,7 @@
 ---@field kind amanu.RowKind
 ---@field path string Absolute; for `git`, the repository's root.
 ---@field newPath? string Absolute; only for `rename`.
----@field before? amanu.RowVersion None: nothing is there. `git` has neither side; the two sides of `mode` and of `rename` differ only in permission bits; `after` of `rename` is at the new path.
+---@field before? amanu.RowVersion None: nothing is there. `git` has neither side; the two sides of `mode` differ only in permission bits, and those of `rename` at most in these; its `after` is at the new path.
 ---@field after? amanu.RowVersion
 ---@field state amanu.HunkState
 ---@field reason? string The same as a hunk's: why it was rejected, is still open, is in conflict or could not be undone.
@@ -1130,9 +1130,9 @@
 ---Changes of a session: all of them, or those of a turn or of some paths.
 ---@class amanu.ProposalPatchParams
 ---@field sessionId amanu.Id
----@field state? "open"|"applied" `open`: a draft, or what else waits for a decision.
+---@field state? "open"|"applied" `open`: a draft, or whatever else waits for a decision.
 ---@field turnId? string
----@field paths? string[] Absolute; a folder stands for all in it. Empty: no limit.
+---@field paths? string[] Absolute; a folder stands for all that is in it. Empty: every path.
 
 ---A change that is not in a patch.
 ---@class amanu.LeftOut
@@ -1140,14 +1140,14 @@
 ---@field reason string A sentence.
 
 ---@class amanu.PatchBase
----@field folder string Absolute; the paths in a patch are relative to it: the repository's top, or the workspace folder.
----@field commit string The commit that is checked out in that repository; "" for none. A patch is against the files as they are in the workspace, which may differ from it.
+---@field folder string Absolute; the paths in a patch are relative to it: the repository's top; without one, the workspace folder, or the folder that holds all of them.
+---@field commit string The commit that is checked out in that repository; "" for none, or if its `.git` is a file. A patch of open changes is against the files as they are in the workspace, one of applied changes against these files without the changes; both may differ from the commit.
 
 ---A patch that `git apply` takes, binary files, links and executable bits included.
 ---@class amanu.ProposalPatchResult
 ---@field patch string
 ---@field base amanu.PatchBase
----@field files amanu.FileChange[] Its files, in order.
+---@field files amanu.FileChange[] Its files, by path.
 ---@field left amanu.LeftOut[]
 
 ---@class amanu.CheckpointFile
@@ -1180,7 +1180,7 @@
 ---What going back to before that turn would do.
 ---@class amanu.CheckpointPreviewResult
 ---@field files amanu.UndoneFile[]
----@field commands string[] Titles of the commands since then that may have changed something in place: that stays.
+---@field commands string[] Titles of the commands since then that may have changed something that cannot be undone: that stays.
 ---@field turns integer How many turns would leave the conversation.
 
 ---Undo what that turn and all later ones did to files, take these turns out of the conversation, or both. With the

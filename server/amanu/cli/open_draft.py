@@ -25,8 +25,8 @@ def open_paths(state: SessionState) -> list[str]:
 
 
 def describe_open_draft(state: SessionState, *, in_chat: bool) -> str:
-    """That drafted changes have not been applied, and what to do about them; "" if there are none. `in_chat`: the user
-    can type the commands of a chat right there."""
+    """The message that drafted changes have not been applied, and what to do about them; "" if there are none.
+    `in_chat`: the user can type the commands of a chat right there."""
     paths = open_paths(state)
     if not paths:
         return ""

@@ -34,9 +34,9 @@ class Report:
         self.is_answered = False
         """The daemon answered itself: there was no turn, and the last notice is the answer."""
         self.base: PatchBase | None = None
-        """The repository before the turn."""
+        """The folder that relative paths start from, and its commit before the turn."""
         self.patch: ProposalPatchResult | None = None
-        """The draft if one is left, else what the turn has applied."""
+        """The draft if one is left, else what the turn applied."""
         self._state: SessionState | None = None
         self._session_id: str | None = None
         self._model_id: str | None = None
@@ -238,7 +238,7 @@ class Report:
         return {"state": "open" if self.has_draft else "applied", "text": self.patch.patch, "left": left}
 
     def _relative(self, path: str) -> str:
-        """The path, relative to the folder that a patch is for."""
+        """The path, relative to the folder that the paths of a patch are relative to."""
         return path if self.base is None else os.path.relpath(path, self.base.folder)
 
     def _as_meant(self, ended: TurnEnded) -> TurnEnded:

@@ -136,7 +136,7 @@ def main(argv: list[str]) -> int:
 
 
 def _carry_out(command: Command, typed: str | None, root: str, *, as_json: bool) -> int:
-    """Carry out a prompt that is a decision about the session: no model hears of it. Returns the exit code."""
+    """Carry out a prompt that is a command about the session's changes; no model sees it. Returns the exit code."""
     if typed is None:
         print(f"/{command.verb} is about a session: add --continue or --session ID.", file=sys.stderr)
         return exits.USAGE

@@ -46,24 +46,24 @@ _TITLES = {"create": "new file", "delete": "deleted"}
 
 @dataclass(frozen=True)
 class Chosen:
-    """The changes of a session that a command is about: all, or those of the latest turn that has any, or those at some
+    """The changes of a session that a command is about: all, those of the latest turn that has any, or those at some
     paths."""
 
     paths: Sequence[str] = ()
-    """Paths as the user typed them; a folder stands for all in it."""
+    """Paths as the user typed them; a folder stands for all that is in it."""
     latest_turn: bool = False
 
 
 @dataclass(frozen=True)
 class Command:
-    """A prompt that is nothing but a decision, such as `/accept session`."""
+    """A prompt that is nothing but a command about a session's changes, such as `/accept session`."""
 
     verb: Verb
     chosen: Chosen
 
 
 def read_command(prompt: str) -> Command | None:
-    """The command that the prompt is; None if it is none. Raises `AmanuError` for one that is written wrong."""
+    """The prompt as a command; None if it is not one. Raises `AmanuError` if its arguments are wrong."""
     words = prompt.strip().split(maxsplit=2)
     verb = words[0].removeprefix("/") if words else ""
     if not words or not words[0].startswith("/") or verb not in get_args(Verb):
@@ -81,8 +81,8 @@ def read_command(prompt: str) -> Command | None:
 
 
 async def show_patch(client: DaemonClient, session_id: str, chosen: Chosen, *, applied: bool, form: str) -> int:
-    """Print the open or the applied changes as a patch, as JSON or, with the form `stat`, a line for each file. Returns
-    the exit code."""
+    """Print the open or the applied changes in that form: as a patch, as JSON, or (`stat`) a line for each file.
+    Returns the exit code."""
     state = (await attach(client, session_id)).state
 
     def is_meant(change: Hunk | Row) -> bool:
@@ -107,7 +107,7 @@ async def show_patch(client: DaemonClient, session_id: str, chosen: Chosen, *, a
         print(visible(f"not in the patch: {_name(left.path, state)}: {one_line(left.reason)}"), file=sys.stderr)
     if not result.files and not result.left:
         hint = "" if applied else " --applied shows what was applied."
-        print(f"Nothing is {'applied' if applied else 'open'}.{hint}", file=sys.stderr)
+        print(f"Nothing {'is applied' if applied else 'waits for a decision'}.{hint}", file=sys.stderr)
     return code
 
 
@@ -200,7 +200,8 @@ class _Outcome:
 async def _decided(
     client: DaemonClient, session_id: str, decision: Decision, proposal: Proposal, wanted: Sequence[Hunk | Row]
 ) -> tuple[Proposal, dict[str, str]]:
-    """Returns the proposal afterwards, and change id → why it was not undone. Raises `AmanuError`."""
+    """Decide these changes. Returns the proposal afterwards, and change id → why it was not undone. Raises
+    `AmanuError`."""
     hunk_ids = [change.hunk_id for change in wanted if isinstance(change, Hunk)]
     row_ids = [change.row_id for change in wanted if isinstance(change, Row)]
     if decision == "undo":
@@ -225,7 +226,7 @@ async def _decided(
 
 
 async def _not_undone(client: DaemonClient, session_id: str, turn_id: str | None) -> str:
-    """The sentence that names what cannot be undone."""
+    """The sentence that names what cannot be undone; "" if all can."""
     params = r.ProposalUndoParams(session_id=session_id, scope=r.EditScope(turn_id=turn_id), dry_run=True)
     return (await client.request("amanu/proposal/undo", params, r.ProposalUndoResult)).note
 
@@ -247,7 +248,7 @@ def _outcomes(
 def _limits(
     state: SessionState, chosen: Chosen, is_meant: Callable[[Hunk | Row], bool], verb: str
 ) -> tuple[list[str], str | None]:
-    """The absolute paths, and the turn. Raises `AmanuError` for a path at which there is nothing."""
+    """The absolute paths, and the turn (None: any). Raises `AmanuError` for a path at which nothing `is_meant`."""
     parts = [
         (proposal.turn_id, part)
         for proposal in state.proposals
@@ -264,7 +265,7 @@ def _limits(
             raise AmanuError(
                 "invalidParams",
                 f"There is nothing to {verb} at {visible(typed)}.",
-                hint=f"There is: {names}." if names else "",
+                hint=f"Changes are at: {names}." if names else "",
             )
         paths.append(path)
     latest = parts[-1][0] if parts and chosen.latest_turn else None

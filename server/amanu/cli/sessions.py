@@ -1,5 +1,5 @@
-"""`amanu sessions`: list, show, rename and delete sessions, decide their changes. Through the daemon if it runs, else
-in this process."""
+"""`amanu sessions`: list, show, rename and delete sessions; see and decide their changes. Through the daemon if it
+runs, else in this process."""
 
 import argparse
 import asyncio
@@ -53,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
     delete = commands.add_parser("delete", help="delete permanently")
     delete.add_argument("id", metavar="ID", nargs="+", help="session id, a prefix of it, or latest")
     diff = commands.add_parser("diff", help="print what waits for a decision, as a patch that `git apply` takes")
-    diff.add_argument("--applied", action="store_true", help="what was applied instead")
+    diff.add_argument("--applied", action="store_true", help="what was applied, instead of what waits")
     form = diff.add_mutually_exclusive_group()
     form.add_argument("--stat", dest="form", action="store_const", const="stat", help="a line for each file")
     form.add_argument("--json", dest="form", action="store_const", const="json", help="one JSON object")

@@ -154,7 +154,7 @@ class LiveFile:
 
     @property
     def made_path(self) -> Path | None:
-        """The path at which there is nothing without it; None for none."""
+        """The path at which it makes a file; None if it makes none."""
         return {"create": self.base.path, "rename": self.new_path}.get(self.change)
 
     def has_path(self, path: Path) -> bool:
@@ -391,8 +391,8 @@ class LiveFile:
         return " ".join(dict.fromkeys(text for call, text in self.explanations.items() if call in calls and text))
 
     def give_up_move(self) -> "LiveFile | None":
-        """Let the file stay where it is. Returns a new file, which has nothing yet, for the path it was to move to;
-        None if it was deleted."""
+        """Let the file stay where it is. Returns a new, empty file for the path that it was to move to; None if it was
+        not to move."""
         new_path, self.new_path = self.new_path, None
         if new_path is None:
             return None

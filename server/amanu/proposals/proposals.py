@@ -294,7 +294,7 @@ class Proposals:
         return await self._undo_or_redo(proposal_id, hunk_ids, row_ids, undo=True)
 
     async def undo_faults(self, proposal_ids: Sequence[str], row_ids: Collection[str]) -> Mapping[str, str]:
-        """Row id → why undoing these rows of these proposals, the newest first, would leave it as it is."""
+        """Row id → why undo would leave the row as it is. `proposal_ids`: the proposals of these rows, newest first."""
         return await self._writer.undo_faults([*map(self._live.find, proposal_ids)], row_ids)
 
     async def redo(
@@ -586,7 +586,7 @@ class Proposals:
 
 
 def _is_free_again(file: LiveFile, edit: FileEdit) -> bool:
-    """Whether the edit makes another file where that one is moved away from."""
+    """Whether the edit makes a new file at the path from which `file` is moved away."""
     is_moved_away = file.change == "rename" and file.new_path != file.base.path == edit.base.path
     return is_moved_away and not edit.base.exists and edit.text is not None
 

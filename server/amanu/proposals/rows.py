@@ -48,7 +48,7 @@ class RowChange:
     """Inode and ctime (nanoseconds) of `before` in the workspace; None: not known."""
     git: GitPart | None = None
     new_path: Path | None = None
-    """The path that a renamed file gets."""
+    """The new path of a renamed file."""
 
     @property
     def paths(self) -> Sequence[Path]:
@@ -56,7 +56,7 @@ class RowChange:
 
     @property
     def parts(self) -> "Sequence[RowChange]":
-        """The deletion and the new file that a rename stands for; any other change itself."""
+        """The deletion and the new file that a rename stands for; of any other change, the change itself."""
         if self.new_path is None:
             return [self]
         words = self.title.removeprefix(_RENAMED)
@@ -90,11 +90,11 @@ class RowChange:
 
 
 class RowStep(NamedTuple):
-    """The change that carrying a row out makes at one path."""
+    """The change at one path that carrying out a row makes."""
 
     path: Path
     old: RowVersion | None
-    """The version that is there before."""
+    """The version that was there before."""
     new: RowVersion | None
 
 
@@ -133,7 +133,7 @@ class LiveRow:
 
     @property
     def steps(self) -> Sequence[RowStep]:
-        """The changes that carrying it out makes: at the new path of a file first, then where it is no more."""
+        """The changes that carrying it out makes: a renamed file is made first, then removed from its other path."""
         (old, new), (path, *others) = self.sides, self.change.paths
         if not others:
             return [RowStep(path, old, new)]

@@ -55,7 +55,7 @@ class ProposalWriter:
         return await self._rows.faults(rows, gone)
 
     async def undo_faults(self, lives: Sequence[LiveProposal], row_ids: Collection[str]) -> Mapping[str, str]:
-        """Row id → why undoing these rows would leave it as it is. `lives`: their proposals, the newest first."""
+        """Row id → why undo would leave the row as it is. `lives`: the proposals of these rows, newest first."""
         rows = [replace(row, state="undoing") for live in lives for row in live.rows if row.row_id in row_ids]
         latest = {row.change.key: row for row in reversed(rows)}
         if not rows or self._rows is None:

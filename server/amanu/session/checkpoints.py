@@ -38,7 +38,7 @@ class RecordedTurn:
     message: UserMessage | None = None
     commands: list[str] = field(default_factory=list[str])
     left: list[str] = field(default_factory=list[str])
-    """The commands that may have changed something that no undo takes back."""
+    """Titles of the commands that may have changed something that cannot be undone."""
 
 
 class Checkpoints:
@@ -283,7 +283,8 @@ def _turns(records: Iterable[Record]) -> list[RecordedTurn]:
 
 
 def _may_leave(call: ToolCall) -> bool:
-    """Whether the call may have changed something that no undo takes back; one that did not end well may not say."""
+    """Whether the call may have changed something that cannot be undone. One that failed and has no place on record may
+    not have said so."""
     if call.sandbox is None or call.sandbox.place is None:
         return bool(call.not_undone) or call.state != "succeeded"
     return bool(call.not_undone) or (call.sandbox.place.writes and call.sandbox.place.then == "stays")

@@ -21,10 +21,10 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, HunkState, ProposedFile, Row, RowVersion
 
 MAX_CONTENT = 64 << 20
-"""Bytes of the files of one patch."""
+"""Bytes of the files in one patch, both sides together."""
 _NO_COMMITS = "Commits and other changes to a repository are not part of a patch."
 _NO_FOLDERS = "Git does not keep empty folders."
-_TWICE = "Another change to this file has to be decided first."
+_TWICE = "Another change to this file is in the patch already."
 _NOT_KEPT = "Amanu does not have its content."
 _OUTSIDE = "It is outside the workspace."
 _TOO_LARGE = f"A patch holds at most {byte_count(MAX_CONTENT)} of files."
@@ -133,7 +133,7 @@ class _Sides:
 
     core: SessionCore
     is_open: bool
-    """Whether the changes are not applied yet: the workspace has the version before them."""
+    """Whether the changes are not applied yet, so that the workspace has the version before them."""
     before: dict[Path, PatchFile] = field(default_factory=dict[Path, PatchFile])
     after: dict[Path, PatchFile] = field(default_factory=dict[Path, PatchFile])
     left: list[r.LeftOut] = field(default_factory=list[r.LeftOut])
@@ -228,7 +228,7 @@ class _Sides:
 
 
 def _read(path: Path) -> bytes:
-    """Read a file of the workspace that is no link. Raises `OSError`."""
+    """Read a file without following a link. Raises `OSError`, also if it is too large or not a regular file."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         status = os.fstat(handle)

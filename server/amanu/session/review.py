@@ -186,7 +186,7 @@ class SessionEdits:
         return r.ProposalDiffResult(diff="".join(diffs), files=changes)
 
     async def applied_texts(self, selection: Selections) -> list[TextChange]:
-        """The changes of text that these applied hunks made, without what the user typed between them."""
+        """The changes of text that these applied hunks made, without what the user has typed since."""
         file_undos = await self._simulate(selection)
         steps = sorted(
             (
@@ -351,7 +351,7 @@ def _not_undone(records: Iterable[Record], turn_id: str | None) -> list[str]:
 
 
 def _row_result(proposal: Proposal, row: Row, fault: str) -> r.UndoneFile:
-    """The outcome of undoing a row. `fault`: why it was not undone; "" if it was."""
+    """The outcome of undoing a row. `fault`: why it is not undone; "" if it is."""
     action = "delete" if row.before is None else "create" if row.after is None else "edit"
     reason = next((line.text for line in row.lines if line.text == NO_UNDO), fault)
     ids = {"proposal_id": proposal.proposal_id, "hunk_id": row.row_id}

@@ -78,8 +78,8 @@ def _no_handle() -> bool:
 
 
 def sync_file_system(folder: Path) -> None:
-    """Make all that was written to the file system of that folder durable: of a hundred thousand files in a fraction
-    of the time that syncing each of them takes. Raises `OSError`."""
+    """Make everything written to the file system of that folder durable; for many files this is much faster than
+    syncing each. Raises `OSError`."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         if ctypes.CDLL(None, use_errno=True).syncfs(descriptor):

@@ -32,7 +32,7 @@ _LARGE = "large-"
 _TREE = "tree-"
 _LIST = ".list"
 _HEAD = 32
-"""Bytes of a list that contain its size."""
+"""Enough bytes of a list to contain the size of its folder, which comes first."""
 _ID = re.compile(r"[0-9a-f]{64}|large-[0-9a-f]{16}(?:-(?P<size>[0-9]{1,20}))?|tree-[0-9a-f]{16}-[0-9a-f]{64}", re.ASCII)
 """An older Amanu noted no size."""
 
@@ -56,7 +56,8 @@ class FileStore:
         return bool(_ID.fullmatch(file_id)) and is_there(self.path(file_id))
 
     def is_whole(self, file_id: str) -> bool:
-        """Whether the file is there and unchanged; for a very large one, whether it is there and has its size."""
+        """Whether the file is there and unchanged. Only the size of a very large one is checked, and only the
+        list of a folder."""
         if file_id.startswith(_TREE):
             try:
                 return self.has(file_id) and self.is_listed(file_id, list_folder(self.path(file_id)))
@@ -82,7 +83,7 @@ class FileStore:
             )
 
     def add(self, source: int) -> str:
-        """Store a copy of the file that the descriptor refers to. Returns its id. It is durable after `sync`."""
+        """Store a copy of the file that the descriptor refers to; it is durable after `sync`. Returns its id."""
         self._make()
         is_hashed = os.fstat(source).st_size <= MAX_HASHED
         handle, name = tempfile.mkstemp(prefix=_UNFINISHED, dir=self._folder)
@@ -104,12 +105,12 @@ class FileStore:
         return file_id
 
     def sync(self) -> None:
-        """Make all files that were added durable: once for many, because each time takes as long as to write one."""
+        """Make all added files durable; call it once for many, because it takes as long as writing one."""
         if self._folder.is_dir():
             sync_folder(self._folder)
 
     def add_folder(self, source: Path, listing: Listing) -> str:
-        """Move a folder into the store, which must be on the same file system. Returns its id."""
+        """Move a folder from the same file system into the store; it is durable then. Returns its id."""
         self._make()
         data = listing.encode()
         file_id = f"{_TREE}{token_hex(8)}-{hashlib.sha256(data).hexdigest()}"
@@ -154,7 +155,7 @@ class FileStore:
             os.close(source)
 
     def _open(self, file_id: str) -> int:
-        """A descriptor of that file, which is of the size that its id says, if it does. Raises `Damaged`."""
+        """A descriptor of that file. Raises `Damaged` if it is missing, or not of the size that its id may name."""
         try:
             handle = os.open(self.path(file_id), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:

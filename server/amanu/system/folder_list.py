@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 Kind = Literal["file", "link", "folder", "deep"]
-"""`deep`: a folder in so many folders that it was not looked at."""
+"""`deep`: a folder that is nested too deep to be read."""
 
 MAX_DEPTH = 100
 _OURS = 0o700
 _HARMLESS = 0o775
-"""Bits of modes that may come into a workspace: neither set-user-id and the like, nor that everybody may write."""
+"""Mode bits that may come into a workspace: neither set-user-id and the like, nor write permission for everybody."""
 _FIELDS = 6
 
 
@@ -38,9 +38,9 @@ class Listing:
 
     entries: Sequence[Entry]
     changed: int
-    """When something in it last changed, in nanoseconds: not even who sets a file's times can hide it."""
+    """When something in it last changed (ctime), in nanoseconds; setting a file's times does not hide it."""
     is_linked: bool
-    """Whether one of its files also has a name outside of it, by which it could be changed."""
+    """Whether one of its files also has a name outside the folder, through which it could be changed."""
 
     @property
     def size(self) -> int:
@@ -56,7 +56,7 @@ class Listing:
 
 
 def list_folder(folder: Path, *, tidy: bool = False) -> Listing:
-    """The list of a folder. With `tidy`, first remove pipes, sockets and devices, let us read each folder, and take
+    """The list of a folder. With `tidy`, remove pipes, sockets and devices, make each folder readable to us, and take
     from the modes what must not come into a workspace."""
     reading = _Reading(tidy)
     todo = [(str(folder), "", 0)]
@@ -74,14 +74,14 @@ class _Reading:
         self._entries: list[Entry] = []
         self._changed = 0
         self._links: dict[int, int] = {}
-        """Inode → names that were not found yet, of files with several names."""
+        """Inode of a file with several names → the number of them not found yet."""
 
     def listing(self) -> Listing:
         self._entries.sort()
         return Listing(self._entries, self._changed, any(self._links.values()))
 
     def read(self, place: str, start: str, depth: int) -> list[tuple[str, str, int]]:
-        """Read one folder. Returns those in it. This loop is most of the time that a folder takes."""
+        """Read one folder. Returns the folders in it. Most of the time of a listing is spent in this loop."""
         inner: list[tuple[str, str, int]] = []
         add, changed, unwanted = self._entries.append, self._changed, ~_HARMLESS if self._tidy else 0
         with os.scandir(place) as found:

@@ -14,7 +14,8 @@ _SECONDS = 60.0
 _COMMAND = ["git", "-c", "core.quotePath=false", "-c", "core.attributesFile=../attributes", "diff", "--no-index"]
 _OPTIONS = ["--no-prefix", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames"]
 _RENAMED = re.compile(rb'^(rename (?:from|to) "?)[ab]/', re.MULTILINE)
-"""Without a prefix, these two lines name the folders, which is wrong. No content can begin a line like that."""
+"""Even without prefixes, git puts the names of the two folders into these lines. No line of content begins like
+that."""
 _NEITHER = "/dev/null"
 
 
@@ -23,7 +24,7 @@ class PatchFile:
     """A file or link, in one version."""
 
     data: bytes
-    """A link's target, if it is one."""
+    """Its content; of a link, the target."""
     executable: bool = False
     is_link: bool = False
 
@@ -54,8 +55,8 @@ class PatchError(Exception):
 
 
 def git_patch(before: Tree, after: Tree) -> tuple[str, list[PatchChange]]:
-    """Return the patch, which is valid UTF-8, and its files. What is not UTF-8 goes in as binary. Raises `PatchError`,
-    `OSError`."""
+    """The patch, which is valid UTF-8, and its files by path. What is not UTF-8 text goes in as binary. Raises
+    `PatchError`, `OSError`."""
     binary = {name for tree in (before, after) for name, file in tree.items() if not file.is_utf8}
     patch, changes = "", list[PatchChange]()
     for names, attributes in (({*before, *after} - binary, ""), (binary, "* -diff\n")):

@@ -117,7 +117,9 @@ def test_decide_by_path(shop: Path, inside: InProcessCli) -> None:
 
 def test_what_is_wrong_is_said(shop: Path, inside: InProcessCli) -> None:
     fails(
-        inside.run(sessions.main, "accept", "latest", "nothere", cwd=shop), 2, "nothing to accept at nothere. There is:"
+        inside.run(sessions.main, "accept", "latest", "nothere", cwd=shop),
+        2,
+        "nothing to accept at nothere. Changes are at:",
     )
     fails(inside.run(sessions.main, "undo", "latest", "pic.bin", cwd=shop), 2, "There is nothing to undo at pic.bin.")
     fails(inside.run(sessions.main, "diff", "0000", cwd=shop), 2, "There is no session")

@@ -209,8 +209,8 @@ def _is_same(one: Path, other: Path) -> bool:
 
 @contextmanager
 def opened_parent(root: LayerRoot, path: str, *, make: bool = False) -> Generator[tuple[int, str]]:
-    """The opened folder of the workspace that the relative path is in, and the last part of the path. No link is
-    followed."""
+    """The opened folder of the workspace that holds the relative path, and the last part of the path. No link is
+    followed. `make`: make the folders that are missing."""
     with root.opened() as folders, ExitStack() as stack:
         assert folders.below is not None
         *parents, name = path.split("/")

@@ -61,7 +61,7 @@ def read_changes(
     may_be_tree: Callable[[str], bool] = lambda path: False,
 ) -> Changes:
     """What differs in a root from the workspace as it is now. A file that was opened for writing and not changed is no
-    change. Where that is more than `limit`, new folders become trees, those with most in them first, as far as
+    change. If there are more than `limit`, new folders become trees, as many as needed, the fullest first, as far as
     `may_be_tree` allows it for their paths. To be called within `Layer.locked`: once the command has ended and the
     layer is mounted no more. Raises `LayerError`, `OSError`. Blocking."""
     found: list[Change] = []
@@ -76,8 +76,8 @@ def read_changes(
 
 
 def _with_trees(found: Sequence[Change], inside: Mapping[str, int], limit: int) -> tuple[Change, ...]:
-    """At most `limit` of these changes: some of the new folders stand for all that is in them. `inside`: their paths,
-    and how many changes are in each."""
+    """These changes, brought down to at most `limit`: some new folders stand for all that is in them. `inside`: new
+    folder → the number of changes in it."""
     trees: set[str] = set()
     over = len(found) - limit
     for path in sorted(inside, key=lambda path: -inside[path]):
@@ -118,9 +118,9 @@ class _Reading:
         self._in_new = False
         self.is_cut = False
         self.inside: dict[str, int] = {}
-        """New folders that may be trees: how many changes are in each."""
+        """New folder that may be a tree → the number of changes in it."""
         self.spare = 0
-        """The sum of these."""
+        """The sum of these numbers."""
 
     def root(self, above: int, below: int | None) -> Iterator[Change]:
         assert below is not None
@@ -170,7 +170,7 @@ class _Reading:
     def _with_content(
         self, folders: tuple[int, int | None], change: Change, depth: int, *, opaque: bool
     ) -> Generator[Change]:
-        """A folder's own change, then those in it."""
+        """A folder's own change, if there is one, then those in it."""
         (above, below), under, name = folders, change.below, change.path.rpartition("/")[2]
         if under is None or stat.S_IMODE(under.st_mode) != change.mode or not stat.S_ISDIR(under.st_mode):
             yield change
@@ -186,7 +186,7 @@ class _Reading:
             yield from self._folder(inner, lower, f"{change.path}/", depth + 1, opaque=hidden)
 
     def _bounded(self, changes: Generator[Change]) -> Iterator[Change]:
-        """The changes of a new folder and of what is in it; one tree if they are too many."""
+        """The changes of a new folder and of what is in it; one tree if there are too many."""
         self._in_new = True
         with closing(changes):
             folder, *inside = islice(changes, self._limit + 2)

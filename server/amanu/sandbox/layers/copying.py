@@ -53,7 +53,7 @@ def _copy_path(source: Layer, target: Layer, path: Path, room: int) -> int:
 
 
 def copy_in(layer: Layer, path: Path, stored: Path) -> None:
-    """Copy a stored folder to that path of the layer, where nothing is."""
+    """Copy a stored folder to that path of the layer, at which there is nothing."""
     root, name = layer.place(path)
     with (
         layer.locked(),
@@ -65,8 +65,8 @@ def copy_in(layer: Layer, path: Path, stored: Path) -> None:
 
 
 def copy_folder(name: str, source: int, new_name: str, target: int) -> None:
-    """Copy a folder with all that is in it from one opened folder into another one, where nothing has the new name.
-    When it fails, nothing has."""
+    """Copy a folder with all that is in it from one opened folder into another, in which nothing has the new name. If
+    that fails, still nothing has it."""
     try:
         _Copying(sys.maxsize).copy(name, source, new_name, target)
     except BaseException:

@@ -1,5 +1,5 @@
 """Move a whole folder into the workspace, or back out of it: by one rename, or, between file systems, by a copy that is
-renamed. Whatever a kill interrupts, one of both places has all of it. Everything here blocks."""
+renamed. Whatever a kill interrupts, one of the two places has all of it. Everything here blocks."""
 
 import contextlib
 import errno
@@ -19,7 +19,7 @@ from amanu.storage.errors import sync_file_system
 
 @dataclass(frozen=True)
 class TreeMove:
-    """A folder that comes into the workspace, or goes from there."""
+    """A folder that comes into the workspace, or leaves it."""
 
     root: LayerRoot
     name: str
@@ -28,10 +28,10 @@ class TreeMove:
     """Its place outside the workspace."""
     comes_in: bool
     token: str
-    """Part of a temporary name, noted so that it is found after a kill."""
+    """Part of the temporary names, noted so that they are found after a kill."""
 
     def apply(self) -> None:
-        """Raises `ApplyError`: the folder is where it was."""
+        """Raises `ApplyError` if the folder stays where it was."""
         try:
             if self.comes_in:
                 _strip_all(self.stored)
@@ -90,7 +90,7 @@ class TreeMove:
 
     def _move_out(self, folder: int, name: str, store: int) -> None:
         if status(self._ours, folder) is None:
-            remove(self.stored.name, store)  # what was left of it when it was copied into the workspace
+            remove(self.stored.name, store)  # whatever a copy into the workspace left of it
             try:
                 os.rename(name, self.stored.name, src_dir_fd=folder, dst_dir_fd=store)
                 return

@@ -46,7 +46,7 @@ class LayerChanges:
     denied: Sequence[Path] = ()
     """Files whose executable bits the command changed although a rule denies it: the bits stay as they are."""
     unstored: Sequence[Path] = ()
-    """Files for which the disk has no room: the command's version is not taken."""
+    """Files for which the disk has no room: the command's version is not kept."""
     ignored: Sequence[Path] = ()
     """Topmost ignored files and folders that the layer has."""
     conflicts: Sequence[Path] = ()
@@ -120,8 +120,8 @@ class LaidIn:
 
 
 def read_layer(layer: Layer, laid: LaidIn, found: FoundChanges) -> None:
-    """Find what is in the layer, but for texts that were laid in there, and take files out of it. Raises `LayerError`,
-    `OSError`. Blocking."""
+    """Find what is in the layer, and what the command has removed or undone of the texts laid in there, and take files
+    out of it. Raises `LayerError`, `OSError`. Blocking."""
     with layer.locked():
         for root in layer.roots:
             _RootReading(root, laid, found).run()
@@ -164,7 +164,7 @@ class _RootReading:
                 self._read(change, path, is_empty=change.path not in filled)
 
     def read_same(self, path: Path, name: str) -> None:
-        """Read a file that is no change: the command has made what the workspace has of what was laid in."""
+        """Read a laid-in text that is no change any more: the command has made it equal to the workspace's."""
         below = path.lstat()
         with contextlib.suppress(OSError):
             mode = (self._root.upper / name).lstat().st_mode

@@ -259,9 +259,9 @@ class LayerReview:
         return Subject("delete_file" if deletes else "write_file", "write", self._workspace.relative(path))
 
     def _row_subject(self, row: RowChange, call: CallContext, *, may_destroy: bool) -> Subject:
-        """The row as a write or deletion. The user must be asked about a link that leads out of the workspace; about a
-        new folder in which not every path may be written; and about what cannot be undone, unless a rule lets the
-        command destroy (`may_destroy`)."""
+        """The row as a write or deletion. The user must be asked about links that lead out of the workspace; about a
+        new folder, if a rule allows its path but not every path in it; and about what cannot be undone, unless a rule
+        lets the command destroy (`may_destroy`)."""
         subject = self._edit_subject(row.path, deletes=row.after is None)
         if row.kind == "link" and row.title.endswith(OUTSIDE):
             return replace(subject, must_ask=_LEADS_OUT)

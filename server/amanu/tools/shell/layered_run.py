@@ -142,7 +142,7 @@ class LayeredRun:
             [*fresh, *left],
             lambda row: row.key not in known and row.path not in drafts and not self._is_guarded(row.path),
         )
-        # such a rename is replaced by its other part
+        # a rename has the key of its deletion; the key of its new file names no row to drop
         gone = [key for key in gone if not any(key == row.parts[1].key for row in split)]
         seen = {key: row.digest for key, row in drafted.items()}
         return replace(changes, rows=rows, gone=gone, seen=seen, unstored=unstored, refused=refused)
@@ -163,8 +163,8 @@ class LayeredRun:
         return same
 
     def _tree_rows(self, found: FoundChanges) -> tuple[list[RowChange], str]:
-        """The rows of the new folders, and why they cannot be decided on; "" if they can."""
-        if found.trees and found.git.files:  # a commit would not know that it needs them
+        """The rows of the new folders; and why they cannot be decided on as a whole, "" if they can."""
+        if found.trees and found.git.files:  # a commit could not tell that it needs them
             return [], f"it changed the repository and more than {MAX_CHANGES} files"
         try:
             return [tree_row(tree, self._store, self._guarded) for tree in found.trees], ""
@@ -242,8 +242,8 @@ class LayeredRun:
         return text, replace(new.file, what=OTHER_ENCODING) if text is None else None
 
     def _is_moved_whole(self, path: Path, base: FileText, found: FoundChanges) -> bool:
-        """Whether the deletion of this text is a row: the rename of a text that is too large to show is drafted, or
-        may be one."""
+        """Whether the deletion of this text is to be a row: its rename as a file too large to show is drafted, or
+        possible."""
         if (filled := self._view.filled.get(path)) is not None:
             return filled.content is None
         if base.unsaved or path in self._laid_in:
@@ -257,7 +257,7 @@ class LayeredRun:
     async def _renamed(
         self, edits: Sequence[FileEdit], executable: Mapping[Path, bool], found: FoundChanges
     ) -> tuple[list[FileEdit], dict[Path, bool]]:
-        """The edits, with renames; and the executable bits that do not come with one."""
+        """The edits, with renames; and the executable bits, without those of renamed files."""
         eligible = {edit.base.path for edit in edits if self._is_renamable(edit)}
         renamed = await asyncio.to_thread(renamed_edits, edits, found.texts, lambda edit: edit.base.path in eligible)
         moved = {edit.new_path for edit in renamed}

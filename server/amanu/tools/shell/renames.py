@@ -1,4 +1,4 @@
-"""Pairs the files that a command deleted with those that it made: what it renamed. Blocking."""
+"""Pairs the files that a command deleted with those that it made, as renames. Blocking."""
 
 import time
 from collections import Counter
@@ -23,8 +23,8 @@ _SIMILAR = 0.5
 
 
 def exact_pairs(deleted: Mapping[Path, Content], new: Mapping[Path, Content]) -> dict[Path, Path]:
-    """Deleted path → new path of the same content. Of several, a file keeps its name if it can; else the first by path
-    goes to the first by path. Empty content pairs with nothing."""
+    """Deleted path → new path of the same content. Among several, a file keeps its name if it can; else the first by
+    path goes to the first by path. Empty content pairs with nothing."""
     free: dict[Content, list[Path]] = {}
     for path in sorted(new):
         free.setdefault(new[path], []).append(path)
@@ -42,10 +42,10 @@ def exact_pairs(deleted: Mapping[Path, Content], new: Mapping[Path, Content]) ->
 def similar_pairs(
     deleted: Mapping[Path, str], new: Mapping[Path, str], clock: Callable[[], float] = time.monotonic
 ) -> dict[Path, Path]:
-    """Deleted path → new path of a text that has at least half of its lines in common: the number of lines in both,
-    each counted as often as both have it, divided by the number of lines of the longer text. The most similar pairs
-    come first, then those that keep their name, then the first by path. Not compared: texts of more than `MAX_TEXT`
-    characters or beyond the first `MAX_COMPARED` of a side, and what does not fit into `SECONDS`."""
+    """Deleted path → new path of a text with at least half of the lines in common: the number of lines in both, each
+    counted as often as both have it, divided by the number of lines of the longer text. The most similar pairs
+    come first, then those that keep their name, then the first by path. Not compared: empty texts, texts of more than
+    `MAX_TEXT` characters or beyond the first `MAX_COMPARED` of a side, and what does not fit into `SECONDS`."""
     end = clock() + SECONDS
     scores: list[tuple[float, bool, Path, Path]] = []
     lines: dict[Path, Counter[str]] = {}
@@ -81,7 +81,7 @@ def renamed_edits(
 ) -> list[FileEdit]:
     """The edits, with one rename instead of each deletion and new text that belong together. Only edits that are
     eligible become part of one. Not paired: files of which just one is executable, and texts in different encodings,
-    since a renamed file keeps both."""
+    since a renamed file keeps its executable bits and its encoding."""
     eligible = [edit for edit in edits if is_eligible(edit)]
     deleted = {edit.base.path: edit for edit in eligible if edit.text is None}
     texts = {edit.base.path: edit.text for edit in eligible if edit.text is not None}
@@ -107,7 +107,7 @@ def _keeps_its_form(deleted: FileEdit, new: NewText) -> bool:
 
 
 def with_renames(rows: Sequence[RowChange], is_eligible: Callable[[RowChange], bool]) -> list[RowChange]:
-    """The rows, with one rename instead of each deletion and new file with the same bytes. Only rows that are eligible
+    """The rows, with one rename instead of each deletion and new file of the same bytes. Only rows that are eligible
     become part of one."""
     eligible = [row for row in rows if is_eligible(row)]
     deleted = {row.path: row for row in eligible if row.kind == "deletion"}
@@ -123,6 +123,6 @@ def with_renames(rows: Sequence[RowChange], is_eligible: Callable[[RowChange], b
 def split_renames(
     renames: Collection[RowChange], touched: Collection[RowKey]
 ) -> tuple[list[RowChange], list[RowChange]]:
-    """The drafted renames of which a command has changed a part, and the parts of them that it left alone."""
+    """The drafted renames of which a command has changed a part, and their parts that it left alone."""
     split = [row for row in renames if any(part.key in touched for part in row.parts)]
     return split, [part for row in split for part in row.parts if part.key not in touched]

@@ -110,7 +110,7 @@ def put_version(version: RowVersion, folder: HeldFolder, store: FileStore) -> Pa
 
 
 def _base(path: Path, store: FileStore, room: int) -> RowVersion | None:
-    """The workspace's version of that path, kept where the disk has room for it."""
+    """The workspace's version of that path, kept if the disk has room for it."""
     try:
         return version_at(path, store, room)
     except OSError as error:

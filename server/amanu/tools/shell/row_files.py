@@ -323,7 +323,7 @@ def _left_in(row: LiveRow, removed: Collection[Path]) -> str:
 
 
 def _made_above(rows: Iterable[LiveRow]) -> list[Path]:
-    """The folders that were made for rows that are undone, innermost first. Others may have put something there."""
+    """The folders that were made for rows that are undone, innermost first. They may hold other things by now."""
     undone = [(row.change.paths[-1], row.change.after) for row in rows if row.state == "undoing"]
     folders = {above for path, after in undone if after is not None for above in [*path.parents][: after.made_above]}
     return sorted(folders, key=lambda path: -len(path.parts))

@@ -30,8 +30,8 @@ class TreeRefused(Exception):
 
 
 def tree_row(tree: HeldFile, store: FileStore, named: Callable[[Path, Iterable[str]], Sequence[str]]) -> RowChange:
-    """The row of a folder that was taken out of a layer. `named` returns which of the paths below a folder, or of that
-    folder, a rule of the user's denies or asks about. Raises `TreeRefused`, `OSError`."""
+    """The row of a folder that was taken out of a layer. `named`: a folder and the paths in it → those, the folder
+    included, that a rule of the user's denies or asks about. Raises `TreeRefused`, `OSError`."""
     assert tree.stored is not None
     listing = list_folder(tree.stored, tidy=True)
     if protected.is_guarded(tree.name):
@@ -58,8 +58,8 @@ def has_links_out(row: RowChange) -> bool:
 
 
 def _refusal(path: str, kind: str) -> str:
-    """Why a folder with that in it cannot be decided on as a whole; "" if it can. Looked at is what is new in the path:
-    the folders above it are looked at before."""
+    """Why a folder that holds this path cannot be decided on as a whole; "" if it can. Only the last part of the path
+    is judged: the folders above it are paths of their own."""
     folder, _, name = path.rpartition("/")
     if name.isascii() and name.isprintable():
         pass
