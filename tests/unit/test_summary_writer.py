@@ -34,3 +34,17 @@ async def test_what_changes_within_a_moment_is_one_entry() -> None:
     async with asyncio.timeout(50):
         while put != ["a", "b", "b"]:
             await asyncio.sleep(0.01)
+
+
+async def test_a_session_that_is_closed_just_then_is_not_noted_as_open() -> None:
+    put: list[str] = []
+
+    async def write(state: SessionState) -> None:
+        put.append(state.session_id)
+
+    summaries = SummaryWriter(write)
+    summaries.changed(session("a"))
+    settling = asyncio.ensure_future(summaries.settled())  # as the timer does: its task has yet to begin
+    asyncio.get_running_loop().call_soon(summaries.written, session("a"))
+    await settling
+    assert put == []

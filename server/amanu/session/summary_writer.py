@@ -42,8 +42,12 @@ class SummaryWriter:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        waiting, self._waiting = self._waiting, {}
-        for state in waiting.values():
-            task = asyncio.ensure_future(self._put(state))
+        for session_id in self._waiting:
+            task = asyncio.ensure_future(self._put_waiting(session_id))
             self._writing.add(task)
             task.add_done_callback(self._writing.discard)
+
+    async def _put_waiting(self, session_id: str) -> None:
+        """Write a waiting entry, unless a newer one was written since the task was made."""
+        if (state := self._waiting.pop(session_id, None)) is not None:
+            await self._put(state)
