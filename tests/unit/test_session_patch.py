@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from amanu.permissions import approvals as approval
+from amanu.proposals.model import FILE_CHANGED
 from amanu.workspace.git_patch import PatchFile, git_patch
 from amanu_protocol.requests import ProposalPatchParams, ProposalPatchResult
 from support.draft_session import decide_all
 from support.required_programs import needs
-from support.row_session import Tree, changed_by, fresh, look, rows, undo
+from support.row_session import Tree, changed_by, fresh, look, over, rows, undo
 from support.scripted_session import ScriptedSession
 
 
@@ -130,6 +131,47 @@ async def test_a_patch_does_elsewhere_what_accepting_does_here(tmp_path: Path, n
         assert drafted.left == [] and (await _patch(d)).files == []
         await undo(d)
         assert (await _patch(d, state="applied")).patch == ""
+
+
+MANY = "mkdir -p d; for n in $(seq 250); do echo $n > d/$n; done"
+SEQUENCES: dict[str, tuple[list[str], set[str]]] = {
+    "changed twice": (["printf 'one\\0' > out.bin", "printf 'two\\0' > out.bin"], set()),
+    "made and removed": (["printf 'one\\0' > out.bin", "rm out.bin"], set()),
+    "moved and changed": (["mv pic.bin b.bin; printf 't\\0' > t.bin", "printf 'x\\0' > b.bin", "rm t.bin"], set()),
+    "moved twice": (["mv pic.bin b.bin", "mv b.bin c.bin"], set()),
+    "bits and back": (["chmod +x tool.sh", "chmod -x tool.sh"], set()),
+    "text and bits": (["echo more >> tool.sh", "chmod +x tool.sh"], set()),
+    "a folder for a file": (["printf 'o\\0' > out", "rm out", "mkdir out; printf 'x\\0' > out/x.bin"], set()),
+    "a folder for a link": (["ln -s $PWD/sub d", "rm d", MANY], set()),
+    "many files and one of them changed": ([MANY, "echo other > d/1"], {"d"}),
+}
+
+
+@pytest.mark.layers
+@pytest.mark.parametrize("name", SEQUENCES)
+async def test_a_patch_of_what_several_commands_did(tmp_path: Path, name: str) -> None:
+    needs("bwrap")
+    lines, left = SEQUENCES[name]
+    async with changed_by(tmp_path, "acceptEdits", *lines) as d:
+        await over(d)
+        in_sub = sorted((d.root / "sub").iterdir())
+        found = await _patch(d, state="applied")
+        assert {Path(each.path).relative_to(d.root).as_posix() for each in found.left} == left
+        there = fresh(tmp_path)
+        _apply(there, found.patch)
+        here = {name: text for name, text in look(d.root).items() if name.partition("/")[0] not in left}
+        assert _without_folders(look(there)) == _without_folders(here)
+        assert sorted((d.root / "sub").iterdir()) == in_sub, "nothing is written through a link"
+
+
+@pytest.mark.layers
+async def test_a_new_folder_that_the_user_has_changed_is_left_out(tmp_path: Path) -> None:
+    needs("bwrap")
+    async with changed_by(tmp_path, "acceptEdits", MANY) as d:
+        await over(d)
+        (d.root / "d/.env").write_text("SECRET=1\n")
+        found = await _patch(d, state="applied")
+        assert (found.patch, [each.reason for each in found.left]) == ("", [FILE_CHANGED])
 
 
 def _without_folders(tree: Tree) -> Tree:

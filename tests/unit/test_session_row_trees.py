@@ -15,7 +15,7 @@ from support.draft_session import DONE, decide_all, deny, edit, end_daemon, resu
 from support.loop_time import goes_on, loop_times
 from support.required_programs import needs
 from support.row_session import by_user, changed, changed_by, decide, files, fresh, look, name, over, rows, states, undo
-from support.scripted_session import scripted_session, step
+from support.scripted_session import call, scripted_session, step
 from unit.test_session_layer import shell
 
 pytestmark = pytest.mark.layers
@@ -246,15 +246,22 @@ async def test_a_rewind_brings_the_earlier_folder_back(tmp_path: Path, restarts:
         assert look(d.root) == changed(before, WHOLE)
 
 
-@pytest.mark.parametrize("tool", ["edit", "write"])
+TOOLS = {
+    "edit": edit("run", "x", "big/run.sh"),
+    "write": write("big/new.txt", "x\n"),
+    "move": call("move_file", path="notes.txt", new_path="big/notes.txt"),
+}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
 async def test_tools_do_not_write_into_a_drafted_folder(tmp_path: Path, tool: str) -> None:
-    act = edit("run", "x", "big/run.sh") if tool == "edit" else write("big/new.txt", "x\n")
+    act = TOOLS[tool]
     steps = [step("", shell(f"{MAKE}; {MORE}")), DONE, step("", act), DONE]
     async with scripted_session(tmp_path, *steps, mode="draft") as d:
         await turn(d)
         await turn(d, "p2")
         assert [name(d, row) for row in rows(d)] == ["big"]
-        if tool == "write":
+        if tool != "edit":
             assert "drafted the new folder big, which is decided as a whole" in results(d)[-1]
 
 

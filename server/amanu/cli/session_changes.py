@@ -116,12 +116,14 @@ async def decide(
 ) -> int:
     """Decide the chosen changes and print what became of them. Returns the exit code."""
     state = (await attach(client, session_id)).state
-    paths, turn_id = _limits(state, chosen, _CHOOSES[decision], decision)
+    # a turn that only committed is the latest one, too: its commit cannot be undone, which is said
+    is_meant = _is_applied if decision == "undo" else _CHOOSES[decision]
+    paths, turn_id = _limits(state, chosen, is_meant, decision)
     proposals = [each for each in state.proposals if turn_id in (None, each.turn_id)]
     outcomes: list[_Outcome] = []
     note = ""
     for proposal in reversed(proposals) if decision == "undo" else proposals:
-        parts = [part for part in _parts(proposal) if _is_named(part, paths)]
+        parts = [part for part in _parts(proposal) if _is_named(part, paths) and _is_meant(part, decision, state)]
         wanted = [change for part in parts for change in part.changes if _CHOOSES[decision](change)]
         if wanted:
             after, reasons = await _decided(client, session_id, decision, proposal, wanted)
@@ -278,6 +280,15 @@ def _parts(proposal: Proposal) -> list[_Part]:
 
 def _is_named(part: _Part, paths: Sequence[str]) -> bool:
     return not paths or any(Path(path).is_relative_to(named) for path in part.paths for named in paths)
+
+
+def _is_meant(part: _Part, decision: Decision, state: SessionState) -> bool:
+    """Whether the part is meant where nothing is named: a plan, which is outside the workspace, is never undone."""
+    return decision in ("accept", "reject") or any(Path(part.of.path).is_relative_to(root) for root in state.roots)
+
+
+def _is_applied(change: Hunk | Row) -> bool:
+    return change.state == "applied"
 
 
 def _is_git(change: Hunk | Row) -> bool:

@@ -465,17 +465,8 @@ class Proposals:
         name = self._workspace.display_path(edit.base.path)
         if edit.base.lossy:
             raise ToolError(lossy_message(self._workspace, edit.base))
-        if ("path", edit.base.path) in drafted:
-            raise ToolError(
-                f"A command has drafted another version of {name}, which is not text. Use a command to change it."
-            )
-        above = {row.change.path for row in self.drafts.open_rows() if row.change.is_tree} & {*edit.base.path.parents}
-        if above:
-            folder = self._workspace.display_path(above.pop())
-            raise ToolError(
-                f"A command has drafted the new folder {folder}, which is decided as a whole. Use a command to change "
-                f"{name}."
-            )
+        for path in filter(None, (edit.base.path, edit.new_path)):
+            self._check_place(path, drafted)
         if edit.text == edit.base.text and edit.new_path is None and (edit.base.exists or edit.base.from_buffer):
             raise NothingToDo(f"{name} already has exactly this content; nothing to change.")
         pending = self.pending(call, edit.base.path)
@@ -484,6 +475,21 @@ class Proposals:
             raise changed_meanwhile(self._workspace, edit.base.path)
         if edit.text is not None:
             edit.base.encode(edit.text)
+
+    def _check_place(self, path: Path, drafted: Collection[RowKey]) -> None:
+        """Raise `ToolError` if a drafted row has something else than text there, or the folder that would have it."""
+        name = self._workspace.display_path(path)
+        if ("path", path) in drafted:
+            raise ToolError(
+                f"A command has drafted another version of {name}, which is not text. Use a command to change it."
+            )
+        above = {row.change.path for row in self.drafts.open_rows() if row.change.is_tree} & {*path.parents}
+        if above:
+            folder = self._workspace.display_path(above.pop())
+            raise ToolError(
+                f"A command has drafted the new folder {folder}, which is decided as a whole. Use a command to change "
+                f"{name}."
+            )
 
     async def _add_edits(
         self, live: LiveProposal, edits: Sequence[FileEdit], call_id: str, texts: Mapping[Path, FileText]

@@ -1,6 +1,7 @@
 """Changes of a session as a patch that `git apply` takes."""
 
 import asyncio
+import hashlib
 import os
 import stat
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -8,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from amanu.core.tool import ToolError
-from amanu.proposals.model import STATES_BEFORE
+from amanu.proposals.model import FILE_CHANGED, FILE_GONE, STATES_BEFORE
 from amanu.session.core import SessionCore
 from amanu.session.review import Selection, Selections, SessionEdits, TextChange
 from amanu.storage.file_store import Damaged
@@ -22,12 +23,13 @@ from amanu_protocol.items import Hunk, HunkState, ProposedFile, Row, RowVersion
 
 MAX_CONTENT = 64 << 20
 """Bytes of the files in one patch, both sides together."""
+MAX_FILES = 5_000
 _NO_COMMITS = "Commits and other changes to a repository are not part of a patch."
 _NO_FOLDERS = "Git does not keep empty folders."
-_TWICE = "Another change to this file is in the patch already."
+_MIXED = "Its changes do not follow from each other. Name fewer of them, or only the latest turn."
 _NOT_KEPT = "Amanu does not have its content."
 _OUTSIDE = "It is outside the workspace."
-_TOO_LARGE = f"A patch holds at most {byte_count(MAX_CONTENT)} of files."
+_TOO_LARGE = f"A patch holds at most {MAX_FILES:,} files and {byte_count(MAX_CONTENT)}."
 
 
 class _Left(Exception):
@@ -43,6 +45,7 @@ class SessionPatch:
 
     async def patch(self, params: r.ProposalPatchParams) -> r.ProposalPatchResult:
         """See `amanu/proposal/patch`."""
+        self._core.access.require_writable()  # what another process has open is not loaded here
         is_open = params.state == "open"
         sides = _Sides(self._core, is_open)
         if is_open:
@@ -104,6 +107,7 @@ class SessionPatch:
         """Blocking."""
         for row in sorted(rows, key=lambda row: row.kind == "mode"):  # a file's bits after its content
             sides.add_row(row)
+        sides.drop_nested()
         base = self.base()
         folder = Path(base.folder)
         before, after = (
@@ -138,6 +142,11 @@ class _Sides:
     after: dict[Path, PatchFile] = field(default_factory=dict[Path, PatchFile])
     left: list[r.LeftOut] = field(default_factory=list[r.LeftOut])
     room: int = MAX_CONTENT
+    dropped: set[Path] = field(default_factory=set[Path])
+    """Files and folders that are left out, whatever comes."""
+    moved: list[tuple[Path, Path]] = field(default_factory=list[tuple[Path, Path]])
+    with_bits: set[Path] = field(default_factory=set[Path])
+    """Files of which the former executable bits are known."""
 
     def leave(self, path: str, reason: str) -> None:
         self.left.append(r.LeftOut(path=path, reason=reason))
@@ -166,36 +175,76 @@ class _Sides:
             elif row.after is not None and row.after.kind == "folder":
                 self._add_folder(path, row.after)
             elif row.before is None or row.before.kind != "folder":
-                self._add(
-                    path,
-                    path if row.new_path is None else Path(row.new_path),
-                    self._version(path, row.before, is_present=self.is_open),
-                    self._version(path, row.after, is_present=not self.is_open),
-                )
+                new_path = path if row.new_path is None else Path(row.new_path)
+                old = self._version(path, row.before, is_present=self.is_open)
+                self._add(path, new_path, old, self._version(new_path, row.after, is_present=not self.is_open))
         except (_Left, OSError, Damaged) as error:
             self.leave(row.path, str(error) or _NOT_KEPT)
 
     def _add(self, old_path: Path, new_path: Path, old: PatchFile | None, new: PatchFile | None) -> None:
-        if not all(any(map(path.is_relative_to, self.core.workspace.roots)) for path in (old_path, new_path)):
+        """Add a change, on top of those before it. A file of which the changes do not follow from each other is left
+        out."""
+        paths = (old_path, new_path)
+        if not all(any(map(path.is_relative_to, self.core.workspace.roots)) for path in paths):
             raise _Left(_OUTSIDE)
-        if {old_path, new_path} & {*self.before, *self.after}:
-            raise _Left(_TWICE)
+        if self.dropped & (_with_folders(old_path) | _with_folders(new_path)):
+            raise _Left(_MIXED)
         self.room -= sum(len(side.data) for side in (old, new) if side is not None)
-        if self.room < 0:
+        if self.room < 0 or len(self.after) >= MAX_FILES:
+            self.drop(*paths)
             raise _Left(_TOO_LARGE)
-        if old is not None:
+        is_known = old_path in self.after or old_path in self.before
+        if (is_known and not _same(self.after.get(old_path), old)) or (old_path != new_path and new_path in self.after):
+            self.drop(*paths)
+            raise _Left(_MIXED)
+        self.after.pop(old_path, None)
+        if old is not None and not is_known:
             self.before[old_path] = old
         if new is not None:
             self.after[new_path] = new
+        if old_path != new_path:
+            self.moved += [paths]
+
+    def drop(self, *paths: Path) -> None:
+        """Leave out these files, all in these folders, and what was moved to or from there."""
+        todo = {*paths}
+        while todo:
+            path = todo.pop()
+            self.dropped.add(path)
+            for side in (self.before, self.after):
+                for each in [each for each in side if each.is_relative_to(path)]:
+                    del side[each]
+            moved = [pair for pair in self.moved if any(each.is_relative_to(path) for each in pair)]
+            todo |= {each for pair in moved for each in pair} - self.dropped
+
+    def drop_nested(self) -> None:
+        """Leave out what one change has as a file, and another as a folder."""
+        for side in (self.before, self.after):
+            for path in {above for file in side for above in file.parents if above in side}:
+                self.drop(path)
+                self.leave(str(path), _MIXED)
 
     def _add_folder(self, path: Path, version: RowVersion) -> None:
         if not version.file_id:
             raise _Left(_NO_FOLDERS)
-        if version.size > self.room:
-            raise _Left(_TOO_LARGE)
+        try:
+            self._add_files(path, version)
+        except BaseException:
+            self.drop(path)
+            raise
+
+    def _add_files(self, path: Path, version: RowVersion) -> None:
+        """Add all files of a new folder."""
         files = self.core.files
         place = files.path(version.file_id) if files.has(version.file_id) else path
-        for entry in list_folder(place).entries:
+        if not place.is_dir() or place.is_symlink():
+            raise _Left(FILE_GONE)
+        listing = list_folder(place)
+        if not files.is_listed(version.file_id, listing):
+            raise _Left(FILE_CHANGED)
+        if version.size > self.room or len(self.after) + len(listing.entries) > MAX_FILES:
+            raise _Left(_TOO_LARGE)
+        for entry in listing.entries:
             inner = path / entry.path
             if entry.kind == "file":
                 self._add(inner, inner, None, PatchFile(_read(place / entry.path), entry.executable))
@@ -206,9 +255,11 @@ class _Sides:
         if path not in self.before and path not in self.after:
             file = PatchFile(_read(path))
             self._add(path, path, file, file)
-        for side, version in ((self.before, row.before), (self.after, row.after)):
-            if version is not None and path in side:
-                side[path] = replace(side[path], executable=version.executable)
+        if row.before is not None and path in self.before and path not in self.with_bits:
+            self.before[path] = replace(self.before[path], executable=row.before.executable)
+        if row.after is not None and path in self.after:
+            self.after[path] = replace(self.after[path], executable=row.after.executable)
+        self.with_bits.add(path)
 
     def _version(self, path: Path, version: RowVersion | None, *, is_present: bool) -> PatchFile | None:
         """That version of the file, from the session's store, or from the workspace if it is the present one."""
@@ -222,9 +273,22 @@ class _Sides:
             data = self.core.files.path(version.file_id).read_bytes()
         elif is_present:
             data = _read(path)
+            if hashlib.sha256(data).hexdigest() != version.file_id:
+                raise _Left(FILE_CHANGED)
         else:
             raise _Left(_NOT_KEPT)
         return PatchFile(data, version.executable)
+
+
+def _with_folders(path: Path) -> set[Path]:
+    return {path, *path.parents}
+
+
+def _same(one: PatchFile | None, other: PatchFile | None) -> bool:
+    """Whether both are the same but for executable bits."""
+    if one is None or other is None:
+        return one is other
+    return (one.data, one.is_link) == (other.data, other.is_link)
 
 
 def _read(path: Path) -> bytes:

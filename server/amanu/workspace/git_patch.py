@@ -56,7 +56,14 @@ class PatchError(Exception):
 
 def git_patch(before: Tree, after: Tree) -> tuple[str, list[PatchChange]]:
     """The patch, which is valid UTF-8, and its files by path. What is not UTF-8 text goes in as binary. Raises
-    `PatchError`, `OSError`."""
+    `PatchError`."""
+    try:
+        return _made(before, after)
+    except (OSError, UnicodeError) as error:
+        raise PatchError(f"The patch cannot be made: {error}") from None
+
+
+def _made(before: Tree, after: Tree) -> tuple[str, list[PatchChange]]:
     binary = {name for tree in (before, after) for name, file in tree.items() if not file.is_utf8}
     patch, changes = "", list[PatchChange]()
     for names, attributes in (({*before, *after} - binary, ""), (binary, "* -diff\n")):
@@ -78,7 +85,7 @@ def _part(before: Tree, after: Tree, attributes: str) -> tuple[str, list[PatchCh
         work = folder / "work"
         for side, tree in (("a", before), ("b", after)):
             (work / side).mkdir(parents=True)
-            for path, file in tree.items():
+            for path, file in sorted(tree.items(), key=lambda each: each[1].is_link):  # nothing goes through a link
                 _write(work / side / path, file)
         patch = _RENAMED.sub(rb"\1", _git(work, "--binary", "--full-index"))
         return patch.decode(), list(_changes(_git(work, "--numstat", "-z").decode()))
