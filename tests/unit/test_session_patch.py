@@ -143,6 +143,7 @@ SEQUENCES: dict[str, tuple[list[str], set[str]]] = {
     "text and bits": (["echo more >> tool.sh", "chmod +x tool.sh"], set()),
     "a folder for a file": (["printf 'o\\0' > out", "rm out", "mkdir out; printf 'x\\0' > out/x.bin"], set()),
     "a folder for a link": (["ln -s $PWD/sub d", "rm d", MANY], set()),
+    "a folder that is no longer empty": (["mkdir made", "printf 'x\\0' > made/x.bin"], set()),
     "many files and one of them changed": ([MANY, "echo other > d/1"], {"d"}),
 }
 
@@ -172,6 +173,20 @@ async def test_a_new_folder_that_the_user_has_changed_is_left_out(tmp_path: Path
         (d.root / "d/.env").write_text("SECRET=1\n")
         found = await _patch(d, state="applied")
         assert (found.patch, [each.reason for each in found.left]) == ("", [FILE_CHANGED])
+
+
+@pytest.mark.layers
+async def test_of_a_file_whose_last_content_is_lost_nothing_is_in_the_patch(tmp_path: Path) -> None:
+    needs("bwrap")
+    lines = "printf 'one\\0' > out.bin", "mv out.bin b.bin", "printf 'two\\0' > b.bin"
+    async with changed_by(tmp_path, "acceptEdits", *lines) as d:
+        await over(d)
+        last = rows(d)[-1].after
+        assert last is not None
+        d.session.core.files.path(last.file_id).unlink()
+        (d.root / "b.bin").write_bytes(b"the user's\0")
+        found = await _patch(d, state="applied")
+        assert (found.patch, [Path(each.path).name for each in found.left]) == ("", ["b.bin"])
 
 
 def _without_folders(tree: Tree) -> Tree:

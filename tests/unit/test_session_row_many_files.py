@@ -23,7 +23,7 @@ MAKE = (
     "for d in d*; do (cd $d && seq 100 | xargs touch); done"
 )
 SECONDS = 1.0
-"""Of the processor: other processes do not count."""
+"""Processor time, so that other processes do not count."""
 
 
 @pytest.mark.timeout(900)

@@ -105,7 +105,8 @@ class SessionPatch:
 
     def _made(self, sides: "_Sides", rows: Sequence[Row]) -> r.ProposalPatchResult:
         """Blocking."""
-        for row in sorted(rows, key=lambda row: row.kind == "mode"):  # a file's bits after its content
+        # A file's bits come after its content, and a folder is empty if no other change has something in it.
+        for row in sorted(rows, key=lambda row: row.kind == "mode" or _is_empty_folder(row)):
             sides.add_row(row)
         sides.drop_nested()
         base = self.base()
@@ -149,7 +150,9 @@ class _Sides:
     """Files of which the former executable bits are known."""
 
     def leave(self, path: str, reason: str) -> None:
-        self.left.append(r.LeftOut(path=path, reason=reason))
+        """Name a path that is not in the patch, and the first reason."""
+        if all(each.path != path for each in self.left):
+            self.left.append(r.LeftOut(path=path, reason=reason))
 
     def add_text(self, change: TextChange) -> None:
         executable = bool((change.like.mode or 0) & 0o111)
@@ -160,42 +163,48 @@ class _Sides:
             )
             self._add(change.old.path, change.new.path, old, new)
         except (ToolError, _Left) as error:
+            self.drop(change.old.path, change.new.path)
             self.leave(str(change.old.path), str(error))
 
     def add_row(self, row: Row) -> None:
         """Blocking."""
         path = Path(row.path)
-        try:
-            if row.kind == "git":
-                raise _Left(_NO_COMMITS)
-            if row.undecidable:
-                raise _Left(row.undecidable)
-            if row.kind == "mode":
-                self._add_bits(path, row)
-            elif row.after is not None and row.after.kind == "folder":
-                self._add_folder(path, row.after)
-            elif row.before is None or row.before.kind != "folder":
-                new_path = path if row.new_path is None else Path(row.new_path)
-                old = self._version(path, row.before, is_present=self.is_open)
-                self._add(path, new_path, old, self._version(new_path, row.after, is_present=not self.is_open))
-        except (_Left, OSError, Damaged) as error:
-            self.leave(row.path, str(error) or _NOT_KEPT)
+        if row.kind == "git":
+            self.leave(row.path, _NO_COMMITS)
+        elif _is_empty_folder(row):
+            if not any(path in file.parents for file in self.after):
+                self.leave(row.path, _NO_FOLDERS)
+        else:
+            try:
+                self._add_row(row, path)
+            except (_Left, OSError, Damaged) as error:
+                self.drop(path, path if row.new_path is None else Path(row.new_path))
+                self.leave(row.path, str(error) or _NOT_KEPT)
+
+    def _add_row(self, row: Row, path: Path) -> None:
+        if row.undecidable:
+            raise _Left(row.undecidable)
+        if row.kind == "mode":
+            self._add_bits(path, row)
+        elif row.after is not None and row.after.kind == "folder":
+            self._add_folder(path, row.after)
+        elif row.before is None or row.before.kind != "folder":
+            new_path = path if row.new_path is None else Path(row.new_path)
+            old = self._version(path, row.before, is_present=self.is_open)
+            self._add(path, new_path, old, self._version(new_path, row.after, is_present=not self.is_open))
 
     def _add(self, old_path: Path, new_path: Path, old: PatchFile | None, new: PatchFile | None) -> None:
-        """Add a change, on top of those before it. A file of which the changes do not follow from each other is left
-        out."""
+        """Add a change, on top of those before it. Raises `_Left` if it does not follow from them."""
         paths = (old_path, new_path)
         if not all(any(map(path.is_relative_to, self.core.workspace.roots)) for path in paths):
             raise _Left(_OUTSIDE)
-        if self.dropped & (_with_folders(old_path) | _with_folders(new_path)):
-            raise _Left(_MIXED)
         self.room -= sum(len(side.data) for side in (old, new) if side is not None)
         if self.room < 0 or len(self.after) >= MAX_FILES:
-            self.drop(*paths)
             raise _Left(_TOO_LARGE)
         is_known = old_path in self.after or old_path in self.before
-        if (is_known and not _same(self.after.get(old_path), old)) or (old_path != new_path and new_path in self.after):
-            self.drop(*paths)
+        is_taken = old_path != new_path and new_path in self.after
+        is_dropped = bool(self.dropped & (_with_folders(old_path) | _with_folders(new_path)))
+        if is_dropped or is_taken or (is_known and not _same(self.after.get(old_path), old)):
             raise _Left(_MIXED)
         self.after.pop(old_path, None)
         if old is not None and not is_known:
@@ -203,7 +212,7 @@ class _Sides:
         if new is not None:
             self.after[new_path] = new
         if old_path != new_path:
-            self.moved += [paths]
+            self.moved.append(paths)
 
     def drop(self, *paths: Path) -> None:
         """Leave out these files, all in these folders, and what was moved to or from there."""
@@ -225,15 +234,6 @@ class _Sides:
                 self.leave(str(path), _MIXED)
 
     def _add_folder(self, path: Path, version: RowVersion) -> None:
-        if not version.file_id:
-            raise _Left(_NO_FOLDERS)
-        try:
-            self._add_files(path, version)
-        except BaseException:
-            self.drop(path)
-            raise
-
-    def _add_files(self, path: Path, version: RowVersion) -> None:
         """Add all files of a new folder."""
         files = self.core.files
         place = files.path(version.file_id) if files.has(version.file_id) else path
@@ -262,7 +262,7 @@ class _Sides:
         self.with_bits.add(path)
 
     def _version(self, path: Path, version: RowVersion | None, *, is_present: bool) -> PatchFile | None:
-        """That version of the file, from the session's store, or from the workspace if it is the present one."""
+        """The file in that version, from the session's store, or from the workspace if it is the present one."""
         if version is None:
             return None
         if version.kind == "link":
@@ -278,6 +278,10 @@ class _Sides:
         else:
             raise _Left(_NOT_KEPT)
         return PatchFile(data, version.executable)
+
+
+def _is_empty_folder(row: Row) -> bool:
+    return row.after is not None and row.after.kind == "folder" and not row.after.file_id
 
 
 def _with_folders(path: Path) -> set[Path]:
