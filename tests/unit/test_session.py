@@ -3,6 +3,7 @@ scripted; everything else is real."""
 
 import asyncio
 import contextlib
+import itertools
 import os
 import re
 import time
@@ -203,6 +204,10 @@ async def test_two_edits_of_one_step_to_one_file_are_one_proposal(tmp_path: Path
         assert results.role == "results"
         assert len(results.results) == 2
         assert "keep eleven" in results.results[1].text
+        told = [message.event for message in d.client.messages]
+        before = itertools.takewhile(lambda event: event.kind != "approvalRequested", told)
+        shown = [event.proposal for event in before if event.kind == "proposalChanged"]
+        assert len(shown[-1].files[0].hunks) == 2, "nobody is asked about a part"
 
 
 async def test_the_file_moved_under_a_proposal(tmp_path: Path) -> None:

@@ -358,6 +358,8 @@ class Calls:
         again: an approval covers only what was shown. Raises `ToolError` when it keeps changing."""
         for _ in range(_MAX_REDECISIONS + 1):
             self._show_preview(run, preview)
+            if run.effect == "write":
+                await self._wait_for_later_edits(run)
             refusal, preview = await self._before_question(run, tool, params, context, preview)
             decision = refusal or await self._approvals.decide(
                 run.call.call_id,
@@ -472,12 +474,10 @@ class Calls:
                 await predecessor.previewed.wait()
                 if _touches_same_path(run, predecessor) and not _same_proposal(run, predecessor):
                     await predecessor.finished.wait()
-        if run.effect == "write":
-            await self._wait_for_later_edits(run)
 
     async def _wait_for_later_edits(self, run: CallRun) -> None:
-        """The edits of one step form one proposal: none is applied before those behind it, up to the next call that
-        waits for its end, have joined it."""
+        """The edits of one step form one proposal: none is asked about before those behind it, up to the next call
+        that waits for its end, have joined it."""
         for later in self._runs[self._runs.index(run) + 1 :]:
             if later.divides_edits or (later.tool is not None and later.tool.waits):
                 return
