@@ -99,6 +99,8 @@ class CallRun:
     """Policy or the user approved what `preview` shows."""
     result: Result | None = None
     previewed: asyncio.Event = field(default_factory=asyncio.Event)
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    """It is asked about, or need not be."""
     finished: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -171,6 +173,7 @@ class Calls:
         first."""
         for run in self._runs[MAX_CALLS:]:
             run.previewed.set()
+            run.asked.set()
             run.finished.set()
             self._finish(run, "cancelled", _error_result(run.call, TOO_MANY), error=TOO_MANY)
         tasks = [
@@ -263,6 +266,7 @@ class Calls:
             self._finish(run, "failed", _error_result(run.call, text), error=text)
         finally:
             run.previewed.set()
+            run.asked.set()
             run.finished.set()
 
     async def _decide_edited(
@@ -358,16 +362,16 @@ class Calls:
         again: an approval covers only what was shown. Raises `ToolError` when it keeps changing."""
         for _ in range(_MAX_REDECISIONS + 1):
             self._show_preview(run, preview)
-            if run.effect == "write":
-                await self._wait_for_later_edits(run)
+            await self._wait_to_ask(run, earlier)
             refusal, preview = await self._before_question(run, tool, params, context, preview)
             decision = refusal or await self._approvals.decide(
                 run.call.call_id,
                 preview,
-                lambda: self._set_state(run, "awaitingApproval"),
+                lambda: self._await_approval(run),
                 None if preview.plan is None else _previewing_again(tool, params, context, run, preview),
                 self._label,
             )
+            run.asked.set()
             preview = self._approvals.take_revised(run.call.call_id) or preview
             if decision.outcome == "edited":
                 return decision
@@ -475,9 +479,23 @@ class Calls:
                 if _touches_same_path(run, predecessor) and not _same_proposal(run, predecessor):
                     await predecessor.finished.wait()
 
+    async def _wait_to_ask(self, run: CallRun, earlier: Sequence[CallRun]) -> None:
+        """Return when the user may be asked about the call. The edits of one step form one proposal: none is asked
+        about before those behind it, up to the next call that waits for its end, have joined it. Questions come in the
+        order of the calls."""
+        if run.effect == "read":
+            return
+        if run.effect == "write":
+            await self._wait_for_later_edits(run)
+        for predecessor in earlier:
+            if predecessor.effect == "write":
+                await predecessor.asked.wait()
+
+    def _await_approval(self, run: CallRun) -> None:
+        self._set_state(run, "awaitingApproval")
+        run.asked.set()
+
     async def _wait_for_later_edits(self, run: CallRun) -> None:
-        """The edits of one step form one proposal: none is asked about before those behind it, up to the next call
-        that waits for its end, have joined it."""
         for later in self._runs[self._runs.index(run) + 1 :]:
             if later.divides_edits or (later.tool is not None and later.tool.waits):
                 return
