@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from amanu.cli.audit import main
 from amanu.home import find_home
-from amanu.proposals import apply
+from amanu.proposals.transaction import Transactions
 from amanu.session.audit_recorder import command_end
 from amanu.session.sessions import open_sessions
 from amanu.storage import audit_chain as chain
@@ -394,7 +394,7 @@ async def test_a_change_is_on_record_before_it_is_made(
     """A crash leaves the intention; the next daemon says what came of it."""
     home = find_home()
     crashed = tmp_path / "crashed"
-    write = apply._write_on_disk  # pyright: ignore[reportPrivateUsage]
+    write = Transactions._change_files  # pyright: ignore[reportPrivateUsage]
 
     async def broken_off(*args: Any) -> None:
         if stands == "written":
@@ -405,7 +405,7 @@ async def test_a_change_is_on_record_before_it_is_made(
         if stands == "as it was":
             await write(*args)
 
-    monkeypatch.setattr(apply, "_write_on_disk", broken_off)
+    monkeypatch.setattr(Transactions, "_change_files", broken_off)
     acting = call("edit_file", path="notes.txt", old_text="line 2\n", new_text="line two\n")
     async with scripted_session(tmp_path, step("", acting), step("Well."), mode="acceptEdits") as d:
         base = d.file.read_bytes()

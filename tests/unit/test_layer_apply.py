@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from amanu.sandbox.layers.trees import TreeMove
 
 from amanu.sandbox.layers.apply import Batch, Busy, Move, WorkspaceChanged
 from amanu.sandbox.layers.layer import Layer
 from amanu.sandbox.layers.redo import finish_left, noted
 from amanu.sandbox.layers.transfer import set_executable
-from amanu.sandbox.layers.trees import TreeMove
-from amanu.sandbox.layers.untrusted_files import TEMPORARY
+from amanu.system.untrusted_files import TEMPORARY
 from support.file_faults.sitecustomize import FileFaults
 from support.sweeps import WHOLE
 

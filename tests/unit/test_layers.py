@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.mcp": "core home config text system models.http models.oauth_callback web.addresses storage sandbox",
     "amanu.workspace": "core text system",
     "amanu.context": "core text system storage workspace",
-    "amanu.proposals": "core text system workspace",
+    "amanu.proposals": "core text system workspace storage.errors storage.file_store sandbox.layers.copying",
     "amanu.checks": "core config text system sandbox workspace proposals",
     "amanu.permissions": "core config text system storage workspace context checks",
     "amanu.hooks": "core system text sandbox workspace",

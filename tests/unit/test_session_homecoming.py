@@ -6,10 +6,13 @@ import stat
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 from amanu.core.rules import Kind, RuleTable
+from amanu.proposals import transaction
 from amanu.sandbox.layers import transfer
 from amanu.sandbox.self_test import Tier
 from amanu_protocol.items import Mode, ToolCall
@@ -167,14 +170,19 @@ async def test_a_save_while_it_comes_home_is_kept(line: str, tmp_path: Path, mon
         for picture in pictures:
             picture.write_bytes(b"a\0old")
         repository(d.root, "dist/\n")
-        strip = transfer.make_harmless
 
-        def saved(name: str, folder: int) -> None:
-            for picture in pictures:
-                picture.write_bytes(b"a\0the user's")
-            strip(name, folder)
+        def saves_before(module: ModuleType, name: str) -> None:
+            real = getattr(module, name)
 
-        monkeypatch.setattr(transfer, "make_harmless", saved)
+            def saved(*arguments: Any) -> Any:
+                for picture in pictures:
+                    picture.write_bytes(b"a\0the user's")
+                return real(*arguments)
+
+            monkeypatch.setattr(module, name, saved)
+
+        saves_before(transfer, "make_harmless")
+        saves_before(transaction, "make_all")
         await played(d)
         changed = pictures["dist" in line]
         assert changed.read_bytes() == b"a\0the user's"

@@ -19,7 +19,7 @@ from support.scripted_session import TWELVE, scripted_session, step
 DEATHS = """
 import asyncio, json, os, signal, sys
 from pathlib import Path
-from amanu.workspace import disk
+from amanu.workspace.disk_changes import _Replacing
 from amanu_protocol.requests import SessionListParams
 from support.scripted_session import call, scripted_session, step
 
@@ -27,16 +27,16 @@ PATCH = "*** Update File: notes.txt\\n-line 2\\n+line two\\n*** Add File: new.tx
 PATCH += "*** Add File: newer.txt\\n+newer"
 
 def dies_at(number):
-    commit, count = disk._commit, 0
+    make, count = _Replacing.make, 0
 
-    def commit_or_die(staged):
+    def make_or_die(staged):
         nonlocal count
         count += 1
         if count == number:
             os.kill(os.getpid(), signal.SIGKILL)
-        return commit(staged)
+        return make(staged)
 
-    disk._commit = commit_or_die
+    _Replacing.make = make_or_die
 
 async def edits(folder):
     async with scripted_session(folder, step("", call("apply_patch", patch=PATCH)), mode="acceptEdits") as d:

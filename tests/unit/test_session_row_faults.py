@@ -2,6 +2,7 @@
 at the same moment. Nothing is applied that was not decided on, and nothing of the user's is lost."""
 
 import contextlib
+import errno
 import os
 import shutil
 import sqlite3
@@ -14,16 +15,17 @@ import pytest
 
 from amanu.core.tool import CallContext, Outcome
 from amanu.permissions import approvals as approval
-from amanu.proposals import tracking
+from amanu.proposals import tracking, transaction
 from amanu.proposals.model import LiveProposal
+from amanu.proposals.row_plan import StoredContent
 from amanu.proposals.rows import LiveRow, RowChange
-from amanu.sandbox.layers.apply import Batch, NotWritten
+from amanu.proposals.transaction import Transactions
 from amanu.storage import journal_sqlite
 from amanu.storage.audit_log import AuditLog
 from amanu.storage.journal import Journal
 from amanu.tools.review_draft import ReviewDraft, ReviewDraftParams
-from amanu.tools.shell import row_changes, row_files
-from amanu.tools.shell.row_files import StoredRows
+from amanu.tools.shell import row_changes
+from amanu.workspace import disk_changes
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Mode, Proposal, RowVersion
 from amanu_protocol.requests import (
@@ -188,14 +190,10 @@ def damage(d: ScriptedSession, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refuse(d: ScriptedSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Batch.apply
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def fail(batch: Batch) -> None:
-        if batch.lock is None:
-            raise NotWritten("The disk is full.")
-        real(batch)
-
-    monkeypatch.setattr(Batch, "apply", fail)
+    monkeypatch.setattr(StoredContent, "make", fail)
 
 
 def save_meanwhile(d: ScriptedSession, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,14 +202,14 @@ def save_meanwhile(d: ScriptedSession, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def when_checked(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     """Let `act` happen between the check of the workspace and its change."""
-    real, todo = row_files.put_version, [act]
+    real, todo = disk_changes.make_all, [act]
 
-    def put(*arguments: Any) -> Path:
+    def make(*arguments: Any) -> None:
         while todo:
             todo.pop()()
-        return real(*arguments)
+        real(*arguments)
 
-    monkeypatch.setattr(row_files, "put_version", put)
+    monkeypatch.setattr(transaction, "make_all", make)
 
 
 FAULTS: Mapping[str, Fault] = {"damaged": damage, "refused": refuse, "saved meanwhile": save_meanwhile}
@@ -348,15 +346,15 @@ async def test_a_decision_is_on_record_before_it_changes_anything(
         before = files(d)
         await turn(d)
         folder, found = d.session.core.journal.folder, list[bool]()
-        real = StoredRows.carry_out
+        real = Transactions._change_files  # pyright: ignore[reportPrivateUsage]
 
-        async def look(self: StoredRows, rows: Sequence[LiveRow]) -> Mapping[str, str]:
+        async def look(*arguments: Any) -> None:
             assert tree(d.root) == before
             found.append('"state":"accepted"' in await recorded(folder))
-            return await real(self, rows)
+            await real(*arguments)
 
         assert '"state":"accepted"' not in await recorded(folder)
-        monkeypatch.setattr(StoredRows, "carry_out", look)
+        monkeypatch.setattr(Transactions, "_change_files", look)
         await decide_all(d, "accept")
         assert found == [True]
 
@@ -378,15 +376,15 @@ async def test_a_daemon_killed_at_a_change_knows_whether_it_is_done(
         before = files(d)
         await turn(d)
         folder, kept = d.session.core.journal.folder, tmp_path / "kept"
-        real = StoredRows.carry_out
+        real = Transactions._change_files  # pyright: ignore[reportPrivateUsage]
 
-        async def killed(self: StoredRows, rows: Sequence[LiveRow]) -> Mapping[str, str]:
-            faults = await real(self, rows) if moment == "after" else dict[str, str]()
+        async def killed(*arguments: Any) -> None:
+            if moment == "after":
+                await real(*arguments)
             shutil.copytree(folder, kept)
-            return faults
 
         with monkeypatch.context() as patched:
-            patched.setattr(StoredRows, "carry_out", killed)
+            patched.setattr(Transactions, "_change_files", killed)
             await decide_all(d, "accept")
         await d.sessions.close("s")
         shutil.rmtree(folder)
@@ -454,7 +452,7 @@ async def test_what_the_user_saves_between_check_and_change_is_kept(
         when_checked(monkeypatch, lambda: saves(d.root / name))
         await d.answer("allow")
         await d.over("p1")
-        assert tree(d.root)[name] == "mine\0" and named(d) == {"a.bin": "applied", name: "conflicted"}
+        assert tree(d.root)[name] == "mine\0" and named(d) == {"a.bin": "pending", name: "conflicted"}
 
 
 # Drafts -----------------------------------------------------------------------------------------------

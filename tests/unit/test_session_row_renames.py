@@ -1,16 +1,15 @@
 """Files that a command renames are one change."""
 
 import shutil
-from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from amanu.permissions import approvals as approval
 from amanu.proposals import tracking
 from amanu.proposals.model import FILE_CHANGED, FILE_GONE
-from amanu.proposals.rows import LiveRow
-from amanu.tools.shell.row_files import StoredRows
+from amanu.proposals.transaction import Transactions
 from amanu_protocol.items import Mode
 from amanu_protocol.requests import AuditQueryParams, CheckpointRestoreParams
 from support.draft_session import DONE, decide_all, deny, end_daemon, turn
@@ -519,15 +518,15 @@ async def test_a_daemon_killed_at_a_rename_knows_whether_it_is_done(
     async with changed_by(tmp_path, "draft", f"{BINARY}; mv own.bin sub/own.bin") as d:
         before = look(d.root)
         folder, kept = d.session.core.journal.folder, tmp_path / "kept"
-        real = StoredRows.carry_out
+        real = Transactions._change_files  # pyright: ignore[reportPrivateUsage]
 
-        async def killed(self: StoredRows, rows: Sequence[LiveRow]) -> Mapping[str, str]:
-            faults = await real(self, rows) if moment == "after" else dict[str, str]()
+        async def killed(*arguments: Any) -> None:
+            if moment == "after":
+                await real(*arguments)
             shutil.copytree(folder, kept, ignore=shutil.ignore_patterns(".tmp-*"))
-            return faults
 
         with monkeypatch.context() as patched:
-            patched.setattr(StoredRows, "carry_out", killed)
+            patched.setattr(Transactions, "_change_files", killed)
             await decide_all(d, "accept")
         await d.sessions.close("s")
         shutil.rmtree(folder)

@@ -8,7 +8,6 @@ import pytest
 from amanu.permissions import approvals as approval
 from amanu.proposals import tracking
 from amanu.proposals.model import FILE_CHANGED, FILE_GONE, FILE_MADE
-from amanu.sandbox.layers import trees
 from amanu_protocol.items import Mode, Row
 from amanu_protocol.requests import CheckpointRestoreParams
 from support.draft_session import DONE, decide_all, deny, edit, end_daemon, results, turn, write
@@ -85,7 +84,7 @@ async def test_a_folder_crosses_file_systems_and_comes_back(tmp_path: Path, monk
 
     async with changed_by(tmp_path, "draft", f"{MAKE}; {MORE}") as d:
         before = look(d.root)
-        monkeypatch.setattr(trees.os, "rename", rename)
+        monkeypatch.setattr(os, "rename", rename)
         await decide_all(d, "accept")
         for _ in range(2):
             assert (look(d.root), states(d)) == (changed(before, WHOLE), ["applied"])

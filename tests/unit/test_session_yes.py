@@ -5,9 +5,10 @@ from typing import Literal
 
 import pytest
 
+from amanu.core.tool import ToolError
 from amanu.permissions import approvals as approval
 from amanu.proposals import tracking
-from amanu.sandbox.layers.apply import Batch, NotWritten
+from amanu.proposals.row_plan import StoredContent
 from amanu_protocol.items import Mode, Row
 from amanu_protocol.requests import EditScope, ProposalUndoParams, RowDecision
 from support.draft_session import DONE, decide_all, deny, edit, end_daemon, finish, open_drafts, results, settled, turn
@@ -58,14 +59,14 @@ PICTURE = step("", edit("line 2\n", "line two\n"), shell("printf 'a\\0b' > pic.b
 async def accept_in_vain(d: ScriptedSession, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A yes to all, of which the picture cannot be applied."""
 
-    def fail(batch: Batch) -> None:
-        raise NotWritten("The disk is full.")
+    def fail(*_: object) -> None:
+        raise ToolError("The disk is full.")
 
     with monkeypatch.context() as patched:
         if why == "rule":
             deny(d, "@write(*.bin)")
         else:
-            patched.setattr(Batch, "apply", fail)
+            patched.setattr(StoredContent, "make", fail)
         await decide_all(d, "accept")
         await settled(d)
 
@@ -81,7 +82,7 @@ async def test_what_an_accepted_draft_could_not_apply_stays_in_it(
         (d.root / "pic.bin").write_bytes(b"old\0")
         await turn(d)
         await accept_in_vain(d, why, monkeypatch)
-        assert ("line two" in tree(d.root)["notes.txt"]) == (why == "disk")
+        assert "line two" not in tree(d.root)["notes.txt"], "all or nothing"
         assert tree(d.root)["pic.bin"] == "old\0"
         (row,) = rows(d)
         expected = "A rule denies this change." if why == "rule" else "The disk is full."

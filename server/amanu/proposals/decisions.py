@@ -80,7 +80,7 @@ def unmet_need(live: LiveProposal, row: LiveRow, name: Callable[[Path], str]) ->
             for path in (file.base.path, file.new_path)
             if path and needs_path(row, path, is_new_file=path == file.made_path)
         ]
-        if needed and (hunk.state != "applied" or (is_exact and hunk.edited_by_user)):
+        if needed and (hunk.state not in ("applied", "accepted") or (is_exact and hunk.edited_by_user)):
             return f"This needs {one_line(name(needed[0]))}, which is not applied as it was proposed."
     for other in live.rows:
         needed = [path for path in other.change.paths if other is not row and needs_path(row, path, is_new_file=False)]

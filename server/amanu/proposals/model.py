@@ -178,6 +178,28 @@ class LiveFile:
         digest = sha256(text.encode("utf-8", "surrogatepass"))
         return replace(gone, text=text, sha256=digest, exists=exists, from_buffer=True, unsaved=True)
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether something was decided that is not carried out yet."""
+        return any(hunk.state in ("accepted", "undoing") for hunk in self.hunks)
+
+    def settle(self, fault: str | None) -> None:
+        """Note that what was decided was carried out or, if there is a `fault`, that it was not."""
+        done: dict[HunkState, HunkState] = {"accepted": "applied", "undoing": "reverted"}
+        failed: dict[HunkState, HunkState] = {"accepted": "conflicted", "undoing": "applied"}
+        states = done if fault is None else failed
+        for hunk in list(self.hunks):
+            if hunk.state in states:
+                self.update_hunk(hunk.hunk_id, state=states[hunk.state], reason=fault)
+
+    def leave_open(self, reason: str | None) -> None:
+        """Note that it was not carried out, without a fault of its own: it is pending again, or applied again."""
+        for hunk in list(self.hunks):
+            if hunk.state == "accepted":
+                self.update_hunk(hunk.hunk_id, state="pending", reason=reason, reviewed=False)
+            elif hunk.state == "undoing":
+                self.update_hunk(hunk.hunk_id, state="applied", reason=reason)
+
     def drop_open(self) -> None:
         """Forget the hunks that are not decided."""
         self.hunks = [hunk for hunk in self.hunks if hunk.state != "pending"]
@@ -494,6 +516,11 @@ class LiveProposal:
             file.propose(*arguments)
         else:
             await asyncio.to_thread(file.propose, *arguments)
+
+    @property
+    def interrupted(self) -> "Sequence[LiveFile | LiveRow]":
+        """The files and rows with decisions that are not carried out yet."""
+        return [change for change in (*self.files, *self.rows) if change.is_interrupted]
 
     def hunks(self) -> Iterator[tuple[LiveFile, Hunk]]:
         for file in self.files:

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Literal
 
 from amanu.core.tool import CallContext, NothingToDo, ToolError
-from amanu.proposals.apply import SavePreimage, lossy_message
-from amanu.proposals.crash_recovery import interrupted_files, interrupted_rows, recover, recover_rows
 from amanu.proposals.decisions import (
     accept,
     carry_out,
@@ -32,9 +30,13 @@ from amanu.proposals.decisions import (
 from amanu.proposals.drafts import Drafts, changed_meanwhile, takes_draft
 from amanu.proposals.live_proposals import LiveProposals
 from amanu.proposals.model import ALL_STATES, FileEdit, LiveFile, LiveProposal, missing_file
+from amanu.proposals.recovery import Recovery
 from amanu.proposals.report import report
-from amanu.proposals.rows import OPEN, LiveRow, RowChange, RowFiles, RowKey
+from amanu.proposals.row_plan import RowPlanner
+from amanu.proposals.rows import OPEN, LiveRow, RowChange, RowKey
+from amanu.proposals.text_plan import lossy_message
 from amanu.proposals.tracking import FileTracking
+from amanu.proposals.transaction import SavePreimage, Transactions
 from amanu.proposals.writer import ProposalWriter
 from amanu.system.tasks import run_to_completion
 from amanu.workspace.diff import unified, unified_hunks
@@ -59,6 +61,10 @@ class SkippedHunk:
     reason: str
 
 
+async def _nothing() -> None:
+    pass
+
+
 class Proposals:
     """`on_change` hears of each new version of a proposal, in order; `save_preimage` is durable when it returns;
     `accept_change` is told each path that was changed, and does not raise. While `drafting`, what is proposed is a
@@ -72,11 +78,11 @@ class Proposals:
         accept_change: Callable[[Path], Awaitable[None]] | None = None,
         shared_hunk_seconds: float = _SHARED_HUNK_SECONDS,
         drafting: Callable[[], bool] = lambda: False,
-        rows: RowFiles | None = None,
-        durable: Callable[[], Awaitable[None]] | None = None,
+        rows: RowPlanner | None = None,
+        durable: Callable[[], Awaitable[None]] = _nothing,
     ) -> None:
         self._workspace = workspace
-        self._rows = rows
+        self._recovery = Recovery(workspace, rows)
         self._shared_hunk_seconds = shared_hunk_seconds
         self._drafting = drafting
         self._live = LiveProposals(workspace.shown_files)
@@ -84,9 +90,8 @@ class Proposals:
         self._tracking = FileTracking(workspace, self._live)
         self._live.listeners.append(on_change)
         self.drafts = Drafts(workspace, self._live, self._tracking)
-        self._writer = ProposalWriter(
-            workspace, self._live, self._tracking, save_preimage, accept_change, rows, durable
-        )
+        transactions = Transactions(workspace, rows, save_preimage, durable)
+        self._writer = ProposalWriter(transactions, self._live, self._tracking, accept_change)
 
     # Proposing --------------------------------------------------------------------------------------
 
@@ -400,20 +405,17 @@ class Proposals:
         for proposal in restored:
             checking = any(check.state == "running" for file in proposal.files for check in file.checks)
             is_lost = any(row.kind == "git" and row.state in OPEN for row in proposal.rows)
-            if is_lost or any(row.state in ("accepted", "undoing") for row in proposal.rows):
-                live = self._live.find(proposal.proposal_id)
-                await recover_rows(interrupted_rows(live), self._rows)
-                for row in live.rows:
-                    if row.is_open and row.undecidable:
-                        row.state, row.reason = "rejected", row.undecidable
-                self._live.publish(live)
-            if checking or any(hunk.state in ("accepted", "undoing") for file in proposal.files for hunk in file.hunks):
-                live = self._live.find(proposal.proposal_id)
-                files = interrupted_files(live)
-                live.attempted |= {hunk.hunk_id for file in files for hunk in file.hunks if hunk.state == "accepted"}
-                await self._workspace.overlay.refresh(*(file.base.path for file in files))
-                await asyncio.to_thread(recover, self._workspace, files)
-                self._live.publish(live)
+            is_interrupted = any(change.state in ("accepted", "undoing") for change in proposal.changes)
+            if not (checking or is_lost or is_interrupted):
+                continue
+            live = self._live.find(proposal.proposal_id)
+            live.attempted |= {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "accepted"}
+            await self._workspace.overlay.refresh(*(file.base.path for file in live.files if file.is_interrupted))
+            await asyncio.to_thread(self._recovery.finish, live)
+            for row in live.rows:
+                if row.is_open and row.undecidable:
+                    row.state, row.reason = "rejected", row.undecidable
+            self._live.publish(live)
         for proposal in [*self._live.stored.values(), *(live.wire() for live in self._live)]:
             if any(hunk.state in ("pending", "conflicted") for file in proposal.files for hunk in file.hunks):
                 self._tracking.watch(proposal)
@@ -545,9 +547,11 @@ class Proposals:
     ) -> list[SkippedHunk]:
         async with self._live.lock:
             live = self._live.find(proposal_id)
-            for row in live.rows:
-                if row.row_id in row_ids and (row.state == "applied") == undo:
-                    row.state = "undoing" if undo else "accepted"
+            rows = [row for row in live.rows if row.row_id in row_ids and (row.state == "applied") == undo]
+            for row in rows:
+                row.state = "undoing" if undo else "accepted"
+            for row_id, fault in (await self._writer.faults(live, [] if undo else rows)).items():
+                next(row for row in rows if row.row_id == row_id).settle(fault)
             files = [file for file, hunk in live.hunks() if hunk.hunk_id in hunk_ids]
             await self._tracking.catch_up(live, [file for file in files if self._tracking.follows(live, file)])
             marking = (

@@ -1,12 +1,12 @@
-"""Rows: changes of a proposal that no hunk shows, and the contract for bringing them into the workspace."""
+"""Rows: changes of a proposal that no hunk shows."""
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from amanu.text.display import unbroken
 from amanu_protocol.items import HunkState, Line, Row, RowKind, RowTurn, RowVersion
@@ -25,11 +25,24 @@ repository, "path" for what is at the path."""
 
 
 class GitPart(Protocol):
-    """The repository changes that a row stands for; they do not survive a restart."""
+    """The repository change that a row stands for. Everything blocks but the property."""
 
     @property
     def committed(self) -> Collection[Path]:
         """The files of its commits."""
+        ...
+
+    def fault(self, *, undo: bool) -> str:
+        """Why it does not fit the repository as it is now, as a sentence; "" if it does."""
+        ...
+
+    def standing(self, *, undo: bool) -> Literal["before", "after", "between", "other"]:
+        """What the repository has: the state before it, after it, a part of it, or something else."""
+        ...
+
+    def prepared(self, *, undo: bool) -> AbstractContextManager[Callable[[], None]]:
+        """Do all that can fail, under git's own locks, so that calling what this yields makes the change. Leaving the
+        context without that call changes nothing. Raises `ToolError`."""
         ...
 
 
@@ -115,6 +128,11 @@ class LiveRow:
     @property
     def is_open(self) -> bool:
         return self.state in OPEN
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether a decision on it is not carried out yet."""
+        return self.state in ("accepted", "undoing")
 
     @property
     def undecidable(self) -> str:
@@ -231,28 +249,6 @@ class LiveRow:
         new_path = None if row.new_path is None else Path(row.new_path)
         change = RowChange(row.kind, Path(row.path), row.before, row.after, row.title, row.lines, new_path=new_path)
         return cls(row.row_id, row.turn_id, change, frozenset(), row.state, row.reason, row.reviewed, list(row.earlier))
-
-
-class RowFiles(Protocol):
-    """The contract for bringing rows into the workspace, and taking them back."""
-
-    def exclusive(self, rows: Sequence[LiveRow]) -> AbstractAsyncContextManager[None]:
-        """A context in which no other session changes the repositories that these rows change."""
-        ...
-
-    async def faults(self, rows: Sequence[LiveRow], gone: Collection[Path] = ()) -> Mapping[str, str]:
-        """Row id → why it does not fit the workspace as it is now, as a sentence; only rows that do not fit. `gone`:
-        text files that are removed along with these rows. Writes nothing."""
-        ...
-
-    async def carry_out(self, rows: Sequence[LiveRow]) -> Mapping[str, str]:
-        """Bring accepted rows into the workspace, and take back those that are `undoing`. Returns row id → why it was
-        not done, as sentences."""
-        ...
-
-    async def is_done(self, row: LiveRow) -> bool:
-        """Whether the workspace is as if the row had been carried out."""
-        ...
 
 
 def rename_row(deletion: RowChange, file: RowChange) -> RowChange:

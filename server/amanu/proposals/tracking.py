@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 
 from amanu.core.tool import ToolError
-from amanu.proposals.apply import target_made
 from amanu.proposals.deferred_edits import DeferredEdits
 from amanu.proposals.live_proposals import LiveProposals
 from amanu.proposals.model import (
@@ -27,6 +26,7 @@ from amanu.proposals.model import (
     LiveProposal,
 )
 from amanu.proposals.reanchor import Edit, line_edits, reanchor
+from amanu.proposals.text_plan import target_made
 from amanu.workspace.text_file import FileText, split_lines
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import HunkState, Proposal

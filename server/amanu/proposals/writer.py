@@ -7,44 +7,37 @@ from dataclasses import replace
 from pathlib import Path
 
 from amanu.core.tool import ToolError
-from amanu.proposals.apply import SavePreimage, apply, settle
-from amanu.proposals.crash_recovery import interrupted_files, interrupted_rows
-from amanu.proposals.decisions import unmet_need
 from amanu.proposals.live_proposals import LiveProposals
 from amanu.proposals.model import STATES_AFTER, LiveProposal
-from amanu.proposals.rows import LiveRow, RowFiles
+from amanu.proposals.rows import LiveRow
 from amanu.proposals.tracking import FileTracking
+from amanu.proposals.transaction import Transactions
 from amanu.proposals.undo import UndoResult, mark_hunks
 from amanu.workspace.text_file import FileText
-from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Proposal
 
 
 class ProposalWriter:
-    """What `save_preimage` saves is durable when it returns; `accept_change` is told each path that was changed, and
-    does not raise. The caller holds the lock of the proposals."""
+    """`accept_change` is told each path that was changed, and does not raise. The caller holds the lock of the
+    proposals."""
 
     def __init__(
         self,
-        workspace: Workspace,
+        transactions: Transactions,
         live: LiveProposals,
         tracking: FileTracking,
-        save_preimage: SavePreimage,
         accept_change: Callable[[Path], Awaitable[None]] | None,
-        rows: RowFiles | None,
-        durable: Callable[[], Awaitable[None]] | None,
     ) -> None:
-        self._workspace = workspace
+        self._transactions = transactions
+        self._workspace = transactions.workspace
+        self._rows = transactions.rows
         self._live = live
         self._tracking = tracking
-        self._save_preimage = save_preimage
         self._accept_change = accept_change
-        self._rows = rows
-        self._durable = durable
 
     def exclusive(self, rows: Sequence[LiveRow]) -> AbstractAsyncContextManager[None]:
-        """See `RowFiles`."""
+        """See `RowPlanner`."""
         return nullcontext() if self._rows is None else self._rows.exclusive(rows)
 
     async def faults(self, live: LiveProposal, rows: Sequence[LiveRow]) -> Mapping[str, str]:
@@ -100,28 +93,27 @@ class ProposalWriter:
         return reasons
 
     async def apply(self, live: LiveProposal, texts: Mapping[Path, FileText] | None = None) -> Proposal:
-        """`texts`: the texts of its files, if they were just read."""
-        files = interrupted_files(live)
-        if not files:
-            return await self._carry_out_rows(live)
-        wanted = {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "accepted"}
-        live.attempted |= wanted
+        """Carry out what is decided. `texts`: the texts of its files, if they were just read."""
+        files = [file for file in live.files if file.is_interrupted]
+        if not live.interrupted:
+            return self._live.publish(live)
+        accepted = {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "accepted"}
+        live.attempted |= accepted | {row.row_id for row in live.rows if row.state == "accepted"}
         undoing = {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "undoing"}
         self._live.publish(live)
+        before: Sequence[FileText] = ()
         try:
             before = await self._tracking.catch_up_others(live, files, texts or {})
-            shown_files = self._live.shown_to(live)
-            changed = await apply(self._workspace, files, self._save_preimage, live.turn_id, shown_files)
+            changed = await self._transactions.carry_out(live, self._live.shown_to(live))
             await self._note_changed(changed)
-        except AmanuError as error:  # its pre-image could not be kept: the file is as it was
-            for file in files:
-                settle(file, succeeded=False, reason=str(error))
+        except AmanuError as error:  # the decision could not be recorded: nothing was done
+            for change in live.interrupted:
+                change.leave_open(str(error))
             raise
         finally:
-            for row in interrupted_rows(live) if not self._are_applied(live, wanted) else ():
-                row.leave_open("The text was not applied, so this was not either.")
-            for file in files:  # only when something failed that we do not know of
-                settle(file, succeeded=False, reason="Applying it failed unexpectedly; check the file.")
+            for change in live.interrupted:  # only when something failed that we do not know of
+                change.settle("Applying it failed unexpectedly; check what is there now.")
+            for file in files:
                 undone = {hunk.hunk_id for hunk in file.hunks if hunk.state == "reverted"} & undoing
                 if file.anchor is not None:
                     await asyncio.to_thread(file.update_anchor, undone)
@@ -129,40 +121,9 @@ class ProposalWriter:
             live.attempted -= {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "pending"}
             self._live.publish(live)
         await self._tracking.move_others(live, files, before)
-        return await self._carry_out_rows(live)
-
-    async def _carry_out_rows(self, live: LiveProposal) -> Proposal:
-        """Bring accepted rows into the workspace, and take back those that are `undoing`."""
-        rows = interrupted_rows(live)
-        if not rows:
-            return self._live.publish(live)
-        live.attempted |= {row.row_id for row in rows if row.state == "accepted"}
-        faults = {row.row_id: why for row in rows if (why := unmet_need(live, row, self._workspace.display_path))}
-        self._live.publish(live)
-        unknown = dict.fromkeys((row.row_id for row in rows), "This failed unexpectedly; check what is there now.")
-        try:
-            if self._durable is not None:
-                await self._durable()
-            fit = [row for row in rows if row.row_id not in faults]
-            if self._rows is not None:
-                faults |= await self._rows.carry_out(fit)
-            unknown.clear()
-            done = [row.change for row in fit if row.change.kind != "git" and row.row_id not in faults]
-            await self._note_changed([path for change in done for path in change.paths])
-        except AmanuError as error:  # the decision could not be saved: nothing was done
-            for row in rows:
-                row.leave_open(str(error))
-            raise
-        finally:
-            for row in rows:
-                row.settle({**faults, **unknown}.get(row.row_id))
-            self._live.publish(live)
         return live.wire()
 
     async def _note_changed(self, paths: Sequence[Path]) -> None:
         if self._accept_change is not None:
             for path in dict.fromkeys(paths):
                 await self._accept_change(path)
-
-    def _are_applied(self, live: LiveProposal, hunk_ids: Collection[str]) -> bool:
-        return all(hunk.state in ("accepted", "applied") for _, hunk in live.hunks() if hunk.hunk_id in hunk_ids)

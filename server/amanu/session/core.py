@@ -17,6 +17,7 @@ from amanu.permissions.approvals import Approvals
 from amanu.permissions.ceilings import Ceilings
 from amanu.permissions.policy import PolicyContext, drafts
 from amanu.proposals.proposals import Proposals
+from amanu.proposals.row_plan import RowPlanner
 from amanu.session.access import Access
 from amanu.session.audit_recorder import AuditRecorder
 from amanu.session.costs import SessionCosts
@@ -37,7 +38,6 @@ from amanu.storage.file_store import FileStore
 from amanu.storage.journal import FILES, Journal
 from amanu.tools.complete_task import CompleteTask
 from amanu.tools.environment import ShownPictures, ToolEnvironment
-from amanu.tools.shell.row_files import StoredRows
 from amanu.tools.shell.session_layer import SessionLayer
 from amanu.web.search import SEARCH_KEYS, SearchService
 from amanu.workspace.workspace import Workspace
@@ -158,8 +158,11 @@ class SessionCore:
                 self._save_preimage,
                 services.sandbox.accept,
                 drafting=lambda: drafts(self.mode),
-                rows=StoredRows(
-                    self.workspace, services.sandbox, self.files, lambda each: self.approvals.denied_to_user(each)
+                rows=RowPlanner(
+                    self.workspace,
+                    self.files,
+                    lambda each: self.approvals.denied_to_user(each),
+                    services.sandbox.repository_lock,
                 ),
                 durable=self._decision_durable,
             )

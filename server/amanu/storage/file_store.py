@@ -138,19 +138,38 @@ class FileStore:
 
     def copy(self, file_id: str, target: Path, mode: int) -> None:
         """Copy that file to a new path. Raises `Damaged`."""
+        handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            self.write(file_id, handle)
+            os.fchmod(handle, mode)
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+        finally:
+            os.close(handle)
+
+    def write(self, file_id: str, target: int) -> None:
+        """Copy that file into the empty one that the descriptor refers to. Raises `Damaged`."""
         source = self._open(file_id)
         try:
-            handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    if file_id.startswith(_LARGE):
-                        copy_data(source, file)
-                    elif hashed(source, file.write) != file_id:
-                        raise Damaged
-                    os.fchmod(handle, mode)
-            except BaseException:
-                target.unlink(missing_ok=True)
-                raise
+            with os.fdopen(target, "wb", closefd=False) as file:
+                if file_id.startswith(_LARGE):
+                    copy_data(source, file)
+                elif hashed(source, file.write) != file_id:
+                    raise Damaged
+        finally:
+            os.close(source)
+
+    def is_same(self, file_id: str, other: int) -> bool:
+        """Whether the file that the descriptor refers to has the content with that id."""
+        if not file_id.startswith(_LARGE):
+            return bool(file_id) and hashed(other) == file_id
+        try:
+            source = self._open(file_id)
+        except Damaged:
+            return False
+        try:
+            return _are_equal(source, other)
         finally:
             os.close(source)
 
@@ -183,6 +202,15 @@ class FileStore:
         if not self._folder.is_dir():
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             sync_folder(self._folder.parent)
+
+
+def _are_equal(one: int, other: int) -> bool:
+    if os.fstat(one).st_size != os.fstat(other).st_size:
+        return False
+    while part := os.read(one, _PART):
+        if os.read(other, len(part)) != part:
+            return False
+    return True
 
 
 def hashed(source: int, write: Callable[[bytes], object] = len) -> str:

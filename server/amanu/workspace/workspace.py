@@ -177,11 +177,6 @@ class Workspace:
             (document for document in documents if document[1].text == text), documents[0] if documents else None
         )
 
-    async def replace(self, replacements: Sequence[disk.Replacement]) -> None:
-        """Replace files on disk, all or none; modes and owners are kept. Raises `disk.BaseChanged` when one of them has
-        not the expected bytes, `ToolError` when one cannot be written."""
-        await asyncio.to_thread(disk.replace, self.guard, replacements)
-
     def _open_spelling(self, path: Path, opened: Sequence[Path]) -> Path | None:
         """The one of those paths that is the file at the resolved `path` by another name. Blocking."""
         return next((candidate for candidate in opened if self.guard.same(path, candidate)), None)

@@ -9,7 +9,12 @@ import pytest
 
 from amanu.core.tool import ToolError
 from amanu.workspace import disk
-from amanu.workspace.disk import BaseChanged, Replacement
+from amanu.workspace.disk import BaseChanged
+from amanu.workspace.disk_changes import (
+    Replacement,
+    _Replacing,  # pyright: ignore[reportPrivateUsage]
+    make_all,
+)
 from amanu.workspace.path_guard import PathGuard
 
 
@@ -21,17 +26,17 @@ def test_keeps_mode_and_leaves_nothing_behind(tmp_path: Path) -> None:
     path = tmp_path / "run.sh"
     path.write_bytes(b"old")
     path.chmod(0o751)
-    disk.replace(PathGuard([tmp_path]), [Replacement(path, b"old", b"new")])
+    make_all(PathGuard([tmp_path]), [Replacement(path, b"old", b"new")])
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", 0o751)
     assert names(tmp_path) == ["run.sh"]
 
 
 def test_creates_folders_and_never_over_a_file(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "c"
-    disk.replace(PathGuard([tmp_path]), [Replacement(path, None, b"new")])
+    make_all(PathGuard([tmp_path]), [Replacement(path, None, b"new")])
     assert path.read_bytes() == b"new"
     with pytest.raises(BaseChanged):
-        disk.replace(PathGuard([tmp_path]), [Replacement(path, None, b"other")])
+        make_all(PathGuard([tmp_path]), [Replacement(path, None, b"other")])
     assert path.read_bytes() == b"new"
     assert names(path.parent) == ["c"]
 
@@ -40,7 +45,7 @@ def test_every_name_of_a_file_changes(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     one.write_bytes(b"longer old")
     os.link(one, two)
-    disk.replace(PathGuard([tmp_path]), [Replacement(one, b"longer old", b"new")])
+    make_all(PathGuard([tmp_path]), [Replacement(one, b"longer old", b"new")])
     assert one.read_bytes() == two.read_bytes() == b"new"
     assert one.stat().st_ino == two.stat().st_ino
     assert names(tmp_path) == ["one", "two"]
@@ -49,7 +54,7 @@ def test_every_name_of_a_file_changes(tmp_path: Path) -> None:
 def test_deletes(tmp_path: Path) -> None:
     path = tmp_path / "gone"
     path.write_bytes(b"old")
-    disk.replace(PathGuard([tmp_path]), [Replacement(path, b"old", None)])
+    make_all(PathGuard([tmp_path]), [Replacement(path, b"old", None)])
     assert names(tmp_path) == []
 
 
@@ -58,15 +63,15 @@ def test_what_changed_is_not_overwritten(tmp_path: Path, when: str, monkeypatch:
     path = tmp_path / "f"
     path.write_bytes(b"theirs" if when == "before" else b"old")
     if when == "between":
-        real = disk._commit  # pyright: ignore[reportPrivateUsage]
+        real = _Replacing.make
 
-        def late(staged: object) -> object:
+        def late(staged: _Replacing) -> None:
             path.write_bytes(b"theirs")
-            return real(staged)  # pyright: ignore[reportArgumentType]
+            real(staged)
 
-        monkeypatch.setattr(disk, "_commit", late)
+        monkeypatch.setattr(_Replacing, "make", late)
     with pytest.raises(BaseChanged):
-        disk.replace(PathGuard([tmp_path]), [Replacement(path, b"old", b"new")])
+        make_all(PathGuard([tmp_path]), [Replacement(path, b"old", b"new")])
     assert path.read_bytes() == b"theirs"
     assert names(tmp_path) == ["f"]
 
@@ -94,7 +99,7 @@ def test_all_or_none(tmp_path: Path, fails: str, nth: int, monkeypatch: pytest.M
     monkeypatch.setattr(os, fails, failing)
     failed = False
     try:
-        disk.replace(PathGuard([tmp_path]), changes)
+        make_all(PathGuard([tmp_path]), changes)
     except ToolError as error:
         failed = True
         assert "disk is full" in str(error)
@@ -121,7 +126,7 @@ def test_all_or_none_on_a_disk_that_stays_full(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(os, "link", full)
     with pytest.raises(ToolError, match="the disk is full"):
-        disk.replace(PathGuard([tmp_path]), changes)
+        make_all(PathGuard([tmp_path]), changes)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"old"}
 
 
@@ -130,7 +135,7 @@ def test_a_read_only_file_is_not_changed(tmp_path: Path) -> None:
     path.write_bytes(b"old")
     path.chmod(0o444)
     with pytest.raises(ToolError, match="read-only"):
-        disk.replace(PathGuard([tmp_path]), [Replacement(path, b"old", b"new")])
+        make_all(PathGuard([tmp_path]), [Replacement(path, b"old", b"new")])
     assert names(tmp_path) == ["f"]
 
 

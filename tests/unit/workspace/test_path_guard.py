@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from amanu.core.tool import ToolError
 from amanu.workspace import disk
 from amanu.workspace import path_guard as guard
+from amanu.workspace.disk_changes import Replacement, make_all
 from amanu.workspace.path_guard import PathGuard
 from support.sweeps import examples
 
@@ -162,7 +163,7 @@ def test_a_link_put_in_after_the_check_is_not_followed(
     with pytest.raises(ToolError):
         disk.read(held, path)
     with pytest.raises((ToolError, disk.BaseChanged)):
-        disk.replace(held, [disk.Replacement(path, b"outside", b"changed")])
+        make_all(held, [Replacement(path, b"outside", b"changed")])
     assert (outside / "src" / "deep" / "a.txt").read_text() == "outside"
 
 

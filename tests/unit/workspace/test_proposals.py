@@ -1,20 +1,20 @@
 """The way of an edit: proposed, decided hunk by hunk, applied to exactly the text it was computed from, reported."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amanu.core.tool import ToolError
-from amanu.proposals import apply as applying
 from amanu.proposals import model as living
 from amanu.proposals import undo as undoing
-from amanu.proposals import writer as writing
 from amanu.proposals.model import FileEdit
 from amanu.proposals.proposals import Proposals
+from amanu.proposals.transaction import Transactions
 from amanu.workspace.text_file import decode, split_lines
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, Proposal
@@ -142,13 +142,13 @@ async def test_a_text_that_came_between_looking_and_writing(tmp_path: Path, monk
     """Too late to move the hunks."""
     harness = ToolHarness(tmp_path, {"f.txt": BASE})
     call, proposal = await propose(harness)
-    real = writing.apply
+    real = Transactions.carry_out
 
-    async def late(*arguments: object) -> None:
+    async def late(*arguments: Any) -> Sequence[Path]:
         harness.put("f.txt", BASE.replace("three", "theirs"))
-        await real(*arguments)  # pyright: ignore[reportArgumentType]
+        return await real(*arguments)
 
-    monkeypatch.setattr(writing, "apply", late)
+    monkeypatch.setattr(Transactions, "carry_out", late)
     proposal = await harness.proposals.accept_all(proposal.proposal_id)
     assert states(proposal) == ["conflicted", "conflicted"] and proposal.state == "settled"
     assert harness.on_disk("f.txt") == BASE.replace("three", "theirs").encode()
@@ -310,21 +310,21 @@ async def test_the_preimage_comes_first(tmp_path: Path) -> None:
     with pytest.raises(AmanuError):
         await proposals.accept_all(proposal.proposal_id)
     assert harness.on_disk("f.txt") == BASE.encode()
-    assert states(proposals.get(proposal.proposal_id)) == ["conflicted", "conflicted"]
+    assert states(proposals.get(proposal.proposal_id)) == ["pending", "pending"]
 
 
 async def test_a_cancelled_commit_still_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     harness = ToolHarness(tmp_path, {"f.txt": BASE})
     _, proposal = await propose(harness)
     entered, go = asyncio.Event(), asyncio.Event()
-    real = applying._write_on_disk  # pyright: ignore[reportPrivateUsage]
+    real = Transactions._change_files  # pyright: ignore[reportPrivateUsage]
 
-    async def slow(*arguments: object) -> None:
+    async def slow(*arguments: Any) -> None:
         entered.set()
         await go.wait()
-        await real(*arguments)  # pyright: ignore[reportArgumentType]
+        await real(*arguments)
 
-    monkeypatch.setattr(applying, "_write_on_disk", slow)
+    monkeypatch.setattr(Transactions, "_change_files", slow)
     task = asyncio.create_task(harness.proposals.accept_all(proposal.proposal_id))
     await entered.wait()
     task.cancel()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from amanu.sandbox.layers.layer import LayerError, LayerRoot, explained
 from amanu.sandbox.layers.transfer import copy, make_harmless, place
-from amanu.sandbox.layers.untrusted_files import FOLDER, TEMPORARY, opened_folder, status, sync, sync_folder
+from amanu.system.untrusted_files import FOLDER, TEMPORARY, opened_folder, status, sync, sync_folder
 
 Identity = tuple[int, int]
 """Inode, and ctime in nanoseconds."""

@@ -12,8 +12,8 @@ from itertools import islice
 from typing import Literal
 
 from amanu.sandbox.layers.layer import LayerRoot
-from amanu.sandbox.layers.untrusted_files import FOLDER, opened_file, opened_folder, status
 from amanu.sandbox.layers.upper import is_opaque, is_whiteout
+from amanu.system.untrusted_files import FOLDER, opened_file, opened_folder, status
 
 Kind = Literal["file", "folder", "tree", "symlink", "deleted", "special", "pruned"]
 """`folder`: a new one, or an existing one whose mode has changed; what is in it is reported apart · `tree`: a new one

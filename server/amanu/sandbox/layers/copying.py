@@ -10,8 +10,8 @@ from pathlib import Path
 
 from amanu.sandbox.layers.layer import Layer
 from amanu.sandbox.layers.transfer import copy
-from amanu.sandbox.layers.untrusted_files import opened_folder, remove, status
 from amanu.sandbox.layers.upper import is_opaque, is_whiteout, made, make_opaque, make_whiteout
+from amanu.system.untrusted_files import opened_folder, remove, status
 
 _BLOCK = 512
 """Bytes of a block, as `lstat` counts them."""

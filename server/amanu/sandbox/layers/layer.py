@@ -25,8 +25,8 @@ from secrets import token_hex
 
 from amanu.sandbox.layers import upper as upper_folder
 from amanu.sandbox.layers.mount import is_mountable
-from amanu.sandbox.layers.untrusted_files import FOLDER, opened_folder, remove
 from amanu.storage.errors import is_full
+from amanu.system.untrusted_files import FOLDER, opened_folder, remove
 
 _WAIT = 1.0
 """Seconds to wait for the end of the mount, which follows the end of the command at once."""

@@ -7,7 +7,7 @@ that has ended finishes it. Everything here blocks.
 import contextlib
 import json
 import os
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
@@ -16,8 +16,7 @@ from typing import Any
 from amanu.sandbox.layers.apply import ApplyError, Batch, Move
 from amanu.sandbox.layers.layer import Layer, LayerError, LayerRoot, left_layers
 from amanu.sandbox.layers.transfer import set_executable, transfer
-from amanu.sandbox.layers.trees import TreeMove
-from amanu.sandbox.layers.untrusted_files import opened_folder, sync, sync_folder
+from amanu.system.untrusted_files import opened_folder, sync, sync_folder
 
 
 @contextmanager
@@ -28,23 +27,19 @@ def noted(
     ignored: Sequence[tuple[LayerRoot, str]] = (),
     begun: int | None = None,
     kept: Collection[str] = (),
-    executable: Mapping[Path, bool] | None = None,
-    trees: Sequence[TreeMove] = (),
 ) -> Generator[None]:
-    """A context in which to apply batches, transfer ignored files, set executable bits and move trees: if the daemon is
-    killed meanwhile or the power fails, the next daemon does it. `layer`: the layer's folder. Raises `OSError`."""
-    if not (batches or ignored or executable or trees):
+    """A context in which to apply batches and transfer ignored files: if the daemon is killed meanwhile or the power
+    fails, the next daemon does it. `layer`: the layer's folder. Raises `OSError`."""
+    if not (batches or ignored):
         yield
         return
-    if batches or trees:
+    if batches:
         _sync_stored(layer, batches)
     entry = {
         "batches": [_described(batch) for batch in batches],
         "ignored": [[root.folder.name, name] for root, name in ignored],
         "begun": begun,
         "kept": [*kept],
-        "executable": [[str(path), is_set] for path, is_set in (executable or {}).items()],
-        "trees": [[tree.root.folder.name, tree.name, str(tree.stored), tree.comes_in, tree.token] for tree in trees],
     }
     folder = layer / "redo"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -55,7 +50,7 @@ def noted(
             file.flush()
             os.fsync(file.fileno())
         path.with_suffix(".new").rename(path)
-        for each in (folder, layer, layer.parent) if batches or trees else ():
+        for each in (folder, layer, layer.parent) if batches else ():
             sync_folder(each)
     except OSError:
         path.with_suffix(".new").unlink(missing_ok=True)
@@ -85,8 +80,6 @@ def _finish(layer: Layer, entry: dict[str, Any]) -> None:
         with contextlib.suppress(ApplyError):
             Batch(described["token"], tuple(moves), described["lock"] and Path(described["lock"])).apply()
     set_executable(layer, {Path(path): is_set for path, is_set in entry.get("executable", ())})
-    for root, name, stored, comes_in, token in entry.get("trees", ()):
-        TreeMove(roots[root], name, Path(stored), comes_in, token).finish()
     for root, name in entry["ignored"]:
         with contextlib.suppress(OSError, LayerError):
             transfer(roots[root], name, entry["begun"], entry.get("kept", ()))

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from amanu.core import protected_paths as protected
 from amanu.sandbox.layers.layer import Layer, LayerError, LayerRoot
-from amanu.sandbox.layers.untrusted_files import FILE, FOLDER, TEMPORARY, opened_file, opened_folder, status
 from amanu.sandbox.layers.upper import is_whiteout
 from amanu.system.sparse_files import copy_data
+from amanu.system.untrusted_files import FILE, FOLDER, TEMPORARY, opened_file, opened_folder, status
 
 _DEPTH = 100
 """Levels of folders that are brought home; each takes a descriptor, and a build has a dozen."""
@@ -224,6 +224,14 @@ def strip(name: str, folder: int) -> None:
         for attribute in os.listxattr(path, follow_symlinks=False):
             if attribute.startswith(_ATTRIBUTES):
                 os.removexattr(path, attribute, follow_symlinks=False)
+
+
+def strip_all(folder: Path) -> None:
+    """Remove what the overlay has noted on a folder of ours and on all that is in it."""
+    for place, folders, names in os.walk(folder):
+        with opened_folder(place) as handle:
+            for name in (".", *folders, *names):
+                strip(name, handle)
 
 
 def copy(source_name: str, source: int, name: str, folder: int) -> None:

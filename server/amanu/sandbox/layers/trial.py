@@ -13,11 +13,11 @@ from amanu.core import protected_paths as protected
 from amanu.sandbox.layers.changes import read_changes
 from amanu.sandbox.layers.layer import Layer, LayerError, LayerRoot, explained, outermost_roots, refusal
 from amanu.sandbox.layers.mount import mount_programs, mount_way, mounts_below
-from amanu.sandbox.layers.untrusted_files import opened_folder
 from amanu.sandbox.layers.upper import make_opaque, make_whiteout
 from amanu.sandbox.self_test import Launch
 from amanu.storage.errors import is_full
 from amanu.system.tasks import kill, start_process
+from amanu.system.untrusted_files import opened_folder
 
 InLayer = Callable[[Sequence[str], Path, Sequence[Path]], AbstractAsyncContextManager[Launch]]
 """Command line, folder of a layer, roots → how to start it in that layer."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amanu.sandbox.layers.mount import mount_way
-from amanu.sandbox.layers.untrusted_files import FOLDER, opened_folder, remove, status
+from amanu.system.untrusted_files import FOLDER, opened_folder, remove, status
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER_MODE = 0o755

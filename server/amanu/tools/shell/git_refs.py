@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from amanu.sandbox.layers.untrusted_files import FILE
+from amanu.system.untrusted_files import FILE
 
 PACKED = "packed-refs"
 MAX_COMMITS = 200

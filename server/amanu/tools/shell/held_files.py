@@ -10,7 +10,7 @@ from pathlib import Path
 from amanu.sandbox.layers.apply import Batch, Identity, Move
 from amanu.sandbox.layers.changes import Change
 from amanu.sandbox.layers.layer import LayerRoot
-from amanu.sandbox.layers.untrusted_files import opened_folder
+from amanu.system.untrusted_files import opened_folder
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from amanu.proposals.model import FileEdit
 from amanu.proposals.rows import RowChange, RowKey
 from amanu.sandbox.layers.changes import Change, Changes, read_changes
 from amanu.sandbox.layers.layer import Layer, LayerRoot
-from amanu.sandbox.layers.untrusted_files import opened_file, opened_folder
+from amanu.system.untrusted_files import opened_file, opened_folder
 from amanu.tools.shell.git_changes import GitChanges, read_git
 from amanu.tools.shell.git_index import tracked_folders
 from amanu.tools.shell.held_files import HeldFile, HeldFolder, identity

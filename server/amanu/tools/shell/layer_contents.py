@@ -1,5 +1,4 @@
-"""Puts things that are not text into a layer and drops them, and makes and removes folders of the workspace.
-Everything here blocks."""
+"""Puts things that are not text into a layer and drops them. Everything here blocks."""
 
 import contextlib
 import os
@@ -43,34 +42,3 @@ def lay_in_emptied(layer: Layer, folders: Sequence[Path]) -> None:
         with contextlib.suppress(OSError):  # it is gone in the workspace, too
             if not any(layer.visible(folder / name) for name in os.listdir(folder)):  # noqa: PTH208 (names only)
                 layer.delete(folder)
-
-
-def make_folders(folders: Sequence[Path]) -> dict[Path, str]:
-    """Make them in the workspace. Returns path → why it was not made."""
-    faults: dict[Path, str] = {}
-    for folder in folders:
-        above = next((parent for parent in folder.parents if parent.exists()), folder)
-        if os.path.realpath(above) != str(above):
-            faults[folder] = "A folder above it is a link now."
-            continue
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            faults[folder] = f"{error.strerror}."
-    return faults
-
-
-def remove_folders(folders: Sequence[Path]) -> dict[Path, str]:
-    """Remove those that are empty now from the workspace. Returns path → why it was not removed."""
-    faults: dict[Path, str] = {}
-    for folder in folders:
-        if os.path.realpath(folder.parent) != str(folder.parent):
-            faults[folder] = "A folder above it is a link now."
-            continue
-        try:
-            folder.rmdir()
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            faults[folder] = f"{error.strerror}."
-    return faults

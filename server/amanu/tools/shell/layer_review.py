@@ -19,9 +19,9 @@ from amanu.text.display import all_files, file_list, one_line, unbroken, visible
 from amanu.tools.draft_share import share_notes
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.shell.git_changes import MOVED, apply_git, git_batches
+from amanu.tools.shell.git_row import git_row
 from amanu.tools.shell.layer_changes import LayerChanges
 from amanu.tools.shell.row_changes import OUTSIDE, can_undo
-from amanu.tools.shell.row_files import git_row
 from amanu.tools.shell.row_trees import has_links_out
 from amanu_protocol.items import Line
 

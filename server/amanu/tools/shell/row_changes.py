@@ -8,10 +8,10 @@ from pathlib import Path
 
 from amanu.proposals.rows import RowChange
 from amanu.sandbox.layers.transfer import leads_out, with_executable
-from amanu.sandbox.layers.untrusted_files import FILE, opened_file, opened_folder
 from amanu.storage.errors import is_full
 from amanu.storage.file_store import MAX_HASHED, FileStore, hashed
 from amanu.system.image_info import media_type
+from amanu.system.untrusted_files import FILE, opened_file, opened_folder
 from amanu.text.display import unbroken
 from amanu.tools.shell.held_files import HeldFile, HeldFolder
 from amanu_protocol.items import BlobRef, Line, RowVersion

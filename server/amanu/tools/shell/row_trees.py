@@ -7,7 +7,7 @@ from pathlib import Path
 
 from amanu.core import protected_paths as protected
 from amanu.proposals.rows import RowChange
-from amanu.sandbox.layers.transfer import leads_out
+from amanu.sandbox.layers.transfer import leads_out, strip_all
 from amanu.storage.file_store import FileStore
 from amanu.system.folder_list import Entry, list_folder
 from amanu.text.amounts import byte_count
@@ -48,6 +48,7 @@ def tree_row(tree: HeldFile, store: FileStore, named: Callable[[Path, Iterable[s
     files = sum(entry.kind != "folder" for entry in listing.entries)
     title = f"new folder, {files:,} file{'' if files == 1 else 's'}, {byte_count(listing.size)}"
     lines = _lines(tree, listing.entries)
+    strip_all(tree.stored)
     after = RowVersion(kind="folder", size=listing.size, file_id=store.add_folder(tree.stored, listing))
     return RowChange("folder", tree.path, None, after, title, lines)
 

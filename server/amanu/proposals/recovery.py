@@ -1,0 +1,168 @@
+"""After a kill or a loss of power in the middle of a transaction: what was approved is finished, or was never begun;
+never a mix.
+
+The note of a transaction is durable before it changes anything (see `transaction.py`). So if one file or row is on disk
+as it should be, the others may follow; if none is, nothing was done there, and all is open again. Whatever somebody
+else has changed since is left alone. Blocking: call it in a thread.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from amanu.core.tool import ToolError
+from amanu.proposals.decisions import unmet_need
+from amanu.proposals.model import STATES_AFTER, STATES_BEFORE, FileVersion, LiveFile, LiveProposal
+from amanu.proposals.row_plan import RowPlanner, Standing
+from amanu.proposals.rows import LiveRow
+from amanu.workspace import disk
+from amanu.workspace.disk_changes import DiskChange, Replacement, make_all
+from amanu.workspace.workspace import Workspace
+
+CHANGED_WHILE_STOPPED = "The file changed while Amanu was not running."
+STOPPED_IN_EDITOR = "Amanu was stopped while the editor applied it; it may be there. Try again."
+STOPPED = "Amanu was stopped before this was done. Decide again."
+
+
+class Recovery:
+    """The end of one session's interrupted transactions."""
+
+    def __init__(self, workspace: Workspace, rows: RowPlanner | None) -> None:
+        self._workspace = workspace
+        self._rows = rows
+
+    def finish(self, live: LiveProposal) -> None:
+        """Settle all interrupted changes of this decision by what the workspace has."""
+        standings: list[tuple[LiveFile | LiveRow, Standing]] = [
+            (change, self._standing(change)) for change in sorted(live.interrupted, key=_order)
+        ]
+        is_begun = any(standing in ("after", "between") for _, standing in standings)
+        for change, standing in standings:
+            if is_begun and standing in ("before", "between"):
+                self._go_on(live, change, standing)
+            else:
+                self._settle(change, standing)
+
+    def _standing(self, change: LiveFile | LiveRow) -> Standing:
+        for path in _paths(change):
+            disk.remove_temporary_files(self._workspace.guard, path)
+        if isinstance(change, LiveFile):
+            return self._standing_of_text(change)
+        return "other" if self._rows is None else self._rows.standing(change)
+
+    def _go_on(self, live: LiveProposal, change: LiveFile | LiveRow, standing: Standing) -> None:
+        if isinstance(change, LiveFile) and standing == "before" and self._is_open(change):
+            self._settle(change, standing)
+            return
+        try:
+            if isinstance(change, LiveRow) and (missing := unmet_need(live, change, self._workspace.display_path)):
+                raise ToolError(missing)
+            self._make(change)
+        except disk.BaseChanged:
+            self._settle(change, "other")
+        except (ToolError, OSError) as error:
+            change.settle(str(error))
+        else:
+            change.settle(None)
+
+    def _make(self, change: LiveFile | LiveRow) -> None:
+        """Raises `BaseChanged`, `ToolError`, `OSError`."""
+        if isinstance(change, LiveFile):
+            make_all(self._workspace.guard, self._changes_of_text(change))
+        elif change.change.git is not None:
+            with change.change.git.prepared(undo=change.state == "undoing") as commit:
+                commit()
+        elif self._rows is not None:
+            make_all(self._workspace.guard, self._rows.changes_left(change))
+
+    def _settle(self, change: LiveFile | LiveRow, standing: Standing) -> None:
+        if standing == "after":
+            change.settle(None)
+        elif isinstance(change, LiveRow):
+            change.leave_open(STOPPED)
+        elif standing == "other":
+            change.settle(CHANGED_WHILE_STOPPED)
+        elif change.base.from_buffer:
+            change.settle(STOPPED_IN_EDITOR)
+        else:
+            change.leave_open(None)
+
+    # Text -------------------------------------------------------------------------------------------
+
+    def _standing_of_text(self, file: LiveFile) -> Standing:
+        old_version, new_version = file.version_with(STATES_BEFORE), file.version_with(STATES_AFTER)
+        moves = new_version.path != old_version.path
+        try:
+            is_new, is_old = self._is_on_disk(file, new_version), self._is_on_disk(file, old_version)
+            if moves and is_new and is_old:
+                return "between"  # moved, but the old name is still there
+            if is_new and (not moves or self._is_missing(old_version)):
+                return "after"
+            if is_old and (not moves or self._is_missing(new_version)):
+                return "before"
+            return "between" if self._is_half_written(file, old_version, new_version) else "other"
+        except ToolError:
+            return "other"
+
+    def _is_on_disk(self, file: LiveFile, version: FileVersion) -> bool:
+        stored = disk.read(self._workspace.guard, version.path)
+        if stored is None or version.text is None:
+            return (stored is None) == (version.text is None)
+        return stored.data == file.base.encode(version.text)
+
+    def _is_missing(self, version: FileVersion) -> bool:
+        return disk.read(self._workspace.guard, version.path) is None
+
+    def _is_half_written(self, file: LiveFile, old_version: FileVersion, new_version: FileVersion) -> bool:
+        """A file that is written in place, because it has several names, was left with the beginning of the one and the
+        end of the other."""
+        stored = disk.read(self._workspace.guard, new_version.path)
+        if stored is None or old_version.text is None or new_version.text is None:
+            return False
+        if old_version.path != new_version.path:
+            return False
+        old_bytes, new_bytes, data = file.base.encode(old_version.text), file.base.encode(new_version.text), stored.data
+        same = next((at for at, (one, other) in enumerate(zip(data, new_bytes, strict=False)) if one != other), None)
+        at = min(len(data), len(new_bytes)) if same is None else same
+        return data[at:] == old_bytes[at:]
+
+    def _changes_of_text(self, file: LiveFile) -> Sequence[DiskChange]:
+        """The changes that a killed daemon has not made. Raises `ToolError`."""
+        old_version, new_version = file.version_with(STATES_BEFORE), file.version_with(STATES_AFTER)
+        data = None if new_version.text is None else file.base.encode(new_version.text)
+        stored = {path: disk.read(self._workspace.guard, path) for path in (old_version.path, new_version.path)}
+        there = {path: None if each is None else each.data for path, each in stored.items()}
+        made = Replacement(new_version.path, there[new_version.path], data, file.base.mode)
+        if new_version.path == old_version.path:
+            return [made]
+        removal = Replacement(old_version.path, there[old_version.path], None)
+        if there[new_version.path] is not None:
+            return [removal]
+        return [Replacement(new_version.path, None, data, like=old_version.path), removal]
+
+    def _is_open(self, file: LiveFile) -> bool:
+        """Whether an editor has it: it is not written behind its back. One that must be asked shows any file; of it
+        only unsaved text counts."""
+        document = self._workspace.find_open(file.base.path)
+        return document is not None and not (document[0].must_be_asked and document[1].typed == 0)
+
+
+def _order(change: LiveFile | LiveRow) -> tuple[int, int]:
+    """Bits are set once their file is there, folders are removed once they are empty, and commits need their files."""
+    if isinstance(change, LiveFile):
+        return 0, 0
+    _, new = change.sides
+    match change.change.kind:
+        case "git":
+            return 3, 0
+        case "mode":
+            return 1, 0
+        case _ if new is None:
+            return 2, -len(change.change.path.parts)
+        case _:
+            return 0, 0
+
+
+def _paths(change: LiveFile | LiveRow) -> Sequence[Path]:
+    if isinstance(change, LiveRow):
+        return [] if change.change.kind == "git" else change.change.paths
+    return [change.version_with(states).path for states in (STATES_BEFORE, STATES_AFTER)]

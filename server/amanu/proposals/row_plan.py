@@ -1,0 +1,304 @@
+"""The changes that a decision makes to what is no text, found right by looking at what the workspace has now."""
+
+import asyncio
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from amanu.core.tool import Subject, ToolError
+from amanu.proposals.model import FILE_CHANGED, FILE_GONE, FILE_MADE
+from amanu.proposals.rows import LiveRow, RowChange, RowStep
+from amanu.proposals.text_plan import target_made
+from amanu.proposals.tree_move import TreeMove
+from amanu.storage.file_store import Damaged, FileStore
+from amanu.system.folder_list import list_folder, listed_paths
+from amanu.text.display import one_line
+from amanu.workspace.disk_changes import DiskChange, ExecutableBits, FolderRemoval, Identity, NewFolder, Replacement
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.items import RowVersion
+
+Standing = Literal["before", "after", "between", "other"]
+"""What the workspace has: the state before a change, after it, a part of it, or something else."""
+
+_DENIED = "A rule denies this change."
+_LOST = "Amanu's copy of this file is missing or damaged. Ask for the change again."
+_LOST_TREE = "Amanu's copy of this folder is missing or damaged. Ask for the change again."
+_DENIED_IN_IT = "A rule denies something in this folder."
+_NO_UNDO = "Amanu cannot undo this change."
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True)
+class RowPlan:
+    """A row that is `accepted` or `undoing`, and the changes that carry it out."""
+
+    row: LiveRow
+    fault: str = ""
+    """Why it does not fit, as a sentence; "" if it does."""
+    changes: Sequence[DiskChange] = ()
+
+
+class RowPlanner:
+    """Plans one session's rows. `denied` picks the subjects that a rule denies, whatever the mode; `repository_lock`
+    keeps other sessions from changing a repository."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        store: FileStore,
+        denied: Callable[[Iterable[Subject]], Sequence[Subject]],
+        repository_lock: Callable[[Path], AbstractAsyncContextManager[None]],
+    ) -> None:
+        self._workspace = workspace
+        self._store = store
+        self._denied = denied
+        self._repository_lock = repository_lock
+
+    async def faults(self, rows: Sequence[LiveRow], gone: Collection[Path] = ()) -> Mapping[str, str]:
+        """Row id → why it does not fit the workspace as it is now, as a sentence; only rows that do not fit. `gone`:
+        text files that are removed along with these rows."""
+        plans = await asyncio.to_thread(self.plans, rows, gone)
+        return {plan.row.row_id: plan.fault for plan in plans if plan.fault}
+
+    @asynccontextmanager
+    async def exclusive(self, rows: Sequence[LiveRow]) -> AsyncGenerator[None]:
+        """A context in which no other session changes the repositories that these rows change."""
+        roots = {row.change.path for row in rows if row.change.kind == "git"}
+        async with AsyncExitStack() as stack:
+            for root in sorted(roots):
+                await stack.enter_async_context(self._repository_lock(root))
+            yield
+
+    def plans(self, rows: Sequence[LiveRow], gone: Collection[Path] = ()) -> list[RowPlan]:
+        """The plan of each row; `gone` as in `faults`. Blocking."""
+        removed = {*gone, *(step.path for row in rows for step in row.steps if step.new is None)}
+        plans = [self._plan(row) for row in rows]
+        return [RowPlan(plan.row, plan.fault or _left_in(plan.row, removed), plan.changes) for plan in plans]
+
+    def standing(self, row: LiveRow) -> Standing:
+        """Blocking."""
+        if row.change.kind == "git":
+            git = row.change.git
+            return "other" if git is None else git.standing(undo=row.state == "undoing")
+        try:
+            found: set[Standing] = {self._standing(row, step) for step in row.steps}
+        except (OSError, ToolError):
+            return "other"
+        return found.pop() if len(found) == 1 else "other" if "other" in found else "between"
+
+    def changes_left(self, row: LiveRow) -> list[DiskChange]:
+        """The changes that a killed daemon has not made. Blocking."""
+        return [self._change(row, step) for step in row.steps if self._standing(row, step) == "before"]
+
+    def _plan(self, row: LiveRow) -> RowPlan:
+        change = row.change
+        if change.kind == "git":
+            fault = _NO_UNDO if change.git is None else change.git.fault(undo=row.state == "undoing")
+            return RowPlan(row, fault)
+        changes: list[DiskChange] = []
+        for step in row.steps:
+            if row.state == "undoing" and change.kind == "mode" and step.new is None:
+                continue  # the bits go with the file
+            fault, identity = self._look(row, step)
+            if fault:
+                is_taken = change.new_path is not None and fault == FILE_MADE
+                return RowPlan(row, target_made(self._workspace, step.path) if is_taken else fault)
+            changes.append(self._change(row, step, identity))
+        return RowPlan(row, "", changes)
+
+    def _look(self, row: LiveRow, step: RowStep) -> tuple[str, Identity | None]:
+        """Why that step does not fit, "" if it does; and the identity of what it replaces."""
+        path, old, new = step
+        if row.state != "undoing" and self._denied(self._writes(path, deletes=new is None)):
+            return _DENIED, None
+        if row.change.kind == "mode":
+            return ("" if old is None else _mode_fault(path, old)), None
+        if (above := _obstacle(path)) is not None:
+            return f"{one_line(self._workspace.display_path(above))} is no folder now.", None
+        if row.change.is_tree:
+            return self._tree_fault(row), None
+        if new is not None and new.kind == "folder":
+            return ("" if _is_folder(path) or not os.path.lexists(path) else FILE_MADE), None
+        if new is not None and new.file_id and not self._store.is_whole(new.file_id):
+            return (_NO_UNDO if row.state == "undoing" else _LOST), None
+        return self._difference(row.change, path, old)
+
+    def _tree_fault(self, row: LiveRow) -> str:
+        change = row.change
+        assert change.after is not None
+        file_id, is_there = change.after.file_id, os.path.lexists(change.path)
+        if row.state == "undoing":
+            return FILE_GONE if not is_there else "" if self._has_tree(change) else FILE_CHANGED
+        if is_there:
+            return FILE_MADE
+        try:
+            names = [
+                f"{self._workspace.relative(change.path)}/{path}" for path in listed_paths(self._store.listed(file_id))
+            ]
+        except Damaged:
+            return _LOST_TREE
+        if self._denied(Subject("write_file", "write", name) for name in names):
+            return _DENIED_IN_IT
+        return "" if self._store.is_whole(file_id) else _LOST_TREE
+
+    def _has_tree(self, change: RowChange) -> bool:
+        """Whether the workspace has that new folder, with all that is in it."""
+        if change.after is None or not _is_folder(change.path):
+            return False
+        try:
+            return self._store.is_listed(change.after.file_id, list_folder(change.path))
+        except OSError:
+            return False
+
+    def _difference(self, change: RowChange, path: Path, expected: RowVersion | None) -> tuple[str, Identity | None]:
+        """Why the workspace does not have there what is expected, "" if it does; and the identity of what it has."""
+        try:
+            found = path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return ("" if expected is None else FILE_GONE), None
+        except OSError as error:
+            return f"{error.strerror}.", None
+        if expected is None:
+            return FILE_MADE, None
+        identity = found.st_ino, found.st_ctime_ns  # before it is read: a save in between makes another one
+        if path == change.path and change.identity == identity and expected == change.before:
+            return "", identity
+        return ("" if self._has(path, expected) else FILE_CHANGED), identity
+
+    def _has(self, path: Path, version: RowVersion | None) -> bool:
+        """Whether the workspace has that version there; permission bits do not count."""
+        if version is None:
+            return not os.path.lexists(path)
+        if version.kind == "folder":
+            return _is_folder(path)
+        try:
+            with self._workspace.guard.folder(path.parent) as folder:
+                return _content(version, self._store).is_at(path.name, folder)
+        except (OSError, ToolError):
+            return False
+
+    def _standing(self, row: LiveRow, step: RowStep) -> Standing:
+        path, old, new = step
+        change = row.change
+        if change.kind == "mode":
+            if not os.path.lexists(path):
+                return "after" if new is None else "before"
+            is_set = bool(path.stat().st_mode & 0o111)
+            return "after" if new is not None and is_set == new.executable else "before"
+        if change.is_tree:
+            is_there, is_in = os.path.lexists(path), self._has_tree(change)
+            if row.state == "undoing":
+                return "before" if is_in else "other" if is_there else "after"
+            return "after" if is_in else "other" if is_there else "before"
+        return "after" if self._has(path, new) else "before" if self._has(path, old) else "other"
+
+    def _change(self, row: LiveRow, step: RowStep, identity: Identity | None = None) -> DiskChange:
+        path, old, new = step
+        change = row.change
+        if change.kind == "mode":
+            return ExecutableBits(path, new is not None and new.executable)
+        if change.is_tree and change.after is not None:
+            return TreeMove(path, self._store.path(change.after.file_id), comes_in=row.state != "undoing")
+        if new is not None and new.kind == "folder":
+            return NewFolder(path)
+        if old is not None and old.kind == "folder":
+            return FolderRemoval(path)
+        before, after = (None if each is None else _content(each, self._store) for each in (old, new))
+        return Replacement(path, before, after, identity=identity)
+
+    def _writes(self, path: Path, *, deletes: bool) -> list[Subject]:
+        name, tool = self._workspace.relative(path), "delete_file" if deletes else "write_file"
+        return [Subject(tool, "write", text) for text in (name, f"{name}/x")]
+
+
+@dataclass(frozen=True)
+class StoredContent:
+    """A file of the session's file store; see `Content`."""
+
+    file_id: str
+    mode: int
+    store: FileStore
+
+    def is_at(self, name: str, folder: int) -> bool:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if not stat.S_ISREG(found.st_mode):
+            return False
+        handle = os.open(name, _FILE, dir_fd=folder)
+        try:
+            return self.store.is_same(self.file_id, handle)
+        finally:
+            os.close(handle)
+
+    def make(self, name: str, folder: int) -> None:
+        handle = os.open(name, _NEW_FILE, 0o600, dir_fd=folder)
+        try:
+            self.store.write(self.file_id, handle)
+            os.fchmod(handle, self.mode)
+            os.fsync(handle)
+        except Damaged:
+            raise ToolError(_LOST) from None
+        finally:
+            os.close(handle)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A symbolic link; see `Content`."""
+
+    target: str
+
+    def is_at(self, name: str, folder: int) -> bool:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        return stat.S_ISLNK(found.st_mode) and os.readlink(name, dir_fd=folder) == self.target
+
+    def make(self, name: str, folder: int) -> None:
+        os.symlink(self.target, name, dir_fd=folder)
+
+
+def folders_made_for(rows: Iterable[LiveRow]) -> list[Path]:
+    """The folders that were made for rows that are undone, innermost first. They may hold other things by now."""
+    undone = [(row.change.paths[-1], row.change.after) for row in rows]
+    folders = {above for path, after in undone if after is not None for above in [*path.parents][: after.made_above]}
+    return sorted(folders, key=lambda path: -len(path.parts))
+
+
+def _content(version: RowVersion, store: FileStore) -> StoredContent | Link:
+    if version.kind == "link":
+        return Link(version.target)
+    return StoredContent(version.file_id, version.mode & 0o777 or 0o644, store)
+
+
+def _mode_fault(path: Path, old: RowVersion) -> str:
+    try:
+        found = path.lstat()
+    except OSError:
+        return FILE_GONE
+    same = stat.S_ISREG(found.st_mode) and bool(found.st_mode & 0o111) == old.executable
+    return "" if same else FILE_CHANGED
+
+
+def _left_in(row: LiveRow, removed: Collection[Path]) -> str:
+    """Why the folder that the row removes cannot be removed along with `removed`; "" if it can."""
+    old, new = row.sides
+    if old is None or old.kind != "folder" or new is not None or row.change.is_tree:
+        return ""
+    with contextlib.suppress(OSError), os.scandir(row.change.path) as entries:
+        if any(Path(entry.path) not in removed for entry in entries):
+            return f"{os.strerror(errno.ENOTEMPTY)}."
+    return ""
+
+
+def _obstacle(path: Path) -> Path | None:
+    """The file or link that stands where a folder above the path would be; None for none."""
+    return next((above for above in path.parents if os.path.lexists(above) and not _is_folder(above)), None)
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()

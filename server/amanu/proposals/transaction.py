@@ -1,0 +1,203 @@
+"""One decision, carried out as a whole or not at all: text and rows, by the editors, on disk, and in repositories.
+
+    plan      Each file and row is compared with the workspace. If one does not fit, that one is in conflict and says
+              why, the others are open again and name it.
+    note      The proposal, with what is `accepted` or `undoing`, is in the session's journal, and so are the audit
+              log's entries and the former texts of files. All of it is durable before anything is changed.
+    prepare   Repositories: objects are written and git's own locks are taken. Nobody sees a change yet.
+    editors   Files that are open in an editor are changed there. If one refuses, the others are changed back.
+    files     All else is written beside its place, then renamed into it; if one fails, all are put back.
+    git       The locks are renamed to what they lock: the index, logs, then refs.
+    done      The proposal, with what is `applied` or `reverted`, is in the journal.
+
+Whatever a kill or a loss of power interrupts, `recovery.py` finishes, when the session is next opened, from the note
+and what the workspace has: until the first file on disk is changed, nothing was done, and everything is open again;
+from then on, the rest follows. Git's part is then the last, so no commit is without its files. Where an editor has
+unsaved text, the change is in that text alone and not finished: that file is named.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from amanu.core.tool import ToolError
+from amanu.proposals.decisions import unmet_need
+from amanu.proposals.editors import take_back_in_editor, write_in_editor
+from amanu.proposals.model import FILE_CHANGED, STATES_BEFORE, LiveFile, LiveProposal
+from amanu.proposals.row_plan import RowPlan, RowPlanner, folders_made_for
+from amanu.proposals.rows import GitPart, LiveRow
+from amanu.proposals.text_plan import TextPlan, plan_text
+from amanu.workspace.disk import BaseChanged, NotWritten
+from amanu.workspace.disk_changes import make_all, remove_empty_folders
+from amanu.workspace.shown_files import ShownFiles
+from amanu.workspace.workspace import Workspace
+
+SavePreimage = Callable[[str, Path, bytes | None, int | None], Awaitable[None]]
+"""(turn id, path, bytes, permission bits); durable when it returns."""
+
+
+class _Refused(Exception):
+    """That file or row cannot be changed, for this reason."""
+
+    def __init__(self, change: LiveFile | LiveRow, why: str) -> None:
+        super().__init__(why)
+        self.change = change
+
+
+@dataclass(frozen=True)
+class _Plan:
+    texts: Sequence[TextPlan]
+    rows: Sequence[RowPlan]
+
+    @property
+    def on_disk(self) -> Sequence[TextPlan | RowPlan]:
+        return [*(text for text in self.texts if not text.is_written_by_editor), *self.rows]
+
+    @property
+    def changed_paths(self) -> Sequence[Path]:
+        rows = [plan.row.change for plan in self.rows if plan.row.change.kind != "git"]
+        return [path for change in (*self.texts, *rows) for path in change.paths]
+
+
+@dataclass(frozen=True)
+class Transactions:
+    """Carries decisions out. `durable` returns once the decision is in the journal and the audit log."""
+
+    workspace: Workspace
+    rows: RowPlanner | None
+    save_preimage: SavePreimage
+    durable: Callable[[], Awaitable[None]]
+
+    async def carry_out(self, live: LiveProposal, shown_files: ShownFiles) -> Sequence[Path]:
+        """Carry out what is `accepted` or `undoing`; all of it is settled when this returns. Returns the paths that
+        changed. `shown_files`: of the agent whose edits they are. Raises `AmanuError` if the decision could not be
+        recorded; then nothing was changed."""
+        try:
+            plan = await self._plan(live)
+            await self._note(live, plan)
+            async with self._prepared(plan) as repositories, self._written_by_editors(plan):
+                await self._change_files(plan)
+                await self._change_repositories(repositories)
+        except _Refused as refused:
+            self._refuse(live, refused)
+            return []
+        for change in live.interrupted:
+            change.settle(None)
+        for text in plan.texts:
+            self._note_shown(text, shown_files)
+        return plan.changed_paths
+
+    async def _plan(self, live: LiveProposal) -> _Plan:
+        """The plans of all that is not yet as it should be. Rows that cannot be undone are left out and say why. Raises
+        `_Refused`."""
+        texts: list[TextPlan] = []
+        for file in live.files:
+            if not file.is_interrupted:
+                continue
+            try:
+                plan = await plan_text(self.workspace, file)
+            except ToolError as error:
+                raise _Refused(file, str(error)) from None
+            if plan is None:
+                file.settle(None)
+            else:
+                texts.append(plan)
+        rows = [row for row in live.rows if row.is_interrupted]
+        if self.rows is None or not rows:
+            return _Plan(texts, [])
+        gone = {text.old_version.path for text in texts if text.moves or text.new_version.text is None}
+        fitting: list[RowPlan] = []
+        for row_plan in await asyncio.to_thread(self.rows.plans, rows, gone):
+            row = row_plan.row
+            fault = row_plan.fault or unmet_need(live, row, self.workspace.display_path)
+            if not fault:
+                fitting.append(row_plan)
+            elif row.state == "undoing":
+                row.settle(fault)
+            else:
+                raise _Refused(row, fault)
+        return _Plan(texts, fitting)
+
+    async def _note(self, live: LiveProposal, plan: _Plan) -> None:
+        for text in plan.texts:
+            mode = None if text.current is None else text.current.mode
+            await self.save_preimage(live.turn_id, text.old_version.path, text.old_bytes, mode)
+        if plan.rows:
+            await self.durable()
+
+    @asynccontextmanager
+    async def _prepared(self, plan: _Plan) -> AsyncGenerator[Sequence[tuple[LiveRow, Callable[[], None]]]]:
+        """A context in which the repositories are locked and can be changed. Raises `_Refused`."""
+        with ExitStack() as stack:
+
+            def prepare(row: LiveRow, git: GitPart) -> Callable[[], None]:
+                try:
+                    return stack.enter_context(git.prepared(undo=row.state == "undoing"))
+                except ToolError as error:
+                    raise _Refused(row, str(error)) from None
+
+            parts = [(each.row, each.row.change.git) for each in plan.rows if each.row.change.git is not None]
+            try:
+                yield [(row, await asyncio.to_thread(prepare, row, git)) for row, git in parts]
+            finally:
+                await asyncio.to_thread(stack.close)
+
+    @asynccontextmanager
+    async def _written_by_editors(self, plan: _Plan) -> AsyncGenerator[None]:
+        """A context in which editors have made their changes; if it fails, they change them back. Where one does not,
+        the change stays, and says that it is there: the user can undo it. Raises `_Refused`."""
+        written: list[TextPlan] = []
+        try:
+            for text in plan.texts:
+                if text.is_written_by_editor:
+                    try:
+                        await write_in_editor(self.workspace, text)
+                    except ToolError as error:
+                        raise _Refused(text.file, str(error)) from None
+                    written.append(text)
+            yield
+        except _Refused:
+            for text in reversed(written):
+                if not await take_back_in_editor(self.workspace, text):
+                    text.file.settle(None)
+            raise
+
+    async def _change_files(self, plan: _Plan) -> None:
+        changes = [(change, each) for each in plan.on_disk for change in each.changes]
+        try:
+            await asyncio.to_thread(make_all, self.workspace.guard, [change for change, _ in changes])
+        except (BaseChanged, NotWritten) as error:
+            failed = next(each for change, each in changes if change.path == error.path)
+            why = FILE_CHANGED if isinstance(error, BaseChanged) else str(error)
+            raise _Refused(failed.file if isinstance(failed, TextPlan) else failed.row, why) from None
+        for text in plan.texts:
+            if not text.is_written_by_editor:
+                text.file.unsaved = False
+        undone = [each.row for each in plan.rows if each.row.state == "undoing"]
+        await asyncio.to_thread(remove_empty_folders, self.workspace.guard, folders_made_for(undone))
+
+    async def _change_repositories(self, repositories: Sequence[tuple[LiveRow, Callable[[], None]]]) -> None:
+        """The files are changed: where git's part fails now, only that row is in conflict."""
+        for row, commit in repositories:
+            try:
+                await asyncio.to_thread(commit)
+            except (ToolError, OSError) as error:
+                row.settle(f"The files were changed, but not the repository: {error}")
+
+    def _refuse(self, live: LiveProposal, refused: _Refused) -> None:
+        failed = refused.change
+        path = failed.change.path if isinstance(failed, LiveRow) else failed.path_with(STATES_BEFORE)
+        failed.settle(str(refused))
+        reason = f"{self.workspace.display_path(path)} failed, so nothing was applied. {refused}"
+        for change in live.interrupted:
+            change.leave_open(reason)
+
+    def _note_shown(self, plan: TextPlan, shown_files: ShownFiles) -> None:
+        old_path, new_path = plan.old_version.path, plan.new_version.path
+        if old_path == self.workspace.guard.memory:  # told with the next prompt; no tool reads it again
+            return
+        shown_files.edited(old_path, plan.current, None if plan.moves else plan.new_sha256)
+        if plan.moves:
+            shown_files.edited(new_path, None, plan.new_sha256)

@@ -1,0 +1,134 @@
+"""The move of a whole folder into the workspace, or back out of it: by one rename, or, between file systems, by a copy
+that is renamed. Whatever a kill interrupts, one of the two places has all of it. Everything here blocks."""
+
+import contextlib
+import errno
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from secrets import token_hex
+
+from amanu.sandbox.layers.copying import copy_folder
+from amanu.storage.errors import sync_file_system
+from amanu.system.untrusted_files import opened_folder, remove, status
+from amanu.workspace.disk import TEMPORARY, BaseChanged
+from amanu.workspace.disk_changes import NEW, REMOVED, StagedChange, Staging, folders_above
+
+
+@dataclass(frozen=True)
+class TreeMove:
+    """A folder that comes into the workspace, or leaves it; see `DiskChange`."""
+
+    path: Path
+    stored: Path
+    """Its place outside the workspace."""
+    comes_in: bool
+
+    @contextmanager
+    def staged(self, staging: Staging) -> Generator[StagedChange]:
+        """See `DiskChange`."""
+        with (
+            folders_above(staging.guard, self.path) if self.comes_in else contextlib.nullcontext(),
+            staging.guard.listing(self.path.parent) as folder,
+            opened_folder(self.stored.parent) as store,
+        ):
+            move = _Moving(self, folder, store)
+            try:
+                move.stage()
+                yield move
+            finally:
+                move.close()
+
+
+@dataclass
+class _Moving:
+    _change: TreeMove
+    _folder: int
+    _store: int
+    _is_made: bool = False
+    _is_one_disk: bool = False
+    """Whether one rename moves it."""
+    _token: str = field(default_factory=lambda: token_hex(8))
+
+    @property
+    def path(self) -> Path:
+        return self._change.path
+
+    @property
+    def order(self) -> tuple[int, int]:
+        return (NEW if self._change.comes_in else REMOVED), 0
+
+    @property
+    def _ours(self) -> str:
+        """A temporary name beside the folder."""
+        return f".{self.path.name[:100]}.{self._token}{TEMPORARY}"
+
+    @property
+    def _part(self) -> str:
+        """A temporary name in the store."""
+        return f".tmp-{self._token}"
+
+    def stage(self) -> None:
+        self._check()
+        self._is_one_disk = self._can_rename()
+        name, stored = self.path.name, self._change.stored
+        if not self._change.comes_in:
+            remove(stored.name, self._store)  # whatever a copy into the workspace left of it
+        if self._is_one_disk:
+            return
+        if self._change.comes_in:
+            copy_folder(stored.name, self._store, self._ours, self._folder)
+            sync_file_system(self.path.parent)
+        else:
+            copy_folder(name, self._folder, self._part, self._store)
+            sync_file_system(stored.parent)
+            os.rename(self._part, stored.name, src_dir_fd=self._store, dst_dir_fd=self._store)
+
+    def _can_rename(self) -> bool:
+        """Find out by trying: of two mounts of one file system only that tells."""
+        os.mkdir(self._ours, dir_fd=self._folder)
+        try:
+            os.rename(self._ours, self._part, src_dir_fd=self._folder, dst_dir_fd=self._store)
+        except OSError as error:
+            os.rmdir(self._ours, dir_fd=self._folder)
+            if error.errno != errno.EXDEV:
+                raise
+            return False
+        os.rmdir(self._part, dir_fd=self._store)
+        return True
+
+    def make(self) -> None:
+        self._check()  # copying took a while; and a rename would replace an empty folder
+        name, stored = self.path.name, self._change.stored.name
+        if self._change.comes_in:
+            source, source_folder = (stored, self._store) if self._is_one_disk else (self._ours, self._folder)
+            os.rename(source, name, src_dir_fd=source_folder, dst_dir_fd=self._folder)
+        else:
+            target, target_folder = (stored, self._store) if self._is_one_disk else (self._ours, self._folder)
+            os.rename(name, target, src_dir_fd=self._folder, dst_dir_fd=target_folder)
+        self._is_made = True
+        with contextlib.suppress(OSError):  # some file systems cannot
+            os.fsync(self._store)
+
+    def take_back(self) -> None:
+        name, stored = self.path.name, self._change.stored.name
+        other, other_folder = (stored, self._store) if self._is_one_disk else (self._ours, self._folder)
+        if self._change.comes_in:
+            os.rename(name, other, src_dir_fd=self._folder, dst_dir_fd=other_folder)
+        else:
+            os.rename(other, name, src_dir_fd=other_folder, dst_dir_fd=self._folder)
+        self._is_made = False
+
+    def close(self) -> None:
+        """Leave it in one place."""
+        with contextlib.suppress(OSError):
+            remove(self._ours, self._folder)
+        if not self._is_one_disk and self._is_made == self._change.comes_in:
+            with contextlib.suppress(OSError):
+                remove(self._change.stored.name, self._store)
+
+    def _check(self) -> None:
+        if (status(self.path.name, self._folder) is None) != self._change.comes_in:
+            raise BaseChanged(self.path)

@@ -1,0 +1,568 @@
+"""Changes to files on disk, through directory handles: all of them are made, or none. Blocking: call it in a thread.
+
+A file is replaced by a whole new one (temporary file in the same folder, fsync, rename), so that a crash leaves the old
+content or the new one. Right before it is made, each change looks once more at what it replaces; if that is not what is
+expected, `BaseChanged` is raised and everything made so far is taken back.
+"""
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from amanu.core.tool import ToolError
+from amanu.workspace.disk import TEMPORARY, BaseChanged, NotWritten, failure_message, read_all
+from amanu.workspace.path_guard import PathGuard
+
+Identity = tuple[int, int]
+"""Inode, and ctime in nanoseconds."""
+NEW, IN_PLACE, REPLACED, MODE, REMOVED, FOLDER_REMOVED = range(6)
+"""The order in which changes are made: what may still need room first, then what only renames or removes."""
+
+
+class StagedChange(Protocol):
+    """A change that is ready to be made."""
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def order(self) -> tuple[int, int]: ...
+
+    def make(self) -> None:
+        """Make it. Raises `BaseChanged`, `OSError`."""
+        ...
+
+    def take_back(self) -> None:
+        """Take it back after it was made; if somebody has changed the path since, theirs stays. Raises `OSError`."""
+        ...
+
+
+class DiskChange(Protocol):
+    """A change at one path."""
+
+    @property
+    def path(self) -> Path: ...
+
+    def staged(self, staging: "Staging") -> AbstractContextManager[StagedChange]:
+        """Do all that needs room or takes time; nothing is changed yet, but temporary names and new folders may be
+        seen. Leaving the context removes these, unless the change is made. Raises `BaseChanged`, `ToolError`,
+        `OSError`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Staging:
+    """The changes that are staged together."""
+
+    guard: PathGuard
+    changes: Sequence[DiskChange]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether no other change could fail after this one."""
+        return len(self.changes) == 1
+
+    def folder_to_stay(self, path: Path) -> Path:
+        """The innermost folder above the path that none of the changes removes."""
+        removed = {change.path for change in self.changes if isinstance(change, FolderRemoval)}
+        return next(folder for folder in path.parents if folder not in removed)
+
+
+class Content(Protocol):
+    """The content of a file or link that is not held in memory."""
+
+    def is_at(self, name: str, folder: int) -> bool:
+        """Whether exactly this is there. Raises `OSError`."""
+        ...
+
+    def make(self, name: str, folder: int) -> None:
+        """Make it under a name that is free, durably. Raises `ToolError`, `OSError`."""
+        ...
+
+
+def make_all(guard: PathGuard, changes: Sequence[DiskChange]) -> None:
+    """Make all of them, or none; they are durable when this returns. Raises `BaseChanged`, `NotWritten`."""
+    folders = {path.parent for change in changes for path in (change.path, *_missing_above(change.path))}
+    staging = Staging(guard, changes)
+    with ExitStack() as stack:
+        staged: list[StagedChange] = []
+        for change in changes:
+            with _failing_at(change.path):
+                staged.append(stack.enter_context(change.staged(staging)))
+        made: list[StagedChange] = []
+        try:
+            for each in sorted(staged, key=lambda each: each.order):
+                with _failing_at(each.path):
+                    each.make()
+                made.append(each)
+        except BaseException:
+            for each in reversed(made):
+                with contextlib.suppress(OSError, ToolError):
+                    each.take_back()
+            raise
+    for folder in folders:
+        with contextlib.suppress(OSError, ToolError), guard.listing(folder) as handle:
+            os.fsync(handle)  # some file systems cannot sync a folder; the files are synced
+
+
+@contextmanager
+def _failing_at(path: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise NotWritten(path, failure_message("write", path, error)) from None
+    except ToolError as error:
+        raise NotWritten(path, str(error)) from None
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """`data` (None: no file) instead of `expected` (None: no file)."""
+
+    path: Path
+    expected: bytes | Content | None
+    data: bytes | Content | None
+    mode: int | None = None
+    """Permission bits of a new file; None: what the umask leaves."""
+    like: Path | None = None
+    """A new file gets owner, mode and extended attributes of that one."""
+    identity: Identity | None = None
+    """The file that was known to have the expected content; None: look at the content."""
+
+    @contextmanager
+    def staged(self, staging: Staging) -> Generator[StagedChange]:
+        """See `DiskChange`."""
+        with ExitStack() as stack:
+            try:
+                if self.expected is None:
+                    stack.enter_context(folders_above(staging.guard, self.path))
+                folder = stack.enter_context(staging.guard.folder(self.path.parent))
+                kept_in = folder
+                if self.data is None and (to_stay := staging.folder_to_stay(self.path)) != self.path.parent:
+                    kept_in = stack.enter_context(staging.guard.folder(to_stay))
+            except FileNotFoundError:
+                raise BaseChanged(self.path) from None
+            staged = _Replacing(self, staging.guard, folder, kept_in)
+            stack.callback(staged.close)
+            staged.stage(is_single=staging.is_single)
+            yield staged
+
+
+class _Replacing:
+    def __init__(self, change: Replacement, guard: PathGuard, folder: int, kept_in: int) -> None:
+        self._change = change
+        self._guard = guard
+        self._folder = folder
+        self._kept_in = kept_in
+        """The folder in which `_former` is."""
+        self._stack = ExitStack()
+        self._target: int | None = None
+        """A handle of the file to be replaced, if its content is compared in memory."""
+        self._new: str | None = None
+        """The temporary name of what comes there."""
+        self._former: str | None = None
+        """The temporary name of what was there."""
+        self._found: os.stat_result | None = None
+        """The file to be replaced, as it was when its content was looked at."""
+        self._in_place = False
+        self._made: tuple[int, int] | None = None
+
+    @property
+    def path(self) -> Path:
+        return self._change.path
+
+    @property
+    def order(self) -> tuple[int, int]:
+        change = self._change
+        if change.expected is None:
+            return NEW, 0
+        return (IN_PLACE if self._in_place else REPLACED if change.data is not None else REMOVED), 0
+
+    @property
+    def _name(self) -> str:
+        return self._change.path.name
+
+    def stage(self, *, is_single: bool) -> None:
+        change = self._change
+        if isinstance(change.expected, bytes):
+            with contextlib.suppress(FileNotFoundError):
+                self._target = self._stack.enter_context(self._guard.file(change.path))
+        self._found = _status(self._name, self._folder)
+        self._check()
+        if change.data is not None:
+            self._write_beside(change.data)
+        if change.expected is not None and change.data is not None and not is_single and not self._in_place:
+            self._keep_former()
+
+    def make(self) -> None:
+        self._check_again()
+        if self._change.data is None:
+            self._remove()
+        elif self._in_place:
+            assert isinstance(self._change.data, bytes)
+            self._write_in_place(self._change.data)
+        elif self._new is not None:
+            self._name_new(self._new)
+        made = _status(self._name, self._folder)
+        self._made = None if made is None else (made.st_dev, made.st_ino)
+
+    def take_back(self) -> None:
+        there = _status(self._name, self._folder)
+        if (None if there is None else (there.st_dev, there.st_ino)) != self._made:
+            return
+        if self._in_place:
+            assert isinstance(self._change.expected, bytes)
+            self._write_in_place(self._change.expected)
+        elif self._former is not None:
+            os.rename(self._former, self._name, src_dir_fd=self._kept_in, dst_dir_fd=self._folder)
+            self._former = None
+        elif self._change.expected is None:
+            os.unlink(self._name, dir_fd=self._folder)
+        else:
+            self._write_beside(self._change.expected)
+            if self._new is not None:
+                self._name_new(self._new)
+
+    def close(self) -> None:
+        for name, folder in ((self._new, self._folder), (self._former, self._kept_in)):
+            for _ in range(2 if name is not None else 0):  # the first time may have failed just now, on the way here
+                with contextlib.suppress(OSError):
+                    os.unlink(str(name), dir_fd=folder)
+        self._stack.close()
+
+    def _check(self) -> None:
+        """The expected content is there, read through the handle of the very file that has the name."""
+        change, found = self._change, self._found
+        if (found is None) != (change.expected is None):
+            raise BaseChanged(change.path)
+        if found is None:
+            return
+        if isinstance(change.expected, bytes):
+            self._check_bytes(change.expected)
+        elif change.expected is not None and change.identity != (found.st_ino, found.st_ctime_ns):
+            try:
+                is_same = change.expected.is_at(self._name, self._folder)
+            except OSError:
+                is_same = False
+            if not is_same:
+                raise BaseChanged(change.path)
+
+    def _check_bytes(self, expected: bytes) -> None:
+        if self._target is None:
+            raise BaseChanged(self._change.path)
+        os.lseek(self._target, 0, os.SEEK_SET)
+        if read_all(self._target) != expected:
+            raise BaseChanged(self._change.path)
+        status, named = os.fstat(self._target), _status(self._name, self._folder)
+        if named is None or (status.st_dev, status.st_ino) != (named.st_dev, named.st_ino):
+            raise BaseChanged(self._change.path)
+
+    def _check_again(self) -> None:
+        """Staging may take seconds, and the user saves meanwhile."""
+        now = _status(self._name, self._folder)
+        if isinstance(self._change.expected, bytes):
+            self._check_bytes(self._change.expected)
+        elif _written(now) != _written(self._found):
+            raise BaseChanged(self._change.path)
+
+    def _keep_former(self) -> None:
+        """Keep what is there under a second name, by which it can be put back without needing room."""
+        former = self._temporary_name()
+        try:
+            os.link(self._name, former, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False)
+        except FileNotFoundError:
+            raise BaseChanged(self._change.path) from None
+        except OSError:  # a file system without hard links, or no more of them
+            _copy(self._name, former, self._folder)
+        self._former = former
+        if self._target is None:
+            self._found = _status(self._name, self._folder)  # a new name makes a new ctime
+
+    def _write_beside(self, data: bytes | Content) -> None:
+        self._new = self._temporary_name()
+        if not isinstance(data, bytes):
+            data.make(self._new, self._folder)
+            return
+        change = self._change
+        status = None if self._target is None else os.fstat(self._target)
+        if status is not None and not status.st_mode & 0o222:
+            self._new = None
+            raise ToolError(f"{change.path} is read-only. It was not changed; ask the user to make it writable.")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        # A new file gets 0666 less the umask, as any editor would make it; a replaced one keeps what it had.
+        handle = os.open(self._new, flags, 0o666 if status is None else 0o600, dir_fd=self._folder)
+        try:
+            _write_all(handle, data)
+            if status is not None:
+                self._in_place = status.st_nlink > 1 or not _copy_attributes(handle, status, self._target)
+            elif change.like is not None:
+                with self._guard.file(change.like) as source:
+                    _copy_attributes(handle, os.fstat(source), source)
+            elif change.mode is not None:
+                os.fchmod(handle, change.mode)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def _remove(self) -> None:
+        former = self._temporary_name()
+        try:
+            os.rename(self._name, former, src_dir_fd=self._folder, dst_dir_fd=self._kept_in)
+            self._former = former
+        except OSError:  # even a name may need room, and what is deleted may make some
+            os.unlink(self._name, dir_fd=self._folder)
+
+    def _name_new(self, new: str) -> None:
+        if self._change.expected is None:
+            try:  # `link` refuses where `rename` would overwrite
+                os.link(new, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False)
+                return
+            except FileExistsError:
+                raise BaseChanged(self._change.path) from None
+            except OSError:  # a file system without hard links
+                self._reserve_name()
+        os.rename(new, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        self._new = None
+
+    def _reserve_name(self) -> None:
+        try:
+            os.close(os.open(self._name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, dir_fd=self._folder))
+        except FileExistsError:
+            raise BaseChanged(self._change.path) from None
+
+    def _write_in_place(self, data: bytes) -> None:
+        """For a file with several names, or an owner we cannot give: the same inode gets the new bytes."""
+        handle = os.open(self._name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
+        try:
+            if self._target is None or os.fstat(handle).st_ino != os.fstat(self._target).st_ino:
+                raise BaseChanged(self._change.path)
+            previous = read_all(handle)
+            try:
+                _rewrite(handle, data)
+                os.fsync(handle)
+            except OSError:
+                with contextlib.suppress(OSError):  # where that fails too, the pre-image has the old bytes
+                    _rewrite(handle, previous)
+                raise
+        finally:
+            os.close(handle)
+
+    def _temporary_name(self) -> str:
+        return f".{self._name[:100]}.{secrets.token_hex(6)}{TEMPORARY}"
+
+
+@dataclass(frozen=True)
+class NewFolder:
+    """A folder comes to be; that it is there already is fine."""
+
+    path: Path
+
+    @contextmanager
+    def staged(self, staging: Staging) -> Generator[StagedChange]:
+        """See `DiskChange`."""
+        with folders_above(staging.guard, self.path), staging.guard.folder(self.path.parent) as folder:
+            yield _FolderMaking(self.path, folder)
+
+
+@dataclass
+class _FolderMaking:
+    path: Path
+    _folder: int
+    _is_made: bool = False
+
+    @property
+    def order(self) -> tuple[int, int]:
+        return NEW, len(self.path.parts)
+
+    def make(self) -> None:
+        found = _status(self.path.name, self._folder)
+        if found is None:
+            os.mkdir(self.path.name, dir_fd=self._folder)
+            self._is_made = True
+        elif not stat.S_ISDIR(found.st_mode):
+            raise BaseChanged(self.path)
+
+    def take_back(self) -> None:
+        if self._is_made:
+            os.rmdir(self.path.name, dir_fd=self._folder)
+
+
+@dataclass(frozen=True)
+class FolderRemoval:
+    """A folder that is empty by then is removed."""
+
+    path: Path
+
+    @contextmanager
+    def staged(self, staging: Staging) -> Generator[StagedChange]:
+        """See `DiskChange`."""
+        try:
+            with staging.guard.folder(self.path.parent) as folder:
+                yield _FolderRemoving(self.path, folder)
+        except FileNotFoundError:
+            raise BaseChanged(self.path) from None
+
+
+@dataclass
+class _FolderRemoving:
+    path: Path
+    _folder: int
+    _mode: int = 0
+
+    @property
+    def order(self) -> tuple[int, int]:
+        return FOLDER_REMOVED, -len(self.path.parts)
+
+    def make(self) -> None:
+        found = _status(self.path.name, self._folder)
+        if found is None:
+            raise BaseChanged(self.path)
+        self._mode = stat.S_IMODE(found.st_mode)
+        os.rmdir(self.path.name, dir_fd=self._folder)
+
+    def take_back(self) -> None:
+        os.mkdir(self.path.name, dir_fd=self._folder)
+        os.chmod(self.path.name, self._mode, dir_fd=self._folder)
+
+
+@dataclass(frozen=True)
+class ExecutableBits:
+    """Whether a file can be executed."""
+
+    path: Path
+    is_set: bool
+
+    @contextmanager
+    def staged(self, staging: Staging) -> Generator[StagedChange]:
+        """See `DiskChange`."""
+        yield _BitsChanging(self, staging.guard)
+
+
+@dataclass
+class _BitsChanging:
+    _change: ExecutableBits
+    _guard: PathGuard
+    _former: tuple[int, int] | None = field(default=None)
+    """Inode and mode."""
+    order: tuple[int, int] = (MODE, 0)
+
+    @property
+    def path(self) -> Path:
+        return self._change.path
+
+    def make(self) -> None:
+        with self._file() as file:
+            found = os.fstat(file)
+            mode = stat.S_IMODE(found.st_mode)
+            os.fchmod(file, with_executable(mode, is_set=self._change.is_set))
+            self._former = found.st_ino, mode
+            os.fsync(file)
+
+    def take_back(self) -> None:
+        with self._file() as file:
+            if self._former is not None and os.fstat(file).st_ino == self._former[0]:
+                os.fchmod(file, self._former[1])
+
+    @contextmanager
+    def _file(self) -> Generator[int]:
+        try:
+            with self._guard.file(self._change.path) as file:
+                yield file
+        except FileNotFoundError:
+            raise BaseChanged(self._change.path) from None
+
+
+def remove_empty_folders(guard: PathGuard, folders: Sequence[Path]) -> None:
+    """Remove those that are empty, in that order."""
+    for folder in folders:
+        with contextlib.suppress(OSError, ToolError), guard.folder(folder.parent) as above:
+            os.rmdir(folder.name, dir_fd=above)
+
+
+def with_executable(mode: int, *, is_set: bool) -> int:
+    """Permission bits: who may read may execute, or nobody may."""
+    return mode | (mode & 0o444) >> 2 if is_set else mode & ~0o111
+
+
+@contextmanager
+def folders_above(guard: PathGuard, path: Path) -> Generator[None]:
+    """The folders above the path are made; those that nothing came to be in are removed again."""
+    missing = _missing_above(path)
+    with guard.folder(path.parent, create=True):
+        pass
+    try:
+        yield
+    finally:
+        remove_empty_folders(guard, missing)
+
+
+def _missing_above(path: Path) -> list[Path]:
+    return [folder for folder in path.parents if not os.path.lexists(folder)]
+
+
+def _status(name: str, folder: int) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _written(status: os.stat_result | None) -> tuple[int, ...] | None:
+    """A value that differs when a file is another one, or was changed."""
+    return None if status is None else (status.st_dev, status.st_ino, status.st_ctime_ns)
+
+
+def _copy(name: str, new_name: str, folder: int) -> None:
+    """Copy a file or link to a new name beside it."""
+    if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+        os.symlink(os.readlink(name, dir_fd=folder), new_name, dir_fd=folder)
+        return
+    source = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        target = os.open(new_name, flags, 0o600, dir_fd=folder)
+        try:
+            while part := os.read(source, 1 << 20):
+                _write_all(target, part)
+            _copy_attributes(target, os.fstat(source), source)
+            os.fsync(target)
+        finally:
+            os.close(target)
+    finally:
+        os.close(source)
+
+
+def _copy_attributes(handle: int, status: os.stat_result, source: int | None) -> bool:
+    """Give a new file the owner, mode and extended attributes of the one it replaces. False if it cannot have
+    its owner: then the old file must be written in place."""
+    current = os.fstat(handle)
+    if (current.st_uid, current.st_gid) != (status.st_uid, status.st_gid):
+        try:
+            os.fchown(handle, status.st_uid, status.st_gid)
+        except OSError:
+            return False
+    os.fchmod(handle, stat.S_IMODE(status.st_mode))
+    if hasattr(os, "listxattr") and source is not None:
+        with contextlib.suppress(OSError):
+            for name in os.listxattr(source):
+                with contextlib.suppress(OSError):
+                    os.setxattr(handle, name, os.getxattr(source, name))
+    return True
+
+
+def _rewrite(handle: int, data: bytes) -> None:
+    os.lseek(handle, 0, os.SEEK_SET)
+    _write_all(handle, data)
+    os.ftruncate(handle, len(data))
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]
