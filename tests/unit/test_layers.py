@@ -31,6 +31,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.sandbox": "core home config text system storage",
     "amanu.mcp": "core home config text system models.http models.oauth_callback web.addresses storage sandbox",
     "amanu.workspace": "core text system",
+    "amanu.workspace.git": "core text system storage workspace",
     "amanu.context": "core text system storage workspace",
     "amanu.proposals": "core text system workspace storage.errors storage.file_store sandbox.layers.copying",
     "amanu.checks": "core config text system sandbox workspace proposals",

@@ -15,7 +15,7 @@ from amanu.session.review import Selection, Selections, SessionEdits, TextChange
 from amanu.storage.file_store import Damaged
 from amanu.system.folder_list import list_folder
 from amanu.text.amounts import byte_count
-from amanu.tools.shell.git_refs import read_refs
+from amanu.workspace.git.refs import read_refs
 from amanu.workspace.git_patch import PatchError, PatchFile, git_patch
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError

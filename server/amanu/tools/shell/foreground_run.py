@@ -15,9 +15,9 @@ from amanu.tools.shell.command_params import RunShellCommandParams
 from amanu.tools.shell.command_process import CommandLauncher, CommandPlan, CommandProcess
 from amanu.tools.shell.command_result import CommandResults, CommandStreams
 from amanu.tools.shell.git_looks import look_at_repository
-from amanu.tools.shell.git_refs import RepositoryLook
 from amanu.tools.shell.output import LiveOutput
 from amanu.tools.shell.report import CommandEnd
+from amanu.workspace.git.refs import RepositoryLook
 
 _SHOW_EVERY = 0.1  # seconds between two pieces of live output
 

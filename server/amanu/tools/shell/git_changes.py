@@ -19,8 +19,9 @@ from amanu.sandbox.layers.changes import Change
 from amanu.sandbox.layers.layer import LayerRoot
 from amanu.text.amounts import plural
 from amanu.text.display import all_files
-from amanu.tools.shell.git_index import Entries, Entry, UnknownIndex, blob_name, read_index, without_hints
-from amanu.tools.shell.git_refs import (
+from amanu.tools.shell.held_files import HeldFile, HeldFolder, identity
+from amanu.workspace.git.index import Entries, Entry, UnknownIndex, blob_name, read_index, without_hints
+from amanu.workspace.git.refs import (
     MAX_COMMITS,
     PACKED,
     Refs,
@@ -30,7 +31,6 @@ from amanu.tools.shell.git_refs import (
     read_ref,
     read_text,
 )
-from amanu.tools.shell.held_files import HeldFile, HeldFolder, identity
 
 _OBJECT = re.compile(r"objects/([0-9a-f]{2})/([0-9a-f]{38})")
 """Packs could have other content for objects that there are."""

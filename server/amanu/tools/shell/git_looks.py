@@ -12,8 +12,8 @@ from amanu.core.requirements import SandboxRequirements
 from amanu.core.tool import ToolError
 from amanu.sandbox.layers.layer import LayerRoot
 from amanu.tools.shell.command_process import CommandLauncher, CommandPlan
-from amanu.tools.shell.git_refs import MAX_COMMITS, PACKED, Commit, RepositoryLook, read_refs, read_text
 from amanu.tools.shell.report import CommandEnd
+from amanu.workspace.git.refs import MAX_COMMITS, PACKED, Commit, RepositoryLook, read_refs, read_text
 
 _MOST_KNOWN = 2000
 """Commits that a command line can name."""

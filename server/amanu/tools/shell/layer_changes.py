@@ -16,8 +16,8 @@ from amanu.sandbox.layers.changes import Change, Changes, read_changes
 from amanu.sandbox.layers.layer import Layer, LayerRoot
 from amanu.system.untrusted_files import opened_file, opened_folder
 from amanu.tools.shell.git_changes import GitChanges, read_git
-from amanu.tools.shell.git_index import tracked_folders
 from amanu.tools.shell.held_files import HeldFile, HeldFolder, identity
+from amanu.tools.shell.tracked_folders import tracked_folders
 from amanu.workspace.ignore import IgnoredPaths
 from amanu.workspace.text_file import FileText, decode
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from amanu.system.untrusted_files import FILE
+from amanu.workspace.git.folder import FILE
 
 PACKED = "packed-refs"
 MAX_COMMITS = 200
@@ -15,7 +15,7 @@ MAX_COMMITS = 200
 _KINDS = {"refs/heads/": "branch ", "refs/tags/": "tag ", "refs/remotes/": "remote branch "}
 _MOST = 1 << 26
 _SHORT = 10
-_SYMBOLIC = "ref: "
+SYMBOLIC = "ref: "
 _PACKED_LINE = re.compile(r"(?P<commit>[0-9a-f]{40}) (?P<name>refs/[^\s]+)|\^[0-9a-f]{40}|")
 
 
@@ -33,15 +33,15 @@ class Refs:
 
     @property
     def commits(self) -> list[str]:
-        return [value for value in dict.fromkeys(self.values.values()) if not value.startswith(_SYMBOLIC)]
+        return [value for value in dict.fromkeys(self.values.values()) if not value.startswith(SYMBOLIC)]
 
     def resolved(self, name: str) -> str:
         """The commit; "" for none."""
         for _ in range(5):
             value = self.values.get(name, "")
-            if not value.startswith(_SYMBOLIC):
+            if not value.startswith(SYMBOLIC):
                 return value
-            name = value.removeprefix(_SYMBOLIC)
+            name = value.removeprefix(SYMBOLIC)
         return ""
 
 
@@ -88,9 +88,14 @@ def read_ref(path: Path) -> str:
 def read_packed(path: Path) -> Mapping[str, str]:
     """The refs of that file. Raises `ValueError` where git might read others: names that are not in order, or lines of
     another form."""
+    return parse_packed(read_text(path))
+
+
+def parse_packed(text: str) -> Mapping[str, str]:
+    """See `read_packed`."""
     refs: dict[str, str] = {}
     last = ""
-    for line in read_text(path).removesuffix("\n").split("\n"):
+    for line in text.removesuffix("\n").split("\n"):
         if line.startswith("#") and not refs:
             continue
         if (found := _PACKED_LINE.fullmatch(line)) is None or (found["name"] or "~") <= last:
@@ -99,6 +104,18 @@ def read_packed(path: Path) -> Mapping[str, str]:
             last = found["name"]
             refs[last] = found["commit"]
     return refs
+
+
+def without_packed(text: str, names: Collection[str]) -> str:
+    """The text of that file without these refs, and without the objects that their tags lead to."""
+    kept: list[str] = []
+    is_kept = True
+    for line in text.splitlines(keepends=True):
+        if not line.startswith("^"):
+            is_kept = line.removesuffix("\n").partition(" ")[2] not in names or line.startswith("#")
+        if is_kept:
+            kept.append(line)
+    return "".join(kept)
 
 
 def read_text(path: Path) -> str:
@@ -114,19 +131,19 @@ def moves(before: Refs, after: Refs) -> Iterator[str]:
         if was == now:
             continue
         if was is None:
-            yield f"new {_named(name)}: {_value(now or '')}"
+            yield f"new {ref_title(name)}: {value_title(now or '')}"
         elif now is None:
-            yield f"{_named(name)} is deleted, it was {_value(was)}"
+            yield f"{ref_title(name)} is deleted, it was {value_title(was)}"
         else:
-            yield f"{_named(name)}: {_value(was)} → {_value(now)}"
+            yield f"{ref_title(name)}: {value_title(was)} → {value_title(now)}"
 
 
-def _named(name: str) -> str:
+def ref_title(name: str) -> str:
     return next((f"{kind}{name.removeprefix(start)}" for start, kind in _KINDS.items() if name.startswith(start)), name)
 
 
-def _value(value: str) -> str:
-    return _named(value.removeprefix(_SYMBOLIC)) if value.startswith(_SYMBOLIC) else value[:_SHORT]
+def value_title(value: str) -> str:
+    return ref_title(value.removeprefix(SYMBOLIC)) if value.startswith(SYMBOLIC) else value[:_SHORT]
 
 
 def _files(folder: Path) -> Iterator[Path]:
