@@ -4,11 +4,9 @@ Only what git itself writes when it stages, commits, switches, merges and stashe
 run programs (settings, hooks, the steps of a rebase), or lead elsewhere (links, other object stores).
 """
 
-import hashlib
 import os
 import re
 import stat
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,16 +15,21 @@ from amanu.core import protected_paths as protected
 from amanu.sandbox.layers.apply import ApplyError, Batch, Busy, WorkspaceChanged
 from amanu.sandbox.layers.changes import Change
 from amanu.sandbox.layers.layer import LayerRoot
+from amanu.sandbox.layers.untrusted_files import opened_file, opened_folder
+from amanu.storage.file_store import FileStore
 from amanu.text.amounts import plural
 from amanu.text.display import all_files
 from amanu.tools.shell.held_files import HeldFile, HeldFolder, identity
+from amanu.workspace.git.change import FILES, RepositoryChange, changed_refs, log_change
 from amanu.workspace.git.index import Entries, Entry, UnknownIndex, blob_name, read_index, without_hints
+from amanu.workspace.git.objects import object_name
 from amanu.workspace.git.refs import (
     MAX_COMMITS,
     PACKED,
     Refs,
     RepositoryLook,
     moves,
+    read_bytes,
     read_packed,
     read_ref,
     read_text,
@@ -45,7 +48,7 @@ _TOLD = re.compile(r"index|logs/.+|refs/.+|packed-refs|HEAD|COMMIT_EDITMSG|AUTO_
 """Files whose change is told as refs, records and entries, or leads nowhere."""
 _NAMELESS = re.compile(rf"{_OBJECT.pattern}|index|COMMIT_EDITMSG")
 """Files that matter only with others: objects that nothing names, and how the index remembers files to look."""
-_INDEX = "index"
+_INDEX, _LOGS = "index", "logs/"
 _ORDER = ("objects", _INDEX, PACKED, "refs")
 """What is named comes home before what names it."""
 _LOCK = "index.lock"
@@ -60,7 +63,6 @@ BUSY = (
 MOVED = "The repository changed meanwhile. The command's changes to it were not applied; run the command again."
 _COMPARED = 64 << 20
 """Bytes of a file that is compared with what is staged; a larger one is asked about."""
-_PART = 1 << 20
 
 
 @dataclass
@@ -82,6 +84,8 @@ class GitChanges:
     """All it did is to stage files as the workspace has them, which is no decision of its own."""
     substance: list[object] = field(default_factory=list[object])
     """One entry per repository: all that changed there, without the ids of new commits; None if that is not known."""
+    repositories: list["_Repository"] = field(default_factory=list["_Repository"])
+    """The repositories of `files`, as they were compared."""
 
     @property
     def acts(self) -> list[str]:
@@ -142,9 +146,22 @@ def describe(git: GitChanges, looks: Mapping[Path, RepositoryLook | None], *, ad
         if not (changed or look.commits or any(not _NAMELESS.fullmatch(name) for name in files)):
             git.files = [file for file in git.files if file.root != root]
         else:
+            git.repositories.append(repository)
             plain.append(repository.is_plain_staging)
     git.committed = list(dict.fromkeys(git.committed))
     git.is_plain_staging = adds and all(plain)
+
+
+def repository_changes(git: GitChanges, store: FileStore) -> list[RepositoryChange]:
+    """All that it changed, by value, one for each repository; the loose objects are durable in the store afterwards. To
+    be called after `describe`, which refused nothing. Raises `WorkspaceChanged` if a file of the repository is no
+    longer what the command saw, `ValueError` for a ref or an entry that git would not have made, `OSError`.
+    Blocking."""
+    changes = [RepositoryChange.decode(repository.change(store).encode()) for repository in git.repositories]
+    store.sync()
+    if not all(file.is_unchanged() for file in git.files):
+        raise WorkspaceChanged
+    return changes
 
 
 class _Repository:
@@ -196,6 +213,34 @@ class _Repository:
         others = [f".git/{name} is changed" for name in self._files if not _is_told(name)]
         records = [line for name in self._files if (line := self._lost_record(name))]
         return [*moves(self._look.before, self._after), *records, *others, *self._index_lines()]
+
+    def change(self, store: FileStore) -> RepositoryChange:
+        """All of it, by value. Raises `OSError`. Blocking."""
+        names = [name for name in self._files if not (_OBJECT.fullmatch(name) or name in (_INDEX, PACKED))]
+        logs = {name.removeprefix(_LOGS): self._read(name) for name in names if name.startswith(_LOGS)}
+        files = {name: self._read(name) for name in names if name in FILES}
+        return RepositoryChange(
+            self._root.path,
+            changed_refs(self._look.before.values, self._after.values),
+            {key: (self._old.get(key), self._new.get(key)) for key in self._staged},
+            {name: log_change(*sides) for name, sides in logs.items()},
+            {name: sides for name, sides in files.items() if sides[0] != sides[1]},
+            {found[1] + found[2]: self._add(name, store) for name in self._files if (found := _OBJECT.fullmatch(name))},
+            [commit.id for commit in self._look.commits],
+            list(dict.fromkeys(path for commit in self._look.commits for path, _, _ in commit.contents)),
+        )
+
+    def _read(self, name: str) -> tuple[bytes | None, bytes | None]:
+        """A file before and after."""
+        file = self._files[name]
+        before = None if file.below is None else read_bytes(file.path)
+        return before, None if file.stored is None else read_bytes(file.stored)
+
+    def _add(self, name: str, store: FileStore) -> str:
+        stored = self._files[name].stored
+        assert stored is not None
+        with opened_folder(stored.parent) as folder, opened_file(stored.name, folder) as handle:
+            return store.add(handle)
 
     @property
     def is_plain_staging(self) -> bool:
@@ -337,16 +382,11 @@ def _is_file(entry: Entry, path: Path) -> bool:
 
 def _is_object(stored: Path, name: str) -> bool:
     """Whether a loose object of git has the content that its name says."""
-    unpacking, digest = zlib.decompressobj(), hashlib.sha1(usedforsecurity=False)
     try:
-        with stored.open("rb") as file:
-            while part := file.read(_PART):
-                while part:
-                    digest.update(unpacking.decompress(part, _PART))
-                    part = unpacking.unconsumed_tail
-    except (OSError, zlib.error):
+        with opened_folder(stored.parent) as folder, opened_file(stored.name, folder) as handle:
+            return object_name(handle) == name
+    except OSError:
         return False
-    return unpacking.eof and digest.hexdigest() == name
 
 
 def _is_folder(found: os.stat_result) -> bool:

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from amanu.core.tool import ToolError
 from amanu.sandbox.layers.layer import LayerRoot
 from amanu.tools.shell.command_process import CommandLauncher, CommandPlan
 from amanu.tools.shell.report import CommandEnd
+from amanu.workspace.git.change import RepositoryChange
 from amanu.workspace.git.refs import MAX_COMMITS, PACKED, Commit, RepositoryLook, read_refs, read_text
 
 _MOST_KNOWN = 2000
@@ -88,6 +89,18 @@ async def look_at_repository(launcher: CommandLauncher, root: LayerRoot, layer: 
     if commits is None or (files is None and not may_be_unborn):
         return None
     return RepositoryLook(before, _commits(commits), _tree(files or ""), None if former is None else former.split("\0"))
+
+
+async def published_commits(launcher: CommandLauncher, change: RepositoryChange) -> Collection[str] | None:
+    """The change's commits, if a remote-tracking ref of the workspace contains one of them; None where git cannot
+    tell."""
+    if not change.commits:
+        return ()
+    wanted = [word for commit in change.commits for word in ("--contains", commit)]
+    printed = await git_prints(
+        launcher, [*_ALL_OBJECTS, "for-each-ref", "--count=1", *wanted, "refs/remotes"], change.root
+    )
+    return None if printed is None else change.commits if printed else ()
 
 
 def _changed_refs(repository: Path) -> list[str]:

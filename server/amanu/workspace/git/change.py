@@ -111,6 +111,24 @@ class RepositoryChange:
             raise ValueError(f"not a change of a repository: {error!r}") from None
 
 
+def changed_refs(before: Mapping[str, str], after: Mapping[str, str]) -> Refs:
+    """The refs that are moved, and those that they are right with only: HEAD where it leads to one that is moved, and
+    where it led and leads if it is moved itself."""
+    moved = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+    targets = {refs[HEAD].removeprefix(SYMBOLIC) for refs in (before, after) if refs.get(HEAD, "").startswith(SYMBOLIC)}
+    if HEAD in moved:
+        moved |= targets
+    elif targets & moved:
+        moved.add(HEAD)
+    return {name: (before.get(name, ""), after.get(name, "")) for name in sorted(moved)}
+
+
+def log_change(before: bytes | None, after: bytes | None) -> Appended | Replaced:
+    if after is not None and after.startswith(before or b""):
+        return Appended(after[len(before or b"") :])
+    return Replaced(before, after)
+
+
 def _listed(entry: Entry | None) -> list[Any] | None:
     return None if entry is None else [entry.mode, entry.object, [name for name in _FLAGS if getattr(entry, name)]]
 

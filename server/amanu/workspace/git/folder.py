@@ -16,8 +16,8 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | get
 _TEMPORARY = ".amanu-tmp"
 _SETTINGS = 1 << 18
 _EXTENSION = rb"^\s*(?:\[\s*extensions\s*\]\s*)?"
-_OTHER_HASH = re.compile(_EXTENSION + rb"(?:compat)?objectformat\s*=\s*(?!\"?sha1\b)", re.I | re.M)
-_OTHER_REFS = re.compile(_EXTENSION + rb"refstorage\s*=\s*(?!\"?files\b)", re.I | re.M)
+_OTHER_HASH = re.compile(_EXTENSION + rb"(?:compat)?objectformat\s*=\s*(?!\s|\"?sha1\b)", re.I | re.M)
+_OTHER_REFS = re.compile(_EXTENSION + rb"refstorage\s*=\s*(?!\s|\"?files\b)", re.I | re.M)
 
 
 class UnknownRepository(Exception):

@@ -119,8 +119,13 @@ def without_packed(text: str, names: Collection[str]) -> str:
 
 
 def read_text(path: Path) -> str:
+    return read_bytes(path).decode("utf-8", "replace")
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file of git's; nothing of anything else. Raises `OSError`. Blocking."""
     with open(os.open(path, FILE), "rb") as file:  # noqa: PTH123
-        return file.read(_MOST).decode("utf-8", "replace") if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else ""
+        return file.read(_MOST) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
 
 
 def moves(before: Refs, after: Refs) -> Iterator[str]:

@@ -3,7 +3,7 @@ the change left them; logs, objects and git's small files stay. Everything here 
 
 import re
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from amanu.workspace.git.change import STATE, Appended, Replaced, RepositoryChange
@@ -22,6 +22,7 @@ _RUNNING = {
 _STASH = "refs/stash"
 """Its log is the list of stashes."""
 _SHORT = 10
+_NOTHING = "0" * 40
 _RECORD = re.compile(rb"[0-9a-f]{40} [0-9a-f]{40} (?P<who>.*) [0-9]+ (?P<zone>[+-][0-9]{4})(?:\t.*)?", re.DOTALL)
 
 
@@ -72,18 +73,19 @@ def _log(change: RepositoryChange, present: Present, name: str) -> Appended | Re
         return Replaced(now, kept) if present.value(name) == after else None
     old = present.resolved(name, {each: values[1] for each, values in change.refs.items()})
     new = present.resolved(name, {each: values[0] for each, values in change.refs.items()})
-    line = _reset_line(log.lines, old, new) if old and new and old != new else b""
+    line = _reset_line(log.lines, old, new) if old and old != new else b""
     return Appended(_last_alike(now or b"", line)) if line else None
 
 
 def _reset_line(lines: bytes, old: str, new: str) -> bytes:
-    """The line that `git reset` would add after these, in the same name; none where it cannot be read."""
-    last: Iterable[bytes] = lines.splitlines()[-1:]
-    for line in last:
-        if found := _RECORD.fullmatch(line):
-            head = f"{old} {new} ".encode()
-            return head + found["who"] + b" %d %b\treset: moving to %b\n" % (time.time(), found["zone"], new.encode())
-    return b""
+    """The line that git would add after these, in the same name, as it resets to a commit or deletes the last ref to one
+    (`new` is ""); none where they cannot be read."""
+    *_, last = [b"", *lines.splitlines()]
+    if (found := _RECORD.fullmatch(last)) is None:
+        return b""
+    message = f"\treset: moving to {new}" if new else ""
+    head, end = f"{old} {new or _NOTHING} ".encode(), f"{message}\n".encode()
+    return head + found["who"] + b" %d %b" % (time.time(), found["zone"]) + end
 
 
 def _last_alike(log: bytes, line: bytes) -> bytes:
