@@ -1,11 +1,14 @@
 """Real repositories, and what a command line changes in a copy of one as a change by value."""
 
 import asyncio
+import atexit
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 from unittest.mock import patch
@@ -48,11 +51,20 @@ def shell(root: Path, line: str, *, check: bool = True) -> str:
 
 def repository(root: Path, *lines: str) -> Path:
     """A repository with two commits and a few branches, after these command lines."""
+    shutil.copytree(_template(), root, symlinks=True)
+    shell(root, "; ".join(["git update-index -q --refresh", *lines]))
+    return root
+
+
+@cache
+def _template() -> Path:
+    """The repository that others begin with; it is removed when the process ends."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    root = folder / "root"
     root.mkdir()
     shell(root, "git init -q -b main; printf 'a\n' > a; printf 'b\n' > b; mkdir d; printf 'c\n' > d/c; git add .")
     shell(root, "git commit -qm first; printf 'more\n' >> a; git commit -qam second; git branch old HEAD~; git tag v1")
-    for line in lines:
-        shell(root, line)
     return root
 
 
@@ -62,6 +74,11 @@ def looked_at(root: Path) -> Look:
     assert shell(root, "git fsck --strict --no-dangling") == ""
     assert not [*(root / ".git").rglob("*.lock")] and not [*(root / ".git").glob("*.amanu-tmp")]
     return {name: shell(root, f"git {line}", check=False) for name, line in _LOOKS.items()}
+
+
+def git_printed(words: Sequence[str], folder: Path) -> str | None:
+    done = subprocess.run(["git", *words], cwd=folder, env=environment(), capture_output=True, check=False)
+    return done.stdout.decode("utf-8", "surrogateescape") if done.returncode == 0 else None
 
 
 class ChangedCopy:
@@ -96,26 +113,24 @@ class ChangedCopy:
         layer = self._base / "layer"
         found = self.root.stat()
         root = LayerRoot(self.root, (found.st_dev, found.st_ino), layer / "0")
-        git, held = GitChanges(), HeldFolder(layer / "held" / "1")
         after = snapshot(self.copy / ".git")
-        for name in sorted({*self._before, *after}):
-            if self._before.get(name) != after.get(name):
-                below = (self.root / name).lstat() if name in self._before else None
-                kind = "file" if name in after else "deleted"
-                if name in after:
-                    (root.upper / name).parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copy2(self.copy / name, root.upper / name)
-                read_git(root, Change(name, kind, 0o644, below), self._begun, git, held)
-        (root.upper / ".git").mkdir(parents=True, exist_ok=True)
+        changed = sorted(name for name in {*self._before, *after} if self._before.get(name) != after.get(name))
+        for name in changed:
+            (root.upper / name).parent.mkdir(parents=True, exist_ok=True)
+            if name in after:
+                shutil.copy2(self.copy / name, root.upper / name)
         with patch.object(git_looks, "git_prints", self._prints):
             look = asyncio.run(git_looks.look_at_repository(cast("Any", None), root, layer))
+        git, held = GitChanges(), HeldFolder(layer / "held" / "1")
+        for name in changed:
+            below = (self.root / name).lstat() if name in self._before else None
+            read_git(root, Change(name, "file" if name in after else "deleted", 0o644, below), self._begun, git, held)
         describe(git, {self.root: look}, adds=False)
         return git
 
     async def _prints(self, _: Any, words: Sequence[str], folder: Path, *, layer: Path | None = None) -> str | None:
         where = folder if layer is None else self.copy
-        done = subprocess.run(["git", *words], cwd=where, env=environment(), capture_output=True, check=False)
-        return done.stdout.decode("utf-8", "surrogateescape") if done.returncode == 0 else None
+        return git_printed(words, where)
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:

@@ -109,16 +109,14 @@ class FileFaults:
         self._write(self._log, f"{self._count} {event} {name!r}\n".encode())
         if not self._nth and self._at.search(f"{event} {name}"):
             self._nth = self._count
-        if not self._nth or self._count < self._nth:
+        if not self._nth or self._count < self._nth or (self._how == "refused" and self._count > self._nth):
             return
         if half is not None:
             half()
         if self._how == "full":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), name)
         if self._how == "refused":
-            if self._count == self._nth:
-                raise OSError(errno.EIO, os.strerror(errno.EIO), name)
-            return
+            raise OSError(errno.EIO, os.strerror(errno.EIO), name)
         os.kill(os.getpid(), signal.SIGKILL)
 
 

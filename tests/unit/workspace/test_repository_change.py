@@ -1,14 +1,25 @@
 """A repository's change by value: applied it gives what git gave in the copy, undone what was before."""
 
+import asyncio
+import json
+import os
+import re
 import shutil
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+from amanu.tools.shell import git_looks
 from amanu.workspace.git.apply import DoesNotFit, fault, is_done, prepared
 from amanu.workspace.git.change import RepositoryChange
-from support.repository_changes import ChangedCopy, Look, looked_at, repository, shell
+from amanu.workspace.git.index import read_index
+from support.file_faults.sitecustomize import FileFaults
+from support.repository_changes import ChangedCopy, Look, git_printed, looked_at, repository, shell, snapshot
+from support.sweeps import WHOLE
 
 COMMIT = "printf 'x\n' >> a; git commit -qam third"
 KINDS: dict[str, tuple[str, str]] = {
@@ -50,6 +61,8 @@ KINDS: dict[str, tuple[str, str]] = {
     "reset": ("", "git reset -q --soft HEAD~"),
     "orphan": ("", "git switch -q --orphan alone; printf 'x' > x; git add x; git commit -qm alone"),
 }
+PUSHED = "git update-ref refs/remotes/o/x $(git commit-tree -p HEAD~ -m theirs HEAD^{tree})"
+"""The first of two commits, and one more on it."""
 CONFLICT = "git switch -qc side old; printf 's\n' > a; git commit -qam side; git switch -q main"
 UNFINISHED = {
     "conflict": (CONFLICT, "git merge -q side || true"),
@@ -156,7 +169,6 @@ def test_undo_is_a_soft_reset(staged: bool, tmp_path: Path) -> None:
             COMMIT,
             "a ",
         ),
-        (f"{CONFLICT}; git merge -q side || true", f"{CONFLICT}; git merge -q side || true", "branch side is at"),
         ("touch .git/index.lock", COMMIT, ".git/index.lock exists"),
         ("touch .git/HEAD.lock", COMMIT, ".git/HEAD.lock exists"),
         ("ln -s nowhere .git/index.lock", COMMIT, ".git/index.lock exists"),
@@ -167,7 +179,7 @@ def test_undo_is_a_soft_reset(staged: bool, tmp_path: Path) -> None:
         ("git update-index --split-index", COMMIT, "a split index"),
         ("git config extensions.refStorage reftable", COMMIT, "reftables"),
         ("git config extensions.objectFormat sha256", COMMIT, "other hashes"),
-        ("git config extensions.objectFormat sha1", COMMIT, ""),
+        ("git config core.repositoryFormatVersion 1; git config extensions.objectFormat sha1", COMMIT, ""),
         ("mv .git x; echo gitdir: x > .git", COMMIT, "a linked worktree"),
         ("mv .git x; ln -s x .git", COMMIT, "a linked worktree"),
         ("mv .git/refs/heads x; ln -s $PWD/x .git/refs/heads", COMMIT, "branch main is gone"),
@@ -230,6 +242,26 @@ def test_commits_that_others_have_are_not_undone(tmp_path: Path) -> None:
     assert "has been pushed" in fault(copy.change, undo=True, published=copy.change.commits)
 
 
+@pytest.mark.parametrize(
+    ("pushed", "known"), [("true", False), ("git update-ref refs/remotes/o/x HEAD~2", False), (PUSHED, True)]
+)
+def test_git_tells_which_commits_others_have(
+    pushed: str, known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = repository(tmp_path / "root")
+    copy = ChangedCopy(root, f"{COMMIT}; git commit -q --allow-empty -m fourth", tmp_path)
+    commit(copy.change, copy)
+    shell(root, pushed)
+
+    async def prints(_: Any, words: Sequence[str], folder: Path) -> str | None:
+        return git_printed(words, folder)
+
+    monkeypatch.setattr(git_looks, "git_prints", prints)
+    found = asyncio.run(git_looks.published_commits(cast("Any", None), copy.change))
+    assert found == (copy.change.commits if known else ())
+    assert ("has been pushed" in fault(copy.change, undo=True, published=found or ())) == known
+
+
 def test_a_merge_with_conflicts_is_not_begun_again(tmp_path: Path) -> None:
     before, line = UNFINISHED["conflict concluded"]
     root = repository(tmp_path / "root", before)
@@ -279,3 +311,132 @@ def test_a_file_that_changes_after_it_is_staged_is_seen(tmp_path: Path) -> None:
     shell(root, "printf '1\n' > a; git add a; printf '2\n' > a; touch -r .git/index a b")
     commit(copy.change, copy)
     assert "AM" not in looked_status(root) and "MM a" in looked_status(root)
+
+
+KILLED = {
+    "commit": ("", f"git switch -qc topic/new; {COMMIT}; printf 'n\n' > n; git add n; git commit -qm n"),
+    "deleted": ("git pack-refs --all; git branch -f old main", "git branch -qD old; git rm -q --cached b"),
+    "stash drop": ("for each in 1 2; do printf $each > a; git stash -q; done", "git stash drop -q"),
+    "concluded": UNFINISHED["conflict concluded"],
+}
+SAMPLED = 9
+"""One in so many of the changes to files is refused or the last one, where not all are tried."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the faults are counted by paths in /proc")
+@pytest.mark.parametrize("how", ["kill", "refused", "full"])
+@pytest.mark.parametrize(
+    ("kind", "undo"), [(kind, undo) for kind in KILLED for undo in (False, True) if (kind, undo) != ("concluded", True)]
+)
+def test_wherever_it_ends_it_can_be_finished(kind: str, undo: bool, how: str, tmp_path: Path) -> None:
+    before, line = KILLED[kind]
+    begin = repository(tmp_path / "root", *filter(None, [before]))
+    copy = ChangedCopy(begin, line, tmp_path)
+    change = copy.change
+    if undo:
+        commit(change, copy)
+    shutil.copytree(begin, tmp_path / "whole", symlinks=True)
+    commit(replace(change, root=tmp_path / "whole"), copy, undo=undo)
+    expected, was = state(tmp_path / "whole"), state(begin)
+    first = 1 if WHOLE else 1 + sum(map(ord, f"{kind}{undo}{how}")) % SAMPLED
+    for nth in range(first, 1000, 1 if WHOLE else SAMPLED):
+        root = tmp_path / f"root{nth}"
+        shutil.copytree(begin, root, symlinks=True)
+        here = replace(change, root=root)
+        made = ended_at(nth, how, here, copy, undo=undo)
+        if how != "kill":
+            assert not [*(root / ".git").rglob("*.lock")] and not [*(root / ".git").glob("*.amanu-tmp")], made
+        if not is_done(here, undo=undo):
+            assert len(made) >= nth
+            commit(here, copy, undo=undo)
+        assert state(root) == expected, made
+        shutil.rmtree(root)
+        if len(made) < nth:
+            break
+    assert was != expected
+
+
+def ended_at(nth: int, how: str, change: RepositoryChange, copy: ChangedCopy, *, undo: bool) -> list[str]:
+    """Apply it in a process that is killed, or refused what it asks of the disk, at the n-th change of a file. Returns
+    the changes it began."""
+    armed, log = copy.copy / "armed", copy.copy / "log"
+    armed.touch()
+    log.write_text("")
+    if not (child := os.fork()):
+        try:
+            FileFaults(how, nth, str(armed), [str(change.root)], str(log)).install()
+            with prepared(change, copy.store, undo=undo) as ready:
+                ready.commit()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    return log.read_text().splitlines()
+
+
+def state(root: Path) -> dict[str, bytes]:
+    """Git's files, but for objects, when they were written, and the time in lines that undoing adds."""
+    assert shell(root, "git fsck --strict --no-dangling") == ""
+    files = {name: data for name, data in snapshot(root / ".git").items() if "/objects/" not in name}
+    index = read_index(files.pop(".git/index"))
+    times = {name: re.sub(rb"> \d+ ", b"> ", data) for name, data in files.items()}
+    return times | {
+        "index": repr(sorted(index.items())).encode(),
+        "log": shell(root, "git log --all --format=%H").encode(),
+    }
+
+
+def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
+    root = repository(tmp_path / "root")
+    line = "printf x > $(printf '\\377'); git add .; git -c i18n.commitEncoding=latin1 commit -qm $(printf '\\344')"
+    change = ChangedCopy(root, f"{line}; {CONFLICT}; git merge -q side || true", tmp_path).changes[0]
+    assert RepositoryChange.decode(change.encode()) == replace(
+        change, commits=tuple(change.commits), committed=tuple(change.committed)
+    )
+
+
+REF, OBJECT = "refs/heads/main", "1" * 40
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"format": 2},
+        {"root": "relative"},
+        {"root": None},
+        {"refs": {"refs/../config": ["", OBJECT]}},
+        {"refs": {"config": ["", OBJECT]}},
+        {"refs": {"refs/heads/.hidden": ["", OBJECT]}},
+        {"refs": {"refs/heads/a.lock": ["", OBJECT]}},
+        {"refs": {"refs": ["", OBJECT]}},
+        {"refs": {"/refs/heads/a": ["", OBJECT]}},
+        {"refs": {REF: ["", "123"]}},
+        {"refs": {REF: ["", "ref: ../config"]}},
+        {"refs": {REF: [OBJECT]}},
+        {"refs": []},
+        {"files": {"config": ["", ""]}},
+        {"files": {"hooks/pre-commit": [None, ""]}},
+        {"logs": {"../config": {"lines": "", "size": 0}}},
+        {"logs": {REF: {"lines": ""}}},
+        {"logs": {REF: None}},
+        {"entries": [["../a", 0, None, None]]},
+        {"entries": [["a/.GIT/config", 0, None, None]]},
+        {"entries": [["/a", 0, None, None]]},
+        {"entries": [["a", 4, None, None]]},
+        {"entries": [["a", 0, None, [0o40000, OBJECT, []]]]},
+        {"entries": [["a", 0, None, [0o100644, OBJECT, ["stage"]]]]},
+        {"entries": [["a", 0, None]]},
+        {"objects": {"../x": "1"}},
+        {"objects": {OBJECT: 1}},
+        {"commits": ["--all"]},
+        {"committed": [1]},
+        {"committed": ["../a"]},
+    ],
+)
+def test_it_is_not_read_if_it_is_not_well_formed(parts: dict[str, Any]) -> None:
+    plain = json.loads(RepositoryChange(Path("/root")).encode())
+    assert RepositoryChange.decode(json.dumps(plain).encode()) == RepositoryChange(Path("/root"))
+    with pytest.raises(ValueError):
+        RepositoryChange.decode(json.dumps(plain | parts).encode())
+    for data in (b"", b"[]", b"null", b"{}", b"\xff", b"[" * 10**5):
+        with pytest.raises(ValueError):
+            RepositoryChange.decode(data)

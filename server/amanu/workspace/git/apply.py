@@ -259,7 +259,7 @@ class _Work:
         log, now = self.change.logs[name], self.present.log(name)
         if not isinstance(log, Appended):
             return now == log.after
-        if now is None:
+        if now is None or len(now) == log.size:
             return False
         # An undone change has left its lines: they count as added only where they are last, or the refs are moved.
         return now.endswith(log.lines) or (self._has_moved_refs and log.lines in now)

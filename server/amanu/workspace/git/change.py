@@ -32,6 +32,8 @@ class Appended:
     """Lines that are added to a log."""
 
     lines: bytes
+    size: int = -1
+    """Bytes of the log before, by which the same lines can be told apart; -1 if not known."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,8 @@ def changed_refs(before: Mapping[str, str], after: Mapping[str, str]) -> Refs:
 
 def log_change(before: bytes | None, after: bytes | None) -> Appended | Replaced:
     if after is not None and after.startswith(before or b""):
-        return Appended(after[len(before or b"") :])
+        size = len(before or b"")
+        return Appended(after[size:], size)
     return Replaced(before, after)
 
 
@@ -133,9 +136,9 @@ def _listed(entry: Entry | None) -> list[Any] | None:
     return None if entry is None else [entry.mode, entry.object, [name for name in _FLAGS if getattr(entry, name)]]
 
 
-def _described(log: Appended | Replaced) -> dict[str, str | None]:
+def _described(log: Appended | Replaced) -> dict[str, str | int | None]:
     if isinstance(log, Appended):
-        return {"lines": _text(log.lines)}
+        return {"lines": _text(log.lines), "size": log.size}
     return {"before": _text(log.before), "after": _text(log.after)}
 
 
@@ -183,7 +186,8 @@ def _sides(value: Any) -> tuple[bytes | None, bytes | None]:
 
 def _log(value: Any) -> Appended | Replaced:
     if "lines" in value:
-        return Appended(_string(value["lines"]).encode("utf-8", "surrogateescape"))
+        _require(type(value["size"]) is int)
+        return Appended(_string(value["lines"]).encode("utf-8", "surrogateescape"), value["size"])
     return Replaced(_bytes(value["before"]), _bytes(value["after"]))
 
 

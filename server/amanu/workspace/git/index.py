@@ -152,10 +152,10 @@ class _Reading:
         sum_ = self._data[-_SUM:]
         if sum_ not in (bytes(_SUM), hashlib.sha1(self._data[:-_SUM], usedforsecurity=False).digest()):
             raise UnknownIndex("a damaged index")
-        ends = [*list(self.places.values())[1:], self.end]
+        begins = [*self.places.values(), self.end]
         stamp = struct.pack(">II", *divmod(written_at, 10**9))
         found: dict[tuple[bytes, int], bytes] = {}
-        for ((path, stage), at), end in zip(self.places.items(), ends, strict=True):
+        for (path, stage), (at, end) in zip(self.places, pairwise(begins), strict=True):
             record = self._data[at:end]
             if record[_STAMP] >= stamp:
                 record = record[:_SIZE] + bytes(_OBJECT - _SIZE) + record[_OBJECT:]

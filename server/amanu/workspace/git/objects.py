@@ -35,8 +35,8 @@ class Objects:
         return self._folder.status(_place(name)) is not None or any(pack.has(name) for pack in self._opened_packs())
 
     def missing(self, names: Iterable[str]) -> list[str]:
-        """The names of those that are not there; none where other folders of objects are searched as well."""
-        if self._folder.status("objects/info/alternates") is not None:
+        """The names of those that are not there, as far as that can be told."""
+        if not self._is_all:
             return []
         return [name for name in dict.fromkeys(names) if not self.has(name)]
 
@@ -70,9 +70,18 @@ class Objects:
         finally:
             os.close(handle)
 
+    @property
+    def _is_all(self) -> bool:
+        """Whether there are no objects but those that this finds: none in other folders, and none that git fetches when
+        it needs them."""
+        packs = self._folder.names("objects/pack")
+        is_alone = self._folder.status("objects/info/alternates") is None
+        is_whole = not any(name.endswith(".promisor") for name in packs)
+        return is_alone and is_whole and len(self._opened_packs()) == len([each for each in packs if _is_index(each)])
+
     def _opened_packs(self) -> "list[_PackIndex]":
         if self._packs is None:
-            names = [f"objects/pack/{name}" for name in self._folder.names("objects/pack") if name.endswith(".idx")]
+            names = [f"objects/pack/{name}" for name in self._folder.names("objects/pack") if _is_index(name)]
             self._packs = [pack for name in names if (pack := self._opened(name)) is not None]
         return self._packs
 
@@ -126,6 +135,10 @@ def object_name(source: int, write: Callable[[bytes], object] = len) -> str:
     except zlib.error:
         return ""
     return digest.hexdigest() if unpacking.eof and not unpacking.unused_data else ""
+
+
+def _is_index(name: str) -> bool:
+    return name.startswith("pack-") and name.endswith(".idx")
 
 
 def _place(name: str) -> str:

@@ -78,8 +78,8 @@ def _log(change: RepositoryChange, present: Present, name: str) -> Appended | Re
 
 
 def _reset_line(lines: bytes, old: str, new: str) -> bytes:
-    """The line that git would add after these, in the same name, as it resets to a commit or deletes the last ref to one
-    (`new` is ""); none where they cannot be read."""
+    """The line that git would add after these, in the same name, as it resets to a commit, or deletes the branch (`new`
+    is ""); none where they cannot be read."""
     *_, last = [b"", *lines.splitlines()]
     if (found := _RECORD.fullmatch(last)) is None:
         return b""
