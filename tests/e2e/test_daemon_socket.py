@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from amanu import __version__
 from amanu.daemon.sockets import TOKEN_BYTES, opening, read_token, socket_path
+from amanu.frontends.lsp.handshake import BUILD
 from amanu.home import Home, find_home
 from support.raw_client import RawClient, hello, python
 
@@ -92,7 +92,7 @@ async def said_to(served: Daemon, data: bytes) -> bytes:
     return answer
 
 
-PROPER: Mapping[str, Any] = {"version": __version__, "environment": {}}
+PROPER: Mapping[str, Any] = {"version": BUILD, "environment": {}}
 NO_HELLO: Mapping[str, Callable[[str], bytes]] = {
     "nothing": lambda token: b"",
     "an empty line": lambda token: b"\n",
@@ -101,9 +101,7 @@ NO_HELLO: Mapping[str, Callable[[str], bytes]] = {
     "a frame at once": lambda token: FRAME * 4,
     "a lot": lambda token: b"x" * 9_000_000,
     "a lot, deep": lambda token: b"[" * 9_000_000,
-    "a hello from before there were tokens": lambda token: (
-        b'{"version":"%b","environment":{}}\n' % __version__.encode()
-    ),
+    "a hello from before there were tokens": lambda token: b'{"version":"%b","environment":{}}\n' % BUILD.encode(),
     "no token": lambda token: hello("", **PROPER),
     "another token": lambda token: hello("0" * len(token), **PROPER),
     "all of the token but the end": lambda token: hello(token[:-1] + ("0" if token[-1] != "0" else "1"), **PROPER),
@@ -112,7 +110,7 @@ NO_HELLO: Mapping[str, Callable[[str], bytes]] = {
     "the token not at the beginning": lambda token: b'{"version":"1","token":"%b","environment":{}}\n' % token.encode(),
     "the token alone": lambda token: token.encode() + b"\n",
     "the token, then no object": lambda token: opening(token) + b"]\n",
-    "the token, then no environment": lambda token: hello(token, version=__version__),
+    "the token, then no environment": lambda token: hello(token, version=BUILD),
     "the token, then numbers for an environment": lambda token: hello(token, version=1, environment={"a": 1}),
     "the token, then more than a hello holds": lambda token: opening(token) + b"x" * 9_000_000,
     "the token, then something deep": lambda token: opening(token) + b'"a":' + b"[" * 100_000 + b"\n",

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from amanu import __version__
 from amanu.daemon.sockets import socket_path
 from amanu.home import find_home
 from support.raw_client import RawClient, python
@@ -225,12 +226,13 @@ async def test_a_daemon_whose_relay_was_killed_before_it_listened_serves_the_nex
     await asyncio.to_thread(started.wait, 10)
 
 
-async def test_another_version_replaces_the_daemon_which_serves_its_clients_to_the_end(spawn: Spawn) -> None:
-    old = subprocess.Popen(python(SERVER, "old-daemon"), env={**os.environ, "AMANU_IDLE_SECONDS": "60"})
+@pytest.mark.parametrize("build", ["0.0.1", __version__], ids=["another version", "from before protocol 3"])
+async def test_another_build_replaces_the_daemon_which_serves_its_clients_to_the_end(spawn: Spawn, build: str) -> None:
+    old = subprocess.Popen(python(SERVER, "old-daemon", build), env={**os.environ, "AMANU_IDLE_SECONDS": "60"})
     while daemon_pid() is None:
         await asyncio.sleep(0.05)
     assert daemon_pid() == old.pid
-    served = await RawClient.greet(find_home(), version="0.0.1")
+    served = await RawClient.greet(find_home(), version=build)
     await session(served)
     client = await spawn()
     await session(client)

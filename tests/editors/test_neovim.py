@@ -779,6 +779,26 @@ def test_health_and_where_the_daemon_may_come_from(start: Start, folder: Path, t
     assert not (folder / "ran").exists()
 
 
+OTHER_PROTOCOL = """
+import sys
+from amanu.frontends.lsp import handshake
+handshake.PROTOCOL_VERSIONS = (1,)
+from amanu.daemon.relay import main
+sys.exit(main([]))
+"""
+
+
+def test_a_daemon_of_another_version_is_named_whenever_it_is_asked(start: Start) -> None:
+    vim = start(cmd=[sys.executable, "-P", "-c", OTHER_PROTOCOL])
+    named = (
+        "function(said) return said:find('another version of the protocol than the plugin; update both', 1, true) end"
+    )
+    for times in (1, 2):
+        vim.keys("<Esc>:Amanu<CR>")
+        vim.until(f"#vim.tbl_filter({named}, Said) == {times}")
+        vim.until("require('amanu.client').id == nil")
+
+
 def test_signing_in_runs_the_daemons_program(start: Start, tmp_path: Path) -> None:
     program = tmp_path / "bin" / "amanu"
     program.parent.mkdir()

@@ -1,4 +1,5 @@
-"""The real relay, daemon and --alone over fake sessions: `fake_session_server.py relay|daemon|alone`."""
+"""The real relay, daemon and --alone over fake sessions: `fake_session_server.py relay|daemon|alone`, or `old-daemon`
+with the build it is of."""
 
 import sys
 from pathlib import Path
@@ -25,9 +26,9 @@ match MODE:
 
         code = main(REST, DAEMON)
     case "old-daemon":
-        import amanu
+        from amanu.frontends.lsp import handshake
 
-        amanu.__version__ = "0.0.1"
+        handshake.BUILD = REST.pop(0)
         from amanu.daemon.main import main as daemon
 
         code = daemon(REST, core)

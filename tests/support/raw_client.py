@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from amanu import __version__
 from amanu.daemon.sockets import opening, read_token, socket_path
+from amanu.frontends.lsp.handshake import BUILD
 from amanu.home import Home
 
 SECONDS = 50.0
@@ -43,7 +43,7 @@ class RawClient:
         return client
 
     @classmethod
-    async def greet(cls, home: Home, version: str = __version__, **environment: str) -> "RawClient":
+    async def greet(cls, home: Home, version: str = BUILD, **environment: str) -> "RawClient":
         """To the daemon itself, as a relay does it."""
         reader, writer = await asyncio.open_unix_connection(socket_path(home), limit=2**26)
         client = cls(reader, writer)

@@ -1,6 +1,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -40,14 +41,20 @@ async def test_handshake_says_who_we_are(pair: Pair) -> None:
     assert params["clientInfo"]["name"] == "terminal"
 
 
-async def test_what_is_no_amanu_is_refused() -> None:
+@pytest.mark.parametrize(
+    "capabilities",
+    [{}, {"experimental": {"amanu": {"protocol": 1, "version": "0.1.0", "methods": []}}}],
+    ids=["no Amanu, or none of our version", "another version"],
+)
+async def test_a_daemon_of_another_version_is_refused(capabilities: dict[str, Any]) -> None:
     ours, theirs = socket.socketpair()
     daemon = FakeDaemon(*await asyncio.open_connection(sock=theirs))
-    daemon.answers["initialize"] = lambda _: {"capabilities": {}}
+    daemon.answers["initialize"] = lambda _: {"capabilities": capabilities}
     client = DaemonClient(*await asyncio.open_connection(sock=ours))
-    with pytest.raises(AmanuError) as caught:
+    with pytest.raises(AmanuError, match="does not speak version") as caught:
         await client.initialize()
-    assert caught.value.kind == "unsupportedVersion"
+    assert (caught.value.kind, "Update Amanu" in (caught.value.data.hint or "")) == ("unsupportedVersion", True)
+    assert client.server is None
     await client.close()
     await daemon.close()
 

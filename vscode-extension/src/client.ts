@@ -18,6 +18,7 @@ import {
   PROTOCOL_VERSION,
   type RequestsToClient,
   type RequestsToDaemon,
+  type ServerCapabilities,
 } from "./protocol";
 
 /** Milliseconds between two attempts to reach the daemon again, and how many before the user is asked. */
@@ -43,6 +44,9 @@ export interface NotYet {
   install: boolean;
   busy?: boolean;
 }
+
+/** Where the daemon says, in its answer to `initialize`, which version of the protocol is in force. */
+type Answered = { experimental?: { amanu?: Partial<ServerCapabilities> } } | undefined;
 
 /** A request the daemon refused, in words for the user. */
 export class Refused extends Error {
@@ -210,6 +214,14 @@ export class Daemon implements vscode.Disposable {
       this.client = undefined;
       void client.stop(2000).catch(() => undefined);
       this.again(`Amanu's daemon could not be started: ${text(error)}`);
+      return;
+    }
+    const answered: Answered = client.initializeResult?.capabilities;
+    if (answered?.experimental?.amanu?.protocol !== PROTOCOL_VERSION) {
+      this.client = undefined;
+      void client.stop(2000).catch(() => undefined);
+      const program = `${executable.command} is an Amanu that does not speak version ${PROTOCOL_VERSION} of the protocol`;
+      this.set({ status: "lost", message: `${program}. Update it and this extension, then reconnect.` });
       return;
     }
     client.onDidChangeState(({ newState }) => {

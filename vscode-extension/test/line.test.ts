@@ -1,7 +1,7 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import { Daemon } from "../src/client";
 import { Desk } from "../src/desk";
-import type { SessionCreateParams, SessionState } from "../src/protocol";
+import { PROTOCOL_VERSION, type SessionCreateParams, type SessionState } from "../src/protocol";
 import { Sessions } from "../src/sessions";
 import { state } from "./states";
 
@@ -12,12 +12,15 @@ let answers: Record<string, (params: { sessionId: string }) => unknown> = {};
 /** What the window showed, one after the other. */
 let shown: (string | undefined)[] = [];
 let slow: Promise<void> = Promise.resolve();
+/** What the daemon says of itself. */
+let experimental: unknown;
 
 vi.mock("vscode-languageclient/node", () => ({
   CloseAction: {},
   ErrorAction: {},
   ResponseError: class extends Error {},
   LanguageClient: class {
+    initializeResult = { capabilities: { experimental } };
     registerFeature() {}
     onNotification() {}
     onRequest() {}
@@ -48,6 +51,7 @@ beforeEach(() => {
   done = [];
   shown = [];
   slow = Promise.resolve();
+  experimental = { amanu: { protocol: PROTOCOL_VERSION } };
   const result = (given: Partial<SessionState>) => ({ state: state(given), epoch: 1, fromSeq: 1 });
   answers = {
     "session/attach": ({ sessionId }) => result({ sessionId }),
@@ -140,6 +144,19 @@ test("a daemon that never answers is given up", async () => {
   for (let attempt = 0; attempt < 6; attempt++) await vi.advanceTimersByTimeAsync(60_000);
   vi.useRealTimers();
   expect(daemon.connection.status).toBe("lost");
+});
+
+test.each([
+  ["none of ours", undefined],
+  ["an older one", { amanu: { protocol: PROTOCOL_VERSION - 1 } }],
+])("a daemon of another version, %s, is named and not asked again", async (_, answered) => {
+  experimental = answered;
+  const daemon = line();
+  const said = desk(daemon).prompt("hello", [], "send");
+  await daemon.start();
+  await expect(said).rejects.toThrow(/amanu is an Amanu that does not speak version \d .*Update it/);
+  expect(daemon.connection.status).toBe("lost");
+  expect(done).toEqual(["start", "stop"]);
 });
 
 test("two wishes to reconnect are one", async () => {

@@ -9,6 +9,7 @@ local M = {}
 
 local TRIES = 5
 local FIRST_DELAY_MS = 200
+local OTHER_VERSION = "this daemon speaks another version of the protocol than the plugin; update both"
 
 ---@type integer?
 M.id = nil
@@ -27,7 +28,7 @@ M.on_attach = function() end
 M.on_shown = function() end
 
 local ready = false
-local stopping = false
+local is_other_version = false
 local tries = 0
 ---@type (fun(why?: string))[]
 local waiting = {}
@@ -193,8 +194,11 @@ end
 local function on_exit(code)
   local lost = ready or M.id ~= nil
   M.id, ready = nil, false
-  if stopping or vim.v.exiting ~= vim.NIL then
+  if vim.v.exiting ~= vim.NIL then
     return
+  end
+  if is_other_version then
+    return told(OTHER_VERSION)
   end
   if lost then
     M.on_lost()
@@ -217,9 +221,15 @@ end
 local function on_init(client)
   local answer = vim.tbl_get(client.server_capabilities, "experimental", "amanu") or {}
   if answer.protocol ~= protocol.VERSION then
-    stopping = true
-    told("this daemon speaks another version of the protocol than the plugin; update both")
-    return
+    is_other_version = true
+    told(OTHER_VERSION)
+    return vim.schedule(function()
+      if vim.fn.has("nvim-0.11") == 1 then
+        client:stop()
+      else
+        client.stop()
+      end
+    end)
   end
   ready, tries = true, 0
   M.version = answer.version
@@ -243,7 +253,7 @@ function M.start(root, done)
   if not command then
     return told(why)
   end
-  stopping = false
+  is_other_version = false
   local language = require("amanu.language")
   local capabilities = vim.lsp.protocol.make_client_capabilities()
   local editor = { "apply", "diagnostics", "definition", "references", "symbols", "hover", "callHierarchy", "rename" }

@@ -98,12 +98,7 @@ class DaemonClient:
                 "initializationOptions": {"environment": dict(environment)} if environment else {},
             },
         )
-        try:
-            server_capabilities = ServerCapabilities.model_validate(answer["capabilities"]["experimental"]["amanu"])
-        except (KeyError, TypeError, ValidationError) as error:
-            raise AmanuError(
-                "unsupportedVersion", "The server that answered is not an Amanu daemon of this version."
-            ) from error
+        server_capabilities = _server_capabilities(answer)
         self._send({"jsonrpc": "2.0", "method": "initialized", "params": {}})
         self.server = server_capabilities
         return server_capabilities
@@ -227,6 +222,19 @@ async def read_frame(reader: asyncio.StreamReader) -> dict[str, Any] | None:
     if not isinstance(message, dict):
         raise ValueError("a frame that holds no message")
     return cast("dict[str, Any]", message)
+
+
+def _server_capabilities(answer: Any) -> ServerCapabilities:
+    """What the answer to `initialize` says of Amanu. Raises AmanuError `unsupportedVersion`."""
+    with contextlib.suppress(KeyError, TypeError, ValidationError):
+        capabilities = ServerCapabilities.model_validate(answer["capabilities"]["experimental"]["amanu"])
+        if capabilities.protocol == PROTOCOL_VERSION:
+            return capabilities
+    raise AmanuError(
+        "unsupportedVersion",
+        f"The server that answered does not speak version {PROTOCOL_VERSION} of Amanu's protocol.",
+        hint="Update Amanu, and end the daemon if an older one still runs.",
+    )
 
 
 def _failure(error: Any) -> AmanuError:

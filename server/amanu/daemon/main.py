@@ -29,6 +29,7 @@ from amanu.daemon.exit_deadline import leave_by
 from amanu.daemon.malloc import give_back
 from amanu.daemon.relay import MAX_HELLO
 from amanu.daemon.sockets import make_token, opening, peer_uid, socket_path
+from amanu.frontends.lsp.handshake import BUILD
 from amanu.home import Home, find_home, hide_memory
 from amanu.sandbox.rlimits import raise_file_limit
 from amanu.system import logs
@@ -267,11 +268,11 @@ class Daemon:
         if len(self._clients) - len(self._strangers) > MAX_CLIENTS:
             log.warning("%d clients are connected; no more are taken", MAX_CLIENTS)
             return
-        accepted = hello.get("version") == __version__
+        accepted = hello.get("version") == BUILD
         if not accepted:
             log.info("replaced by version %s", str(hello.get("version"))[:40])
             self._retire()
-        writer.write(json.dumps({"accepted": accepted, "version": __version__}).encode() + b"\n")
+        writer.write(json.dumps({"accepted": accepted, "version": BUILD}).encode() + b"\n")
         await writer.drain()
         if not accepted:
             return

@@ -21,9 +21,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from amanu import __version__
 from amanu.daemon.sockets import opening, peer_uid, read_token, socket_path
-from amanu.frontends.lsp.handshake import EarlyRead, answer_first
+from amanu.frontends.lsp.handshake import BUILD, EarlyRead, answer_first
 from amanu.home import Home, find_home
 from amanu.system.descriptors import read_descriptor, write_descriptor
 from amanu.system.frames import frame
@@ -185,7 +184,7 @@ def _own_environment(environ: Mapping[str, str]) -> dict[str, str]:
 def _hello(link: socket.socket, token: str, first: EarlyRead) -> bool:
     """Introduce ourselves; whether the daemon takes us."""
     hello = {
-        "version": __version__,
+        "version": BUILD,
         "answered": first.answered,
         "environment": dict(os.environ),
     }

@@ -173,16 +173,28 @@ async def test_shutdown_answers_what_is_open(connect: Connect) -> None:
     assert replies == {5, 6}
 
 
-async def test_a_client_without_a_common_version_is_a_plain_one(connect: Connect) -> None:
-    for capabilities in ({}, {"experimental": {"amanu": {"protocol": [99]}}}):
-        client = await connect()
-        result = await client.initialize(capabilities)
-        assert "experimental" not in result["capabilities"]
-        error = (await client.request("amanu/session/list"))["error"]
-        assert error["code"] == -32602
-        assert error["data"]["kind"] == "unsupportedVersion"
-        assert error["data"]["details"] == {"supported": [2]}
-        assert (await client.request("shutdown"))["result"] is None
+@pytest.mark.parametrize(
+    ("capabilities", "message", "hint"),
+    [
+        ({}, "share no version", "capabilities.experimental.amanu.protocol"),
+        ({"experimental": {"amanu": {"protocol": []}}}, "share no version", "capabilities.experimental.amanu.protocol"),
+        ({"experimental": {"amanu": {"protocol": [1]}}}, "speaks version 1 of", "Update the client"),
+        ({"experimental": {"amanu": {"protocol": [99]}}}, "speaks version 99 of", "Update Amanu."),
+    ],
+)
+async def test_a_client_without_a_common_version_hears_what_to_update(
+    connect: Connect, capabilities: dict[str, Any], message: str, hint: str
+) -> None:
+    client = await connect()
+    result = await client.initialize(capabilities)
+    assert "experimental" not in result["capabilities"]
+    error = (await client.request("amanu/session/list"))["error"]
+    assert error["code"] == -32602
+    assert message in error["message"]
+    assert hint in error["data"]["hint"]
+    assert error["data"]["kind"] == "unsupportedVersion"
+    assert error["data"]["details"] == {"supported": [2]}
+    assert (await client.request("shutdown"))["result"] is None
 
 
 async def test_bad_initialize_can_be_repeated(connect: Connect) -> None:

@@ -25,7 +25,7 @@ from amanu.frontends.lsp import handshake
 from amanu.frontends.lsp.buffers import Buffers, EditorClient, path_of
 from amanu.frontends.lsp.document_text import Position
 from amanu.frontends.lsp.editor_queries import EditorLanguage
-from amanu.frontends.lsp.errors import INVALID_REQUEST, PARSE_ERROR
+from amanu.frontends.lsp.errors import INVALID_REQUEST, PARSE_ERROR, unsupported_version
 from amanu.frontends.lsp.flow_control import Credit
 from amanu.frontends.lsp.jsonrpc import Protocol, RequestRoute
 from amanu.frontends.lsp.message_weight import LARGE, MAX_VALUES, weigh
@@ -36,7 +36,6 @@ from amanu.system.frames import BrokenStream, FrameReader
 from amanu.workspace.overlay import Editor
 from amanu_protocol import requests as r
 from amanu_protocol.base import Wire
-from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, SessionChanged
 from amanu_protocol.items import Item
 
@@ -337,12 +336,7 @@ class Connection:
 
     def _admit(self) -> None:
         if not self._speaks_amanu:
-            raise AmanuError(
-                "unsupportedVersion",
-                "This client and this daemon share no version of the amanu protocol.",
-                hint="Name a supported version in capabilities.experimental.amanu.protocol of initialize.",
-                details={"supported": list(handshake.PROTOCOL_VERSIONS)},
-            )
+            raise unsupported_version(handshake.declared_versions(self.capabilities))
 
     # LSP --------------------------------------------------------------------------------------------
 

@@ -6,11 +6,12 @@ field · −32803 with `data.kind` for what a user can act on · −32603 our bu
 """
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
-from amanu.frontends.lsp.handshake import BadParams
+from amanu.frontends.lsp.handshake import PROTOCOL_VERSIONS, BadParams
 from amanu_protocol.errors import INVALID_PARAMS, REQUEST_FAILED, AmanuError, ErrorData
 
 PARSE_ERROR = -32700
@@ -52,6 +53,18 @@ def failure(method: str, error: Exception) -> tuple[int, str, Any]:
         case _:
             data = ErrorData(kind="internalError", hint="`amanu logs` shows what happened.")
             return INTERNAL_ERROR, f"{method} failed: internal error.", _plain(data)
+
+
+def unsupported_version(declared: Sequence[int]) -> AmanuError:
+    """The error for a client that speaks only these versions of the protocol: it tells the user what to update."""
+    ours = PROTOCOL_VERSIONS[-1]
+    message = "This client and this daemon share no version of the amanu protocol."
+    hint = "Name a supported version in capabilities.experimental.amanu.protocol of initialize."
+    if declared:
+        message = f"This client speaks version {max(declared)} of Amanu's protocol, and this daemon version {ours}."
+        is_newer = max(declared) > ours
+        hint = "Update Amanu." if is_newer else "Update the client: Amanu's extension or plug-in in your editor."
+    return AmanuError("unsupportedVersion", message, hint=hint, details={"supported": list(PROTOCOL_VERSIONS)})
 
 
 def _plain(data: ErrorData) -> Any:

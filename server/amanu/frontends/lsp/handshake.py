@@ -15,6 +15,10 @@ from amanu.system.frames import BrokenStream, FrameReader, frame
 PROTOCOL_VERSIONS = (2,)
 """Versions of the amanu protocol this daemon speaks. A test holds the last against `amanu_protocol`."""
 
+BUILD = f"{__version__} (protocol {PROTOCOL_VERSIONS[-1]})"
+"""A relay and a daemon must be the same in this: the relay answers `initialize` in the daemon's name, and between two
+releases the protocol changes while the version does not."""
+
 METHODS = (
     "amanu/session/create",
     "amanu/session/list",
@@ -182,13 +186,19 @@ def position_encoding(offered: Sequence[str]) -> Literal["utf-8", "utf-16", "utf
 def protocol_version(capabilities: Mapping[str, Any]) -> int | None:
     """The highest version of the amanu protocol that both speak; None when there is none or the client says
     nothing (then it is a plain LSP client). Raises `BadParams` when it says it wrongly."""
+    return max(set(declared_versions(capabilities)) & set(PROTOCOL_VERSIONS), default=None)
+
+
+def declared_versions(capabilities: Mapping[str, Any]) -> list[int]:
+    """The versions of the amanu protocol that the client speaks; none if it says nothing. Raises `BadParams` when it
+    says it wrongly."""
     path = "capabilities.experimental.amanu"
     experimental = capabilities.get("experimental")
     if not isinstance(experimental, dict):
-        return None  # `experimental` belongs to everybody: anything may be there
+        return []  # `experimental` belongs to everybody: anything may be there
     declared = cast("dict[str, Any]", experimental).get("amanu")
     if declared is None:
-        return None
+        return []
     amanu = _object(declared, path)
     versions = amanu.get("protocol")
     if not isinstance(versions, list) or not all(type(version) is int for version in cast("list[Any]", versions)):
@@ -196,7 +206,7 @@ def protocol_version(capabilities: Mapping[str, Any]) -> int | None:
     _strings(amanu.get("editor"), f"{path}.editor")
     _strings(amanu.get("trustedRoots"), f"{path}.trustedRoots")
     _typed(amanu, "ripgrep", f"{path}.ripgrep", "a string or null", str)
-    return max(set(cast("list[int]", versions)) & set(PROTOCOL_VERSIONS), default=None)
+    return cast("list[int]", versions)
 
 
 def is_plain(params: Mapping[str, Any]) -> bool:
