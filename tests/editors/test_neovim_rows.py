@@ -23,7 +23,7 @@ session.state = vim.tbl_extend("force", {
     output = "", proposalId = "p" } },
   proposals = { vim.tbl_extend("force", {
     proposalId = "p", turnId = "t", toolCallIds = { "c" }, version = 1, state = "pending", draft = true, runs = {},
-    files = files, rows = rows, besides = { vim.fn.getcwd() .. "/listed.bin" },
+    files = files, rows = rows,
   }, more or {}) },
 }, {})
 Sent, Faults = {}, {}
@@ -268,19 +268,7 @@ def test_all_of_something_includes_rows(name: str, start: Start, folder: Path) -
     if "path" in scope:
         scope["path"] = str(folder / "notes.txt")
     assert vim.lua("return Sent[#Sent]") == decided(expected["decision"], **scope)
-    assert not vim.lua("return #Asked > 0"), "rows are shown, and need no sentence"
-
-
-def test_what_a_daemon_of_yesterday_lists_is_named(start: Start, folder: Path) -> None:
-    vim = start("notes.txt")
-    show(vim, [file(folder)], [])
-    vim.answer("Not now")
-    vim.keys(":Amanu /accept session<CR>")
-    sentence = "Also applied if you accept the whole draft: listed.bin."
-    assert vim.lua("return Asked[1].prompt") == sentence
-    assert not vim.lua("return #Sent > 0")
-    vim.keys(":Amanu /hunks<CR>")
-    assert vim.lua("return vim.fn.getqflist()[2].text") == sentence
+    assert not vim.lua("return #Asked > 0"), "rows are shown, and need no question"
 
 
 DELETED = "pic.bin: deleted: Amanu created it (new binary file, 4,096 bytes)"

@@ -39,23 +39,6 @@ test.each<[string, HunkState, string[]]>([
   expect(bar([edit("p", "/w/a.py", at)]).labels()).toEqual(expected);
 });
 
-test.each<[string, Partial<Proposal>, string | undefined]>([
-  ["of a draft", { draft: true }, "Also applied if you accept the whole draft: sub/pic.bin, run.sh."],
-  ["of a decided draft", { draft: true, state: "settled" }, undefined],
-  ["where there is nothing", { draft: true, besides: [] }, undefined],
-  ["but for what rows show", { draft: true, rows: [row("r", "/w/run.sh")] }, undefined],
-])("it names what no hunk shows %s", (_, more, expected) => {
-  const made = edit("p", "/w/a.py", more.state === "settled" ? "applied" : "pending");
-  const { shown } = bar([{ ...made, besides: ["/w/sub/pic.bin", "/w/run.sh"], ...more }]);
-  expect(shown.element.querySelector("p")?.textContent).toBe(expected);
-});
-
-test("what no hunk shows is named in short", () => {
-  const besides = Array.from({ length: 23 }, (_, at) => `/w/${at}`);
-  const { shown } = bar([{ ...edit("p", "/w/a.py", "pending"), draft: true, besides }]);
-  expect(shown.element.querySelector("p")?.textContent).toMatch(/: 0, 1, .*, 19 and 3 more\.$/);
-});
-
 test("what is decided leaves it, what comes enters it", () => {
   const { shown, labels } = bar([edit("p", "/w/a.py", "pending"), edit("q", "/w/b.py", "pending")]);
   expect(labels()[0]).toBe("2 files");

@@ -4,7 +4,6 @@
 local client = require("amanu.client")
 local context = require("amanu.context")
 local hunks = require("amanu.hunks")
-local BUTTONS = require("amanu.labels").BUTTONS
 local methods = require("amanu.protocol").methods
 local row_list = require("amanu.row_list")
 local rows = require("amanu.rows")
@@ -327,7 +326,6 @@ end
 
 -- Verbs -----------------------------------------------------------------------------------------------
 
----Decide. If the daemon does not know rows, the changes that no hunk shows are named before they are accepted with the rest.
 ---@param decision "accept"|"reject"|"keep"|"redo"
 ---@param word string Of `SCOPES`, or "".
 function M.decide(decision, word)
@@ -338,18 +336,7 @@ function M.decide(decision, word)
   if target.scope.rowIds then
     return M.one(target.changes[1], { decision = decision })
   end
-  local is_draft = vim.iter(target.changes):any(function(change)
-    return change.proposal.draft
-  end)
-  local is_all = not target.scope.hunkIds and not target.scope.path
-  local besides = decision == "accept" and is_draft and is_all and hunks.besides() or ""
-  if besides == "" then
-    return decide(decision, target)
-  end
-  require("amanu.ask").choose({
-    { label = BUTTONS.acceptAll, run = function() decide(decision, target) end },
-    { label = BUTTONS.notNow, run = function() end },
-  }, besides) -- stylua: ignore
+  decide(decision, target)
 end
 
 ---Show what would be taken back; then, if the user agrees, do it.

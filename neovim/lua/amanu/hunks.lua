@@ -76,23 +76,6 @@ function M.to_review(decided)
   return M.open(decided) or M.unreviewed(decided)
 end
 
-local MOST_NAMED = 20
-
----The changes in drafts that no hunk shows, if the daemon does not know rows, as a sentence; "" for none.
----@return string
-function M.besides()
-  local names = {}
-  for _, proposal in ipairs(session.state and session.state.proposals or {}) do
-    local unknown = #(proposal.rows or {}) == 0 and proposal.draft and proposal.state == "pending"
-    for _, path in ipairs(unknown and proposal.besides or {}) do
-      table.insert(names, visible.line(vim.fn.fnamemodify(path, ":.")))
-    end
-  end
-  local more = #names > MOST_NAMED and (" and %d more"):format(#names - MOST_NAMED) or ""
-  local text = table.concat(vim.list_slice(names, 1, MOST_NAMED), ", ") .. more
-  return #names > 0 and ("Also applied if you accept the whole draft: %s."):format(text) or ""
-end
-
 ---Lines of one side of a hunk, without their line ends.
 ---@param text string
 ---@return string[]

@@ -30,10 +30,6 @@ local function items()
       text = (WAITS[place.row.state] or "") .. rows.title(place.row),
     })
   end
-  local besides = hunks.besides()
-  if #found > 0 and besides ~= "" then
-    table.insert(found, { text = besides })
-  end
   return found
 end
 

@@ -12,8 +12,6 @@ import { icon, iconButton } from "./icon";
 /** What is to be decided: what is proposed, what a rule applied, or both. */
 type Only = "decision" | "review" | null;
 
-const MOST_NAMED = 20;
-
 /** The bar over the prompt box: how much waits for the user's review and, when unfolded, the files and rows. */
 export class ChangesBar {
   readonly element = h("section", { class: "changes", "aria-label": "Changes to review", hidden: true });
@@ -47,9 +45,7 @@ export class ChangesBar {
     const at = this.element.contains(document.activeElement)
       ? (document.activeElement as HTMLElement).dataset.key
       : undefined;
-    this.element.replaceChildren(
-      ...(found.length === 0 ? [] : [this.head(found), ...this.besides(), this.list(found)]),
-    );
+    this.element.replaceChildren(...(found.length === 0 ? [] : [this.head(found), this.list(found)]));
     // who decides by keyboard goes on from there
     if (at === undefined) return;
     const same = this.element.querySelector<HTMLElement>(`[data-key="${CSS.escape(at)}"]`);
@@ -86,18 +82,6 @@ export class ChangesBar {
           title: open && review ? "Accepts what is proposed and keeps what is applied" : "",
         }),
     );
-  }
-
-  /** The changes that no hunk shows, from a daemon that does not know rows: they are accepted with the rest. */
-  private besides(): HTMLElement[] {
-    const drafts = [...this.waiting.values()].filter(
-      ({ draft, state, rows = [] }) => draft && state === "pending" && rows.length === 0,
-    );
-    const names = drafts.flatMap(({ besides }) => besides.map((path) => visible(within(path, this.desk))));
-    if (names.length === 0) return [];
-    const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : "";
-    const listed = names.slice(0, MOST_NAMED).join(", ") + more;
-    return [h("p", { class: "aside" }, `Also applied if you accept the whole draft: ${listed}.`)];
   }
 
   private list(found: Entry[]): HTMLElement {
