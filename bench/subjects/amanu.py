@@ -104,7 +104,7 @@ class AmanuAgent(Agent):
 
     async def initialize(self) -> None:
         uri = self._workspace.as_uri()
-        amanu = {"protocol": [2], "trustedRoots": [str(self._workspace)]}
+        amanu = {"protocol": [3], "trustedRoots": [str(self._workspace)]}
         await self._rpc.call(
             "initialize",
             {

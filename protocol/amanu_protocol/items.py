@@ -652,8 +652,6 @@ class Proposal(Wire):
     """The latest commands that ran on a draft, the last one last."""
     rows: list[Row] = []
     """Changes that no hunk shows."""
-    besides: list[str] = []
-    """Absolute paths of the open rows of a draft, for clients that do not know rows."""
 
     @property
     def changes(self) -> list[Hunk | Row]:

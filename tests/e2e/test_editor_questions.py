@@ -41,7 +41,7 @@ class Client:
     async def begin(self, *steps: dict[str, Any], editor: list[str]) -> None:
         script = self.root.parent / "script.json"
         script.write_text(json.dumps(steps))
-        await self.raw.initialize({"experimental": {"amanu": {"protocol": [2], "editor": editor}}})
+        await self.raw.initialize({"experimental": {"amanu": {"protocol": [3], "editor": editor}}})
         made = {"sessionId": "s", "roots": [str(self.root)], "modelId": f"scripted:{script}"}
         assert "result" in await self.raw.request("amanu/session/create", made)
 

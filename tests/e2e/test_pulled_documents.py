@@ -38,7 +38,7 @@ class PullingEditor:
         self.session_id = session_id
         script = self.file.parent.parent / f"{session_id}.json"
         script.write_text(json.dumps(steps))
-        capabilities = {"experimental": {"amanu": {"protocol": [2], "editor": editor}}}
+        capabilities = {"experimental": {"amanu": {"protocol": [3], "editor": editor}}}
         await self.raw.initialize(capabilities, processId=os.getpid())
         made = {"sessionId": session_id, "roots": [str(self.file.parent)], "modelId": f"scripted:{script}"}
         assert "result" in await self.raw.request("amanu/session/create", made)

@@ -782,7 +782,7 @@ def test_health_and_where_the_daemon_may_come_from(start: Start, folder: Path, t
 OTHER_PROTOCOL = """
 import sys
 from amanu.frontends.lsp import handshake
-handshake.PROTOCOL_VERSIONS = (1,)
+handshake.PROTOCOL_VERSIONS = (2,)
 from amanu.daemon.relay import main
 sys.exit(main([]))
 """

@@ -35,15 +35,15 @@ async def pair() -> AsyncIterator[Pair]:
 
 async def test_handshake_says_who_we_are(pair: Pair) -> None:
     client, daemon = pair
-    assert client.server is not None and client.server.protocol == 2
+    assert client.server is not None and client.server.protocol == 3
     (params,) = daemon.said("initialize")
-    assert params["capabilities"]["experimental"]["amanu"]["protocol"] == [2]
+    assert params["capabilities"]["experimental"]["amanu"]["protocol"] == [3]
     assert params["clientInfo"]["name"] == "terminal"
 
 
 @pytest.mark.parametrize(
     "capabilities",
-    [{}, {"experimental": {"amanu": {"protocol": 1, "version": "0.1.0", "methods": []}}}],
+    [{}, {"experimental": {"amanu": {"protocol": 2, "version": "0.1.0", "methods": []}}}],
     ids=["no Amanu, or none of our version", "another version"],
 )
 async def test_a_daemon_of_another_version_is_refused(capabilities: dict[str, Any]) -> None:

@@ -303,7 +303,6 @@ async def test_a_restart_keeps_a_draft_whole(tmp_path: Path) -> None:
         text = TWELVE.replace("line 2\n", "line two\n").replace("line 3\n", "3\n")
         assert tree(d.root) == {"notes.txt": text, "pic.bin": "a\0", "link": "-> pic.bin", "new": "/"}
         assert os.access(d.file, os.X_OK)
-        assert not [item for item in d.session.state.items if item.kind == "notice" and item.code == "draftLost"]
 
 
 async def test_what_is_drafted_besides_text_outlives_a_turn_that_takes_the_text_over(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Drafted changes besides text, in later commands and turns, with sub-agents, and after a restart or a rewind."""
 
-import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +7,6 @@ import pytest
 
 from amanu.permissions import approvals as approval
 from amanu.proposals import tracking
-from amanu.storage import journal_sqlite
-from amanu.storage.packing import pack, unpack
 from amanu_protocol.items import Mode, ToolCall
 from amanu_protocol.requests import CheckpointPreviewParams, CheckpointRestoreParams
 from amanu_protocol.state import SessionState
@@ -18,7 +14,7 @@ from support.agent_session import agent, ask_agent, complete, session_with_agent
 from support.draft_session import DONE, decide_all, edit, end_daemon, open_drafts, results, turn
 from support.required_programs import needs
 from support.row_session import all_states, changed, changed_by, faulty, files, look, name, over, rows
-from support.scripted_session import TWELVE, conversation, scripted_session, step
+from support.scripted_session import conversation, scripted_session, step
 from support.session_client import until
 from unit.test_session_layer import shell
 from unit.test_session_rows import KINDS
@@ -189,43 +185,6 @@ async def test_of_two_sub_agents_that_change_one_file_the_later_is_refused(tmp_p
 
 def agent_state(state: SessionState, agent_id: str) -> str:
     return next(each.state for each in state.agents if each.agent_id == agent_id)
-
-
-async def test_the_text_of_an_older_draft_is_decided_and_the_rest_is_said_to_be_lost(tmp_path: Path) -> None:
-    """An older Amanu kept no rows, but the paths of what its draft had besides text."""
-    steps = [
-        step("", edit("line 2\n", "line two\n")),
-        step("", shell("printf 'a\\0' > pic.bin; chmod +x tool.sh")),
-        DONE,
-    ]
-    async with scripted_session(tmp_path, *steps, mode="draft") as d:
-        files(d.root)
-        before = look(d.root)
-        await turn(d)
-        await d.sessions.close("s")
-        forget_rows(d.session.core.journal.folder)
-        await d.reopen()
-        assert rows(d) == []
-        (said,) = [item.text for item in d.session.state.items if item.kind == "notice" and item.code == "draftLost"]
-        assert "pic.bin" in said and "tool.sh" in said and "Ask for it again." in said
-        await decide_all(d, "accept")
-        text = TWELVE.replace("line 2\n", "line two\n")
-        assert (look(d.root), all_states(d)) == (changed(before, {"notes.txt": text}), {"applied"})
-        assert not any(proposal.besides for proposal in d.session.state.proposals)
-
-
-def forget_rows(folder: Path) -> None:
-    """Make the journal in that folder one of an Amanu that had no rows."""
-    db = sqlite3.connect(folder / journal_sqlite.NAME, isolation_level=None)
-    for position, epoch, seq, at, event, private in db.execute(
-        "SELECT position, epoch, seq, at, event, private FROM records"
-    ).fetchall():
-        told = json.loads(unpack(event))
-        if told.get("proposal", {}).pop("rows", None):
-            event = pack(json.dumps(told, separators=(",", ":")).encode())
-            checksum = journal_sqlite.checksum(epoch, seq, at, event, private)
-            db.execute("UPDATE records SET event = ?, checksum = ? WHERE position = ?", (event, checksum, position))
-    db.close()
 
 
 TAKEN_BACK = ["rm made", "rm new.bin", "printf 'old\\0' > pic.bin", "chmod -x tool.sh", "rmdir a"]

@@ -103,7 +103,6 @@ export function proposal(
     draft: false,
     runs: [],
     rows,
-    besides: [],
     toolCallIds: [`call-${proposalId}`],
     version: 1,
     state: "pending",

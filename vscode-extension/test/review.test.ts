@@ -118,7 +118,6 @@ function proposal(calls: string[], states: HunkState[]): Proposal {
     draft: false,
     runs: [],
     rows: [],
-    besides: [],
     toolCallIds: calls,
     version: 3,
     state: "pending",

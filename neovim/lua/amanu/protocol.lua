@@ -432,7 +432,6 @@
 ---@field draft boolean Whether it was made in draft mode: the session's tools and commands see it before the user decides, and the turn does not wait for the decision.
 ---@field runs amanu.DraftRun[] The latest commands that ran on a draft, the last one last.
 ---@field rows amanu.Row[] Changes that no hunk shows.
----@field besides string[] Absolute paths of the open rows of a draft, for clients that do not know rows.
 
 ---A command that runs, or ran, in the background of a session.
 ---@class amanu.Job
@@ -1729,7 +1728,7 @@
 
 local M = {}
 
-M.VERSION = 2
+M.VERSION = 3
 M.REQUEST_FAILED = -32803
 M.INVALID_PARAMS = -32602
 

@@ -98,12 +98,6 @@ class Drafts:
                     live.files.remove(file)
                 self._live.publish(live)
 
-    async def tell_again(self, proposal_ids: Collection[str]) -> None:
-        """Tell the listeners how these proposals stand."""
-        async with self._live.lock:
-            for live in map(self._live.find, proposal_ids):
-                self._live.tell(live)
-
     async def rewind_rows(self, turn_ids: Collection[str], reason: str) -> None:
         """Take back what these turns drafted besides text, and bring back what they overwrote or undid. A row without
         an earlier version is rejected for that reason."""

@@ -621,7 +621,6 @@ class LiveProposal:
             draft=self.draft,
             runs=list(self.runs),
             rows=[row.wire(needs.get(row.row_id, ())) for row in self.rows],
-            besides=sorted({str(row.change.path) for row in self.rows if self.draft and row.is_open}),
         )
 
     @classmethod

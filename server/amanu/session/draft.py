@@ -5,7 +5,6 @@ import asyncio
 from collections.abc import Collection, Sequence
 
 from amanu.session.core import SessionCore
-from amanu.text.display import file_list, one_line
 from amanu_protocol.items import Hunk, Proposal, Row
 
 REWOUND = "The conversation was rewound to before this was proposed."
@@ -21,16 +20,6 @@ class SessionDraft:
         """Hunks and rows decided with an earlier draft; later ones of the same turn join the same proposal."""
         self._ending: asyncio.Task[None] | None = None
         core.proposal_listeners.append(self._on_proposal)
-
-    async def open(self) -> None:
-        """Tell the user what is lost of the draft: an older Amanu kept it only in a private copy of the workspace."""
-        drafts = [draft for draft in self._core.state.proposals if draft.draft and draft.state == "pending"]
-        lost = {path for draft in drafts for path in draft.besides} - {row.path for each in drafts for row in each.rows}
-        if lost:
-            names = file_list([one_line(path) for path in sorted(lost)])
-            text = f"No longer part of the draft, because an older Amanu did not keep it: {names}. Ask for it again."
-            self._core.notices.report_on_session("draftLost", "warning", text)
-            await self._core.proposals.drafts.tell_again([draft.proposal_id for draft in drafts])
 
     async def close(self) -> None:
         """Returns when nothing is being brought into the workspace."""

@@ -139,8 +139,6 @@ class Session:
         self._closing_events = []
         if self._own_work is not None:
             await self._own_work.open(begins=begins)
-        if self._draft is not None:
-            await self._draft.open()
         await self.core.plan.restore()
         self.composer.queue.report_waiting()
         if begins:

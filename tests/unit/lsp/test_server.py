@@ -178,7 +178,7 @@ async def test_shutdown_answers_what_is_open(connect: Connect) -> None:
     [
         ({}, "share no version", "capabilities.experimental.amanu.protocol"),
         ({"experimental": {"amanu": {"protocol": []}}}, "share no version", "capabilities.experimental.amanu.protocol"),
-        ({"experimental": {"amanu": {"protocol": [1]}}}, "speaks version 1 of", "Update the client"),
+        ({"experimental": {"amanu": {"protocol": [1, 2]}}}, "speaks version 2 of", "Update the client"),
         ({"experimental": {"amanu": {"protocol": [99]}}}, "speaks version 99 of", "Update Amanu."),
     ],
 )
@@ -193,7 +193,7 @@ async def test_a_client_without_a_common_version_hears_what_to_update(
     assert message in error["message"]
     assert hint in error["data"]["hint"]
     assert error["data"]["kind"] == "unsupportedVersion"
-    assert error["data"]["details"] == {"supported": [2]}
+    assert error["data"]["details"] == {"supported": [3]}
     assert (await client.request("shutdown"))["result"] is None
 
 
@@ -219,7 +219,7 @@ async def test_what_a_client_says_of_itself(
 ) -> None:
     client = await connect()
     await client.initialize(
-        {"experimental": {"amanu": {"protocol": [2], **amanu}}},
+        {"experimental": {"amanu": {"protocol": [3], **amanu}}},
         clientInfo={"name": "Test Editor"},
         workspaceFolders=[{"uri": "file:///w/one", "name": "one"}, {"uri": "untitled:x", "name": "x"}],
         initializationOptions={"environment": {"MORE": "1"}},
@@ -260,7 +260,7 @@ async def test_edits_go_through_the_editor(connect: Connect, core: FakeSessions)
     from amanu.frontends.lsp.buffers import sha256
     from amanu_protocol.requests import TextEdit
 
-    amanu = {"protocol": [2], "editor": ["apply"]}
+    amanu = {"protocol": [3], "editor": ["apply"]}
     for capabilities in ({}, {"experimental": {"amanu": amanu}}):
         client = await connect()
         await client.initialize(capabilities)
@@ -298,7 +298,7 @@ async def test_a_client_that_answers_reads_is_asked_for_texts(
     file, outside = tmp_path / "work" / "t", tmp_path / "t"
     client = await connect()
     folder = {"uri": file.parent.as_uri(), "name": ""}
-    amanu = {"protocol": [2], "editor": ["read"]}
+    amanu = {"protocol": [3], "editor": ["read"]}
     await client.initialize({"experimental": {"amanu": amanu}}, workspaceFolders=[folder])
     document = {"uri": file.as_uri(), "languageId": "", "version": 1, "text": "opened"}
     client.notify("textDocument/didOpen", {"textDocument": document})

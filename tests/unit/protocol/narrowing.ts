@@ -44,4 +44,4 @@ export async function requests(): Promise<string | null> {
   return turnId;
 }
 
-export const least: ClientCapabilities = { protocol: [2] };
+export const least: ClientCapabilities = { protocol: [3] };
