@@ -546,14 +546,14 @@ bits · a deleted file, link or folder · the same file under another name · ch
 class RowVersion(Wire):
     """One side of a row: what is at its path."""
 
-    kind: Literal["file", "link", "folder"]
+    kind: Literal["file", "link", "folder", "repository"]
     size: int = 0
     """Bytes of a file, or of all that is in a folder; 0 in a row about the executable bits of a text."""
     mode: int = 0
     """Permission bits of a file."""
     file_id: str = ""
     """The SHA-256 of a file's bytes, or a random id if the file is too large to be hashed; "" if it is not known. The
-    id of a new folder with all that is in it; "" for an empty one."""
+    id of a new folder with all that is in it; "" for an empty one. The id of a repository's change."""
     target: str = ""
     """The target of a link, as it is written there."""
     picture: BlobRef | None = None
@@ -589,7 +589,7 @@ class Row(Wire):
     new_path: str | None = None
     """Absolute; only for `rename`."""
     before: RowVersion | None = None
-    """None: nothing is there. `git` has neither side; the two sides of `mode` differ only in permission bits, and
+    """None: nothing is there. `git` has no `before`; the two sides of `mode` differ only in permission bits, and
     those of `rename` at most in these; its `after` is at the new path."""
     after: RowVersion | None = None
     state: HunkState
@@ -608,7 +608,9 @@ class Row(Wire):
     undecidable: str = ""
     """Why it cannot be decided any more, as a sentence; "" while it can."""
     digest: str
-    """A hash of the kind, the paths and both sides; for `git`, of the lines instead of the sides."""
+    """A hash of the kind, the paths, both sides and, for `git`, the lines."""
+    committed: list[str] = []
+    """Only for `git`: absolute paths of the files in its commits."""
     earlier: list[RowTurn] = []
     """The versions that earlier turns drafted, oldest first; a rewind brings them back."""
     turn_id: str

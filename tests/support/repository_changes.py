@@ -17,7 +17,7 @@ from amanu.sandbox.layers.changes import Change
 from amanu.sandbox.layers.layer import LayerRoot
 from amanu.storage.file_store import FileStore
 from amanu.tools.shell import git_looks
-from amanu.tools.shell.git_changes import GitChanges, describe, read_git, repository_changes
+from amanu.tools.shell.git_changes import GitChanges, describe, read_git
 from amanu.tools.shell.held_files import HeldFolder
 from amanu.workspace.git.change import RepositoryChange
 
@@ -94,7 +94,7 @@ class ChangedCopy:
         shell(self.copy, line, check=check)
         self.store = FileStore(base / "files")
         self.git = self._read()
-        self.changes = repository_changes(self.git, self.store) if not self.git.refused else []
+        self.changes = self.git.values
 
     @property
     def change(self) -> RepositoryChange:
@@ -125,7 +125,7 @@ class ChangedCopy:
         for name in changed:
             below = (self.root / name).lstat() if name in self._before else None
             read_git(root, Change(name, "file" if name in after else "deleted", 0o644, below), self._begun, git, held)
-        describe(git, {self.root: look}, adds=False)
+        describe(git, {self.root: look}, self.store, adds=False)
         return git
 
     async def _prints(self, _: Any, words: Sequence[str], folder: Path, *, layer: Path | None = None) -> str | None:

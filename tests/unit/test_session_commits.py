@@ -1,5 +1,6 @@
 """A yes to a commit brings its text and the commit home together or neither, whatever became of the repository."""
 
+import errno
 import json
 import os
 from collections.abc import AsyncGenerator
@@ -10,8 +11,8 @@ from typing import Any
 import pytest
 
 from amanu.permissions import approvals as approval
-from amanu.sandbox.layers.apply import Batch, NotWritten
 from amanu.session.session import Session
+from amanu.workspace.git.folder import GitFolder
 from amanu_protocol.items import Mode, ToolCall
 from amanu_protocol.requests import ApprovalResolveParams, PromptSendParams, SessionCreateParams
 from support.draft_session import DONE
@@ -113,20 +114,16 @@ async def test_a_busy_repository_leaves_the_text_alone_as_well(tmp_path: Path) -
 
 
 async def test_a_commit_that_cannot_be_written_is_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Batch.apply
-
-    def fail(batch: Batch) -> None:
-        if batch.lock is not None:
-            raise NotWritten("The disk is full.")
-        real(batch)
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     async with asked_to_commit(tmp_path) as d:
-        monkeypatch.setattr(Batch, "apply", fail)
+        monkeypatch.setattr(GitFolder, "write", fail)
         await d.answer("allow")
         await d.over("p1")
         call = last_call(d.session)
-        assert (call.state, d.file.read_text()) == ("failed", WITH_MINE)
-        assert call.title.endswith(": not applied: the git repository") and "The disk is full" in call.output
+        assert (call.state, d.file.read_text()) == ("failed", TWELVE), "all or nothing"
+        assert call.title.endswith(": nothing changed") and "the disk is full" in call.output
 
 
 async def test_a_commit_whose_text_was_accepted_by_hunk_is_said_to_be_missing(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A change that needs others is never made without them: no commit is made without its files, and no folder is deleted
 before what is in it."""
 
+import subprocess
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,12 +10,12 @@ import pytest
 
 from amanu.permissions import approvals as approval
 from amanu.proposals import tracking
-from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, Mode, Row
 from amanu_protocol.requests import EditScope, HunkDecision, ProposalResolveParams, ProposalUndoParams, RowDecision
 from support.draft_session import DONE, decide_all, finish
 from support.required_programs import needs
 from support.row_session import changed, files, look, name, undo
+from support.row_session import decide as decide_rest
 from support.scripted_session import TWELVE, ScriptedSession, call, scripted_session, step
 from unit.test_session_layer import git
 
@@ -162,34 +163,64 @@ async def committed(tmp_path: Path) -> AsyncGenerator[ScriptedSession]:
         yield d
 
 
-async def test_a_commit_that_was_rejected_is_not_made_any_more(tmp_path: Path) -> None:
-    """It is gone with its command; that is said."""
+async def test_a_commit_that_was_rejected_can_be_made_after_all(tmp_path: Path) -> None:
     async with committed(tmp_path) as d:
         await decide(d, dict.fromkeys(["notes.txt", "other.txt", *ROWS], "accept") | {"git": "reject"})
         await d.over("p1")
-        with pytest.raises(AmanuError, match="run the command again"):
-            await decide(d, {"git": "redo"})
-        assert commits(d.root) == ["first"] and git(d.root, "fsck", "--strict") == ""
+        assert commits(d.root) == ["first"]
+        await decide(d, {"git": "redo"})
+        assert commits(d.root) == ["mine", "first"] and git(d.root, "fsck", "--strict") == ""
 
 
-async def test_a_commit_is_not_undone_and_that_is_said(tmp_path: Path) -> None:
+async def test_a_commit_is_undone_with_its_files_and_made_again(tmp_path: Path) -> None:
+    async with committed(tmp_path) as d:
+        before = look(d.root), git(d.root, "status", "--porcelain")
+        await decide_all(d, "accept")
+        await d.over("p1")
+        after = look(d.root)
+        for _ in range(2):
+            params = ProposalUndoParams(session_id="s", scope=EditScope(), dry_run=True)
+            assert not [each for file in (await d.session.edits.undo(params)).files for each in file.skipped]
+            assert not [each for file in await undo(d) for each in file.skipped]
+            assert commits(d.root) == ["first"]
+            assert (look(d.root), git(d.root, "status", "--porcelain")) == before
+            await decide_rest(d, "redo")
+            assert (commits(d.root), look(d.root)) == (["mine", "first"], after)
+            assert git(d.root, "status", "--porcelain") == "" and git(d.root, "fsck", "--strict") == ""
+
+
+SINCE: dict[str, tuple[str, str]] = {
+    "another commit": ("git commit -qm more --allow-empty", "branch"),
+    "pushed": ("git update-ref refs/remotes/origin/main HEAD", "pushed"),
+    "a merge runs": ("git rev-parse HEAD > .git/MERGE_HEAD", "merge"),
+    "another branch": ("git checkout -qb other", "HEAD"),
+}
+"""The user's act after the yes, and a word of the reason why the commit stays."""
+
+
+@pytest.mark.parametrize("since", SINCE)
+async def test_a_commit_that_others_build_on_is_not_undone(tmp_path: Path, since: str) -> None:
+    line, word = SINCE[since]
     async with committed(tmp_path) as d:
         await decide_all(d, "accept")
         await d.over("p1")
+        subprocess.run(["sh", "-c", line], cwd=d.root, check=True)
+        left = commits(d.root)
         params = ProposalUndoParams(session_id="s", scope=EditScope(), dry_run=True)
         told = [each.reason for file in (await d.session.edits.undo(params)).files for each in file.skipped]
         reasons = [each.reason for file in await undo(d) for each in file.skipped]
-        assert told == reasons and commits(d.root) == ["mine", "first"] and d.file.read_text() == TWELVE
-        assert reasons == ["Amanu cannot undo this change."]
+        assert told == reasons and len(reasons) == 1 and word in reasons[0]
+        assert commits(d.root) == left and d.file.read_text() == TWELVE
 
 
-async def test_after_a_restart_the_rest_is_accepted_without_the_commit(tmp_path: Path) -> None:
+async def test_after_a_restart_the_commit_is_still_to_be_decided(tmp_path: Path) -> None:
     async with committed(tmp_path) as d:
         await d.reopen()
         row = changes(d)["git"]
-        assert isinstance(row, Row) and (row.state == "rejected" or row.undecidable)
+        assert isinstance(row, Row) and row.state == "pending" and not row.undecidable
         await decide_all(d, "accept")
-        assert commits(d.root) == ["first"] and d.file.read_text() == f"{TWELVE}mine\n"
+        assert commits(d.root) == ["mine", "first"] and d.file.read_text() == f"{TWELVE}mine\n"
+        assert git(d.root, "status", "--porcelain") == ""
 
 
 Case = tuple[str, Decisions, dict[str, str | None], dict[str, str]]

@@ -614,14 +614,14 @@ export type RowKind =
 
 /** One side of a row: what is at its path. */
 export interface RowVersion {
-  kind: "file" | "link" | "folder";
+  kind: "file" | "link" | "folder" | "repository";
   /** Bytes of a file, or of all that is in a folder; 0 in a row about the executable bits of a text. */
   size: number;
   /** Permission bits of a file. */
   mode: number;
   /**
    * The SHA-256 of a file's bytes, or a random id if the file is too large to be hashed; "" if it is not known. The
-   * id of a new folder with all that is in it; "" for an empty one.
+   * id of a new folder with all that is in it; "" for an empty one. The id of a repository's change.
    */
   fileId: string;
   /** The target of a link, as it is written there. */
@@ -653,7 +653,7 @@ export interface Row {
   /** Absolute; only for `rename`. */
   newPath: string | null;
   /**
-   * None: nothing is there. `git` has neither side; the two sides of `mode` differ only in permission bits, and
+   * None: nothing is there. `git` has no `before`; the two sides of `mode` differ only in permission bits, and
    * those of `rename` at most in these; its `after` is at the new path.
    */
   before: RowVersion | null;
@@ -677,8 +677,10 @@ export interface Row {
   needs: string[];
   /** Why it cannot be decided any more, as a sentence; "" while it can. */
   undecidable: string;
-  /** A hash of the kind, the paths and both sides; for `git`, of the lines instead of the sides. */
+  /** A hash of the kind, the paths, both sides and, for `git`, the lines. */
   digest: string;
+  /** Only for `git`: absolute paths of the files in its commits. */
+  committed: string[];
   /** The versions that earlier turns drafted, oldest first; a rewind brings them back. */
   earlier: RowTurn[];
   /** The turn that made the present version. */

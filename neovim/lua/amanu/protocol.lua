@@ -376,10 +376,10 @@
 
 ---One side of a row: what is at its path.
 ---@class amanu.RowVersion
----@field kind "file"|"link"|"folder"
+---@field kind "file"|"link"|"folder"|"repository"
 ---@field size integer Bytes of a file, or of all that is in a folder; 0 in a row about the executable bits of a text.
 ---@field mode integer Permission bits of a file.
----@field fileId string The SHA-256 of a file's bytes, or a random id if the file is too large to be hashed; "" if it is not known. The id of a new folder with all that is in it; "" for an empty one.
+---@field fileId string The SHA-256 of a file's bytes, or a random id if the file is too large to be hashed; "" if it is not known. The id of a new folder with all that is in it; "" for an empty one. The id of a repository's change.
 ---@field target string The target of a link, as it is written there.
 ---@field picture? amanu.BlobRef The file, if it is a picture that a client can draw.
 ---@field mediaType string The picture's, e.g. "image/png".
@@ -400,7 +400,7 @@
 ---@field kind amanu.RowKind
 ---@field path string Absolute; for `git`, the repository's root.
 ---@field newPath? string Absolute; only for `rename`.
----@field before? amanu.RowVersion None: nothing is there. `git` has neither side; the two sides of `mode` differ only in permission bits, and those of `rename` at most in these; its `after` is at the new path.
+---@field before? amanu.RowVersion None: nothing is there. `git` has no `before`; the two sides of `mode` differ only in permission bits, and those of `rename` at most in these; its `after` is at the new path.
 ---@field after? amanu.RowVersion
 ---@field state amanu.HunkState
 ---@field reason? string The same as a hunk's: why it was rejected, is still open, is in conflict or could not be undone.
@@ -409,7 +409,8 @@
 ---@field lines amanu.Line[] Further lines for the user: the commits of `git`, their files and each ref that moves; or that the change cannot be undone.
 ---@field needs string[] Ids of open rows and hunks without which it cannot be accepted. Accepting it accepts them; rejecting one of them rejects it.
 ---@field undecidable string Why it cannot be decided any more, as a sentence; "" while it can.
----@field digest string A hash of the kind, the paths and both sides; for `git`, of the lines instead of the sides.
+---@field digest string A hash of the kind, the paths, both sides and, for `git`, the lines.
+---@field committed string[] Only for `git`: absolute paths of the files in its commits.
 ---@field earlier amanu.RowTurn[] The versions that earlier turns drafted, oldest first; a rewind brings them back.
 ---@field turnId string The turn that made the present version.
 

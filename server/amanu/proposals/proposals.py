@@ -47,7 +47,6 @@ from amanu_protocol.requests import HunkDecision, RowDecision
 
 _SHARED_HUNK_SECONDS = 5.0
 """Seconds a call waits for those it shares a hunk with: all are decided by then, one may still be asked about anew."""
-_ENDED = "The command ended before this was applied."
 LISTED_STATES: Sequence[HunkState] = ("pending", "accepted", "applied", "conflicted", "undoing")
 """What a proposal still stands for."""
 
@@ -284,7 +283,8 @@ class Proposals:
             rows = [row for row in live.rows if row.state == "applied" and not row.reviewed]
             for row in rows:
                 row.state = "undoing"
-            await run_to_completion(self._writer.mark_and_apply(live, undo_ids=ids))
+            async with self._writer.exclusive(rows):
+                await run_to_completion(self._writer.mark_and_apply(live, undo_ids=ids))
             for file, hunk in live.hunks():
                 if hunk.hunk_id in ids and hunk.state == "reverted":
                     file.update_hunk(hunk.hunk_id, state="pending")
@@ -381,12 +381,6 @@ class Proposals:
         async with self._live.lock:
             if (live := self._live.of_call(tool_call_id)) is not None:
                 live.ended_calls.add(tool_call_id)
-                for row in live.rows:
-                    if row.change.kind == "git" and row.state != "applied" and tool_call_id in row.owners:
-                        row.forget_git()
-                        if row.is_open:
-                            row.state, row.reason = "rejected", row.reason or _ENDED
-                        self._live.publish(live)
             return self.report(tool_call_id)
 
     def diff(self, proposal_id: str) -> str:
@@ -404,7 +398,7 @@ class Proposals:
                 self._live.find(proposal.proposal_id)
         for proposal in restored:
             checking = any(check.state == "running" for file in proposal.files for check in file.checks)
-            is_lost = any(row.kind == "git" and row.state in OPEN for row in proposal.rows)
+            is_lost = any(row.kind == "git" and row.after is None and row.state in OPEN for row in proposal.rows)
             is_interrupted = any(change.state in ("accepted", "undoing") for change in proposal.changes)
             if not (checking or is_lost or is_interrupted):
                 continue
@@ -559,7 +553,8 @@ class Proposals:
                 if undo
                 else self._writer.mark_and_apply(live, redo_ids=hunk_ids)
             )
-            reasons = await run_to_completion(marking)
+            async with self._writer.exclusive(rows):
+                reasons = await run_to_completion(marking)
             target_states: Collection[HunkState] = ("reverted",) if undo else ("applied",)
             for _, hunk in live.hunks():
                 if hunk.hunk_id in hunk_ids and hunk.state not in target_states:

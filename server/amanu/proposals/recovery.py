@@ -68,9 +68,9 @@ class Recovery:
         """Raises `BaseChanged`, `ToolError`, `OSError`."""
         if isinstance(change, LiveFile):
             make_all(self._workspace.guard, self._changes_of_text(change))
-        elif change.change.git is not None:
-            with change.change.git.prepared(undo=change.state == "undoing") as commit:
-                commit()
+        elif self._rows is not None and change.change.kind == "git":
+            with self._rows.prepared(change) as ready:
+                ready.commit()
         elif self._rows is not None:
             make_all(self._workspace.guard, self._rows.changes_left(change))
 

@@ -5,21 +5,24 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from amanu.core.tool import Subject, ToolError
 from amanu.proposals.model import FILE_CHANGED, FILE_GONE, FILE_MADE
-from amanu.proposals.rows import LiveRow, RowChange, RowStep
+from amanu.proposals.rows import STOPPED, LiveRow, RowChange, RowStep
 from amanu.proposals.text_plan import target_made
 from amanu.proposals.tree_move import TreeMove
 from amanu.storage.file_store import Damaged, FileStore
 from amanu.system.folder_list import list_folder, listed_paths
 from amanu.text.display import one_line
+from amanu.workspace.disk import failure_message
 from amanu.workspace.disk_changes import DiskChange, ExecutableBits, FolderRemoval, Identity, NewFolder, Replacement
+from amanu.workspace.git.apply import DoesNotFit, Prepared, fault, is_done, prepared
+from amanu.workspace.git.change import RepositoryChange
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import RowVersion
 
@@ -29,6 +32,7 @@ Standing = Literal["before", "after", "between", "other"]
 _DENIED = "A rule denies this change."
 _LOST = "Amanu's copy of this file is missing or damaged. Ask for the change again."
 _LOST_TREE = "Amanu's copy of this folder is missing or damaged. Ask for the change again."
+_LOST_COMMIT = "Amanu's copy of this change of the repository is missing or damaged. Ask for the change again."
 _DENIED_IN_IT = "A rule denies something in this folder."
 _NO_UNDO = "Amanu cannot undo this change."
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -85,8 +89,7 @@ class RowPlanner:
     def standing(self, row: LiveRow) -> Standing:
         """Blocking."""
         if row.change.kind == "git":
-            git = row.change.git
-            return "other" if git is None else git.standing(undo=row.state == "undoing")
+            return self._standing_of_repository(row)
         try:
             found: set[Standing] = {self._standing(row, step) for step in row.steps}
         except (OSError, ToolError):
@@ -97,11 +100,48 @@ class RowPlanner:
         """The changes that a killed daemon has not made. Blocking."""
         return [self._change(row, step) for step in row.steps if self._standing(row, step) == "before"]
 
+    def repository_change(self, row: LiveRow) -> RepositoryChange:
+        """The change that a row of a repository stands for. Raises `ToolError`. Blocking."""
+        after, undoes = row.change.after, row.state == "undoing"
+        if after is None:  # an older Amanu kept nothing
+            raise ToolError(_NO_UNDO if undoes else STOPPED)
+        try:
+            return RepositoryChange.decode(self._store.read(after.file_id))
+        except (Damaged, ValueError):
+            raise ToolError(_LOST_COMMIT) from None
+
+    @contextmanager
+    def prepared(self, row: LiveRow) -> Generator[Prepared]:
+        """See `workspace.git.apply.prepared`. Raises `ToolError`. Blocking."""
+        change = self.repository_change(row)
+        try:
+            with prepared(change, self._store, undo=row.state == "undoing") as ready:
+                yield ready
+        except DoesNotFit as error:
+            raise ToolError(str(error)) from None
+        except OSError as error:
+            raise ToolError(failure_message("change", row.change.path / ".git", error)) from None
+
+    def _repository_fault(self, row: LiveRow) -> str:
+        try:
+            change, undoes = self.repository_change(row), row.state == "undoing"
+        except ToolError as error:
+            return str(error)
+        if not undoes and not all(map(self._store.has, change.objects.values())):
+            return _LOST_COMMIT
+        return fault(change, undo=undoes)
+
+    def _standing_of_repository(self, row: LiveRow) -> Standing:
+        try:
+            change, undoes = self.repository_change(row), row.state == "undoing"
+        except ToolError:
+            return "other"
+        return "after" if is_done(change, undo=undoes) else "other" if fault(change, undo=undoes) else "before"
+
     def _plan(self, row: LiveRow) -> RowPlan:
         change = row.change
         if change.kind == "git":
-            fault = _NO_UNDO if change.git is None else change.git.fault(undo=row.state == "undoing")
-            return RowPlan(row, fault)
+            return RowPlan(row, self._repository_fault(row))
         changes: list[DiskChange] = []
         for step in row.steps:
             if row.state == "undoing" and change.kind == "mode" and step.new is None:

@@ -2,11 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple
 
 from amanu.text.display import unbroken
 from amanu_protocol.items import HunkState, Line, Row, RowKind, RowTurn, RowVersion
@@ -16,34 +15,12 @@ _SIDE_FILES = ("-wal", "-shm", "-journal")
 """Endings of the files without which an SQLite database is incomplete."""
 _RENAMED = "renamed, "
 WITHDRAWN = "A later command has undone it."
-STOPPED = "Changes to a repository are kept only while their command waits. Ask Amanu to run the command again."
+STOPPED = "An older Amanu did not keep these changes of the repository. Ask for them again."
 
 
 RowKey = tuple[str, Path]
 """A word and a path, the same for every change of one thing: "mode" for a file's executable bits, "git" for a
 repository, "path" for what is at the path."""
-
-
-class GitPart(Protocol):
-    """The repository change that a row stands for. Everything blocks but the property."""
-
-    @property
-    def committed(self) -> Collection[Path]:
-        """The files of its commits."""
-        ...
-
-    def fault(self, *, undo: bool) -> str:
-        """Why it does not fit the repository as it is now, as a sentence; "" if it does."""
-        ...
-
-    def standing(self, *, undo: bool) -> Literal["before", "after", "between", "other"]:
-        """What the repository has: the state before it, after it, a part of it, or something else."""
-        ...
-
-    def prepared(self, *, undo: bool) -> AbstractContextManager[Callable[[], None]]:
-        """Do all that can fail, under git's own locks, so that calling what this yields makes the change. Leaving the
-        context without that call changes nothing. Raises `ToolError`."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -59,7 +36,8 @@ class RowChange:
     lines: Sequence[Line] = ()
     identity: tuple[int, int] | None = None
     """Inode and ctime (nanoseconds) of `before` in the workspace; None: not known."""
-    git: GitPart | None = None
+    committed: Sequence[Path] = ()
+    """The files in the commits of a `git` row."""
     new_path: Path | None = None
     """The new path of a renamed file."""
 
@@ -136,12 +114,8 @@ class LiveRow:
 
     @property
     def undecidable(self) -> str:
-        is_lost = self.change.kind == "git" and self.change.git is None
+        is_lost = self.change.kind == "git" and self.change.after is None
         return STOPPED if is_lost and self.state not in ("applied", "undoing") else ""
-
-    def forget_git(self) -> None:
-        """Forget the repository changes that it stands for, which are gone with the call that made them."""
-        self.change = replace(self.change, git=None)
 
     @property
     def sides(self) -> tuple[RowVersion | None, RowVersion | None]:
@@ -179,7 +153,7 @@ class LiveRow:
         """Take over the new version that a command has drafted."""
         if turn_id != self.turn_id:
             self.earlier.append(self._as_turn())
-        self.change = replace(change, before=self.change.before, identity=self.change.identity, git=None)
+        self.change = replace(change, before=self.change.before, identity=self.change.identity)
         self.turn_id, self.owners = turn_id, self.owners | {call_id}
         self.state, self.reason = "pending", None
 
@@ -204,7 +178,6 @@ class LiveRow:
                     after=turn.after,
                     title=turn.title,
                     lines=turn.lines,
-                    git=None,
                     new_path=new_path,
                 )
                 self.turn_id = turn.turn_id
@@ -240,6 +213,7 @@ class LiveRow:
             needs=list(needs) if self.is_open else [],
             undecidable=self.undecidable,
             digest=change.digest,
+            committed=[*map(str, change.committed)],
             earlier=list(self.earlier),
             turn_id=self.turn_id,
         )
@@ -247,7 +221,17 @@ class LiveRow:
     @classmethod
     def load(cls, row: Row) -> "LiveRow":
         new_path = None if row.new_path is None else Path(row.new_path)
-        change = RowChange(row.kind, Path(row.path), row.before, row.after, row.title, row.lines, new_path=new_path)
+        committed = [*map(Path, row.committed)]
+        change = RowChange(
+            row.kind,
+            Path(row.path),
+            row.before,
+            row.after,
+            row.title,
+            row.lines,
+            committed=committed,
+            new_path=new_path,
+        )
         return cls(row.row_id, row.turn_id, change, frozenset(), row.state, row.reason, row.reviewed, list(row.earlier))
 
 
@@ -286,7 +270,7 @@ def needed_paths(row: LiveRow, paths: Collection[Path]) -> Iterable[Path]:
     own, kind = row.change.path, row.change.kind
     match kind:
         case "git":
-            return row.change.git.committed if row.change.git is not None else ()
+            return row.change.committed
         case "mode":
             return (own,)
         case "deletion" if row.change.before is not None and row.change.before.kind == "folder":

@@ -27,10 +27,11 @@ from amanu.proposals.decisions import unmet_need
 from amanu.proposals.editors import take_back_in_editor, write_in_editor
 from amanu.proposals.model import FILE_CHANGED, STATES_BEFORE, LiveFile, LiveProposal
 from amanu.proposals.row_plan import RowPlan, RowPlanner, folders_made_for
-from amanu.proposals.rows import GitPart, LiveRow
+from amanu.proposals.rows import LiveRow
 from amanu.proposals.text_plan import TextPlan, plan_text
 from amanu.workspace.disk import BaseChanged, NotWritten
 from amanu.workspace.disk_changes import make_all, remove_empty_folders
+from amanu.workspace.git.apply import Prepared
 from amanu.workspace.shown_files import ShownFiles
 from amanu.workspace.workspace import Workspace
 
@@ -128,19 +129,19 @@ class Transactions:
             await self.durable()
 
     @asynccontextmanager
-    async def _prepared(self, plan: _Plan) -> AsyncGenerator[Sequence[tuple[LiveRow, Callable[[], None]]]]:
+    async def _prepared(self, plan: _Plan) -> AsyncGenerator[Sequence[tuple[LiveRow, Prepared]]]:
         """A context in which the repositories are locked and can be changed. Raises `_Refused`."""
         with ExitStack() as stack:
 
-            def prepare(row: LiveRow, git: GitPart) -> Callable[[], None]:
+            def prepare(planner: RowPlanner, row: LiveRow) -> Prepared:
                 try:
-                    return stack.enter_context(git.prepared(undo=row.state == "undoing"))
+                    return stack.enter_context(planner.prepared(row))
                 except ToolError as error:
                     raise _Refused(row, str(error)) from None
 
-            parts = [(each.row, each.row.change.git) for each in plan.rows if each.row.change.git is not None]
+            rows = [each.row for each in plan.rows if each.row.change.kind == "git"]
             try:
-                yield [(row, await asyncio.to_thread(prepare, row, git)) for row, git in parts]
+                yield [(row, await asyncio.to_thread(prepare, self.rows, row)) for row in rows if self.rows]
             finally:
                 await asyncio.to_thread(stack.close)
 
@@ -178,13 +179,13 @@ class Transactions:
         undone = [each.row for each in plan.rows if each.row.state == "undoing"]
         await asyncio.to_thread(remove_empty_folders, self.workspace.guard, folders_made_for(undone))
 
-    async def _change_repositories(self, repositories: Sequence[tuple[LiveRow, Callable[[], None]]]) -> None:
+    async def _change_repositories(self, repositories: Sequence[tuple[LiveRow, Prepared]]) -> None:
         """The files are changed: where git's part fails now, only that row is in conflict."""
-        for row, commit in repositories:
+        for row, ready in repositories:
             try:
-                await asyncio.to_thread(commit)
-            except (ToolError, OSError) as error:
-                row.settle(f"The files were changed, but not the repository: {error}")
+                await asyncio.to_thread(ready.commit)
+            except OSError as error:
+                row.settle(f"The files were changed, but not the repository: {error.strerror}.")
 
     def _refuse(self, live: LiveProposal, refused: _Refused) -> None:
         failed = refused.change

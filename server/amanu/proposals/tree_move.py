@@ -14,7 +14,7 @@ from amanu.sandbox.layers.copying import copy_folder
 from amanu.storage.errors import sync_file_system
 from amanu.system.untrusted_files import opened_folder, remove, status
 from amanu.workspace.disk import TEMPORARY, BaseChanged
-from amanu.workspace.disk_changes import NEW, REMOVED, StagedChange, Staging, folders_above
+from amanu.workspace.disk_changes import TREE, StagedChange, Staging, folders_above
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class _Moving:
 
     @property
     def order(self) -> tuple[int, int]:
-        return (NEW if self._change.comes_in else REMOVED), 0
+        return TREE, 0
 
     @property
     def _ours(self) -> str:

@@ -104,6 +104,14 @@ class FileStore:
             raise
         return file_id
 
+    def add_bytes(self, data: bytes) -> str:
+        """Store these bytes, like `add`."""
+        with tempfile.TemporaryFile() as file:
+            file.write(data)
+            file.flush()
+            file.seek(0)
+            return self.add(file.fileno())
+
     def sync(self) -> None:
         """Make all added files durable; call it once for many, because it takes as long as writing one."""
         if self._folder.is_dir():
@@ -159,6 +167,16 @@ class FileStore:
                     raise Damaged
         finally:
             os.close(source)
+
+    def read(self, file_id: str) -> bytes:
+        """The content of a small file. Raises `Damaged`."""
+        source, parts = self._open(file_id), list[bytes]()
+        try:
+            if hashed(source, parts.append) != file_id:
+                raise Damaged
+        finally:
+            os.close(source)
+        return b"".join(parts)
 
     def is_same(self, file_id: str, other: int) -> bool:
         """Whether the file that the descriptor refers to has the content with that id."""

@@ -21,7 +21,7 @@ from amanu.workspace.path_guard import PathGuard
 
 Identity = tuple[int, int]
 """Inode, and ctime in nanoseconds."""
-NEW, IN_PLACE, REPLACED, MODE, REMOVED, FOLDER_REMOVED = range(6)
+NEW, IN_PLACE, TREE, REPLACED, MODE, REMOVED, FOLDER_REMOVED = range(7)
 """The order in which changes are made: what may still need room first, then what only renames or removes."""
 
 
@@ -462,7 +462,8 @@ class _BitsChanging:
             mode = stat.S_IMODE(found.st_mode)
             os.fchmod(file, with_executable(mode, is_set=self._change.is_set))
             self._former = found.st_ino, mode
-            os.fsync(file)
+            with contextlib.suppress(OSError):  # a full disk has room for them
+                os.fsync(file)
 
     def take_back(self) -> None:
         with self._file() as file:
@@ -494,9 +495,9 @@ def with_executable(mode: int, *, is_set: bool) -> int:
 def folders_above(guard: PathGuard, path: Path) -> Generator[None]:
     """The folders above the path are made; those that nothing came to be in are removed again."""
     missing = _missing_above(path)
-    with guard.folder(path.parent, create=True):
-        pass
     try:
+        with guard.folder(path.parent, create=True):
+            pass
         yield
     finally:
         remove_empty_folders(guard, missing)

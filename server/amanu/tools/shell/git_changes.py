@@ -7,16 +7,16 @@ run programs (settings, hooks, the steps of a rebase), or lead elsewhere (links,
 import os
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from amanu.core import protected_paths as protected
-from amanu.sandbox.layers.apply import ApplyError, Batch, Busy, WorkspaceChanged
+from amanu.proposals.rows import RowChange
 from amanu.sandbox.layers.changes import Change
 from amanu.sandbox.layers.layer import LayerRoot
-from amanu.sandbox.layers.untrusted_files import opened_file, opened_folder
 from amanu.storage.file_store import FileStore
+from amanu.system.untrusted_files import opened_file, opened_folder
 from amanu.text.amounts import plural
 from amanu.text.display import all_files
 from amanu.tools.shell.held_files import HeldFile, HeldFolder, identity
@@ -34,6 +34,7 @@ from amanu.workspace.git.refs import (
     read_ref,
     read_text,
 )
+from amanu_protocol.items import Line, RowVersion
 
 _OBJECT = re.compile(r"objects/([0-9a-f]{2})/([0-9a-f]{38})")
 """Packs could have other content for objects that there are."""
@@ -49,18 +50,10 @@ _TOLD = re.compile(r"index|logs/.+|refs/.+|packed-refs|HEAD|COMMIT_EDITMSG|AUTO_
 _NAMELESS = re.compile(rf"{_OBJECT.pattern}|index|COMMIT_EDITMSG")
 """Files that matter only with others: objects that nothing names, and how the index remembers files to look."""
 _INDEX, _LOGS = "index", "logs/"
-_ORDER = ("objects", _INDEX, PACKED, "refs")
-"""What is named comes home before what names it."""
-_LOCK = "index.lock"
 _SHORT = 10
 """Digits shown of a commit."""
 _PLAIN, _EXECUTABLE, _LINK = 0o100644, 0o100755, 0o120000
 _ABSENT = (0, "0" * 40)
-BUSY = (
-    f"Another git process is using the repository (.git/{_LOCK} exists), so the command's changes to the "
-    "repository were not applied. Run the command again when that process has ended."
-)
-MOVED = "The repository changed meanwhile. The command's changes to it were not applied; run the command again."
 _COMPARED = 64 << 20
 """Bytes of a file that is compared with what is staged; a larger one is asked about."""
 
@@ -76,21 +69,16 @@ class GitChanges:
     """Its new commits, for the user: "3f2a41c0de commit: Strip prices"."""
     committed: list[str] = field(default_factory=list[str])
     """The files of these."""
-    paths: list[Path] = field(default_factory=list[Path])
-    """The same files, by their paths in the workspace."""
     moves: list[str] = field(default_factory=list[str])
     """The other changes that a yes makes, for the user: "branch main: 0cf7dd74a3 → 3f2a41c0de", "staged: a.txt"."""
     is_plain_staging: bool = False
     """All it did is to stage files as the workspace has them, which is no decision of its own."""
     substance: list[object] = field(default_factory=list[object])
     """One entry per repository: all that changed there, without the ids of new commits; None if that is not known."""
-    repositories: list["_Repository"] = field(default_factory=list["_Repository"])
-    """The repositories of `files`, as they were compared."""
-
-    @property
-    def acts(self) -> list[str]:
-        """Its commits; without any, what else it changed."""
-        return self.commits or self.moves
+    values: list[RepositoryChange] = field(default_factory=list[RepositoryChange])
+    """All of it, one value per repository."""
+    rows: list[RowChange] = field(default_factory=list[RowChange])
+    """The same as rows of a proposal."""
 
     @property
     def needs_decision(self) -> bool:
@@ -117,9 +105,10 @@ def read_git(root: LayerRoot, change: Change, begun: int, git: GitChanges, held:
     git.files.append(HeldFile(root, change.path, identity(change), stored, change.kind))
 
 
-def describe(git: GitChanges, looks: Mapping[Path, RepositoryLook | None], *, adds: bool) -> None:
-    """Say what a yes changes, from refs before and after, the objects and the index; or refuse what cannot be said.
-    `adds`: nothing but `git add` ran. Where nothing of these changed, nothing comes home. Blocking."""
+def describe(git: GitChanges, looks: Mapping[Path, RepositoryLook | None], store: FileStore, *, adds: bool) -> None:
+    """Say what a yes changes, from refs before and after, the objects and the index, and keep that in the store; or
+    refuse what cannot be said. `adds`: nothing but `git add` ran. Where nothing of these changed, nothing comes home.
+    Blocking."""
     plain: list[bool] = []
     for root in dict.fromkeys(file.root for file in git.files):
         files = {_inner(file): file for file in git.files if file.root == root}
@@ -129,11 +118,20 @@ def describe(git: GitChanges, looks: Mapping[Path, RepositoryLook | None], *, ad
                 raise OSError("git cannot tell")
             repository = _Repository(root, files, look)
             git.refused = git.refused or repository.refused
-            git.commits += [f"{commit.id[:_SHORT]} commit: {commit.subject}" for commit in look.commits]
-            git.committed += [name for commit in look.commits for name in commit.files]
-            git.paths += [root.path / path for commit in look.commits for path, _, _ in commit.contents]
-            git.moves += (changed := repository.changes)
+            commits, changed = repository.commits, repository.changes
+            git.commits += commits
+            git.committed += repository.committed
+            git.moves += changed
             git.substance.append(repository.substance)
+            if not (changed or commits or any(not _NAMELESS.fullmatch(name) for name in files)):
+                git.files = [file for file in git.files if file.root != root]
+            elif not git.refused:
+                plain.append(repository.is_plain_staging)
+                value = RepositoryChange.decode(repository.change(store).encode())
+                git.values.append(value)
+                git.rows.append(repository.row(value, store))
+            if not all(file.is_unchanged() for file in files.values()):
+                raise OSError("the repository changed meanwhile")
         except UnknownIndex:
             git.refused = git.refused or _INDEX
             return
@@ -143,25 +141,9 @@ def describe(git: GitChanges, looks: Mapping[Path, RepositoryLook | None], *, ad
         except OSError:
             git.refused = git.refused or next(iter(files))
             return
-        if not (changed or look.commits or any(not _NAMELESS.fullmatch(name) for name in files)):
-            git.files = [file for file in git.files if file.root != root]
-        else:
-            git.repositories.append(repository)
-            plain.append(repository.is_plain_staging)
+    store.sync()
     git.committed = list(dict.fromkeys(git.committed))
     git.is_plain_staging = adds and all(plain)
-
-
-def repository_changes(git: GitChanges, store: FileStore) -> list[RepositoryChange]:
-    """All that it changed, by value, one for each repository; the loose objects are durable in the store afterwards. To
-    be called after `describe`, which refused nothing. Raises `WorkspaceChanged` if a file of the repository is no
-    longer what the command saw, `ValueError` for a ref or an entry that git would not have made, `OSError`.
-    Blocking."""
-    changes = [RepositoryChange.decode(repository.change(store).encode()) for repository in git.repositories]
-    store.sync()
-    if not all(file.is_unchanged() for file in git.files):
-        raise WorkspaceChanged
-    return changes
 
 
 class _Repository:
@@ -206,6 +188,27 @@ class _Repository:
             todo += [parent for parent in parents if parent not in seen]
             seen.update(parents)
         return new not in commits or old in ("", *seen)
+
+    @property
+    def commits(self) -> list[str]:
+        """A line for each new commit."""
+        return [f"{commit.id[:_SHORT]} commit: {commit.subject}" for commit in self._look.commits]
+
+    @property
+    def committed(self) -> list[str]:
+        """The files of the new commits."""
+        return list(dict.fromkeys(name for commit in self._look.commits for name in commit.files))
+
+    def row(self, change: RepositoryChange, store: FileStore) -> RowChange:
+        """The change as a row; it is kept in the store. Raises `OSError`. Blocking."""
+        committed = [f"Files committed: {all_files(self.committed)}"] if self.committed else []
+        texts = [*self.commits, *committed, *self.changes]
+        count = len(self._look.commits)
+        title = plural(count, "commit") if count else "the git repository changes"
+        lines = [Line(tone="warning", text=text) for text in texts]
+        data = change.encode()
+        after = RowVersion(kind="repository", size=len(data), file_id=store.add_bytes(data))
+        return RowChange("git", self._root.path, None, after, title, lines, committed=change.committed_paths)
 
     @property
     def changes(self) -> list[str]:
@@ -316,49 +319,8 @@ class _Repository:
         return is_free and _is_file(entry, self._root.path / path)
 
 
-def git_batches(git: GitChanges, held: HeldFolder) -> list[Batch]:
-    """What brings it into the workspace: for each repository all of its files."""
-    roots = dict.fromkeys(file.root for file in git.files)
-    return [
-        held.batch(sorted((file for file in git.files if file.root == root), key=_rank), root.path / ".git" / _LOCK)
-        for root in roots
-    ]
-
-
-def git_fault(batches: Sequence[Batch]) -> str:
-    """Why these could not be brought into the workspace now, as sentences; "" if they could. Blocking."""
-    try:
-        for batch in batches:
-            batch.check()
-    except Busy:
-        return BUSY
-    except WorkspaceChanged:
-        return MOVED
-    return ""
-
-
-def apply_git(batch: Batch) -> str:
-    """Bring it into the workspace, unless the repository has changed meanwhile. Returns why not, as sentences; "" for
-    done. Blocking."""
-    try:
-        batch.apply()
-    except Busy:
-        return BUSY
-    except WorkspaceChanged:
-        return MOVED
-    except ApplyError as error:
-        return f"Changes to the repository were not applied. {error}"
-    return ""
-
-
 def _inner(file: HeldFile) -> str:
     return file.name.removeprefix(".git/")
-
-
-def _rank(file: HeldFile) -> tuple[bool, bool, int]:
-    """Where it stands in the order. New names need room, so they come before what no lack of it can stop."""
-    part = _inner(file).split("/")[0]
-    return part != "objects", file.below is not None, _ORDER.index(part) if part in _ORDER else len(_ORDER)
 
 
 def _is_told(name: str) -> bool:

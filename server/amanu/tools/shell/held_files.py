@@ -2,23 +2,44 @@
 
 import os
 import shutil
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from amanu.sandbox.layers.apply import Batch, Identity, Move
 from amanu.sandbox.layers.changes import Change
 from amanu.sandbox.layers.layer import LayerRoot
 from amanu.system.untrusted_files import opened_folder
 
+Identity = tuple[int, int]
+"""Inode, and ctime in nanoseconds."""
+
 
 @dataclass(frozen=True)
-class HeldFile(Move):
-    """A changed path, which is kept where it is `stored`."""
+class HeldFile:
+    """A changed path of the workspace."""
 
+    root: LayerRoot
+    name: str
+    """Relative to the root."""
+    below: Identity | None
+    """The file or link that the workspace had there; None for nothing."""
+    stored: Path | None
+    """The command's version, outside the layer's roots; None for nothing."""
     what: str = ""
     """Words for the user, unless it is a plain binary file: "file in another encoding"."""
+
+    @property
+    def path(self) -> Path:
+        return self.root.path / self.name
+
+    def is_unchanged(self) -> bool:
+        """Whether the workspace has there what it had."""
+        try:
+            found = self.path.lstat()
+        except OSError:
+            return self.below is None
+        return self.below == (found.st_ino, found.st_ctime_ns)
 
 
 class HeldFolder:
@@ -27,15 +48,6 @@ class HeldFolder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._count = 0
-
-    @property
-    def layer(self) -> Path:
-        """The layer's folder."""
-        return self.folder.parents[1]
-
-    def batch(self, files: Sequence[HeldFile], lock: Path | None = None) -> Batch:
-        """Those files, to be brought into the workspace together."""
-        return Batch(f"{self.folder.name}-{self._next()}", tuple(files), lock)
 
     def new(self) -> Path:
         """An unused path in the folder. Raises `OSError`. Blocking."""

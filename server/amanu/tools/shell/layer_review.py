@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -12,17 +11,15 @@ from secrets import token_hex
 from amanu.core.tool import CallContext, Outcome, Preview, Subject
 from amanu.proposals.model import FileEdit
 from amanu.proposals.rows import LiveRow, RowChange, row_title
-from amanu.sandbox.layers.layer import LayerError, explained
-from amanu.sandbox.layers.redo import noted
+from amanu.storage.file_store import FileStore
 from amanu.text.amounts import files_and_folders, plural
 from amanu.text.display import all_files, file_list, one_line, unbroken, visible
 from amanu.tools.draft_share import share_notes
 from amanu.tools.environment import ToolEnvironment
-from amanu.tools.shell.git_changes import MOVED, apply_git, git_batches
-from amanu.tools.shell.git_row import git_row
 from amanu.tools.shell.layer_changes import LayerChanges
 from amanu.tools.shell.row_changes import OUTSIDE, can_undo
 from amanu.tools.shell.row_trees import has_links_out
+from amanu.workspace.git.apply import MOVED, DoesNotFit, prepared
 from amanu_protocol.items import Line
 
 _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it all
@@ -30,9 +27,9 @@ _LEADS_OUT = "this link leads out of the workspace"
 _LINKS_OUT = "links in this new folder lead out of the workspace"
 _ALL_OF_IT = "a rule allows this new folder, but not all that is in it"
 _NO_UNDO = "Amanu cannot undo this change"
+_MOVED = f"{MOVED}. The command's changes to it were not applied; run the command again."
 _NOTHING = "Nothing else that it changed was applied, either."
 _ASKED_AGAIN = "The repository has changed since you said yes, so the command was run again. It now changes this:"
-_LEADING_COMMIT_ID = re.compile(r"([0-9a-f]{7,}) (.+)")
 
 
 class LayerReview:
@@ -43,13 +40,14 @@ class LayerReview:
         self._proposals = environment.proposals
         self._layer = environment.layer
         self._sandbox = environment.sandbox
+        self._store = environment.layer.store
 
     async def preview(
         self, title: str, outcome: Outcome, changes: LayerChanges, commands: Sequence[Subject], call: CallContext
     ) -> Preview:
         """The question whether to take them over. Proposes what is text. Where git's own files changed, it is about the
         `commands`, too: a rule for them is what an answer can save. Raises `ToolError`."""
-        git = [git_row(changes.git, changes.folder)] if changes.git.needs_decision else []
+        git = changes.git.rows if changes.git.needs_decision else []
         drafts = changes.need.place.then == "drafted"
         proposal = await self._proposals.propose(call, changes.edits, [*changes.rows, *git], drafts=drafts)
         if changes.edits:  # edits that the command saw may have been rejected
@@ -97,7 +95,7 @@ class LayerReview:
     async def propose_again(self, changes: LayerChanges, call: CallContext) -> None:
         """Propose the repository changes of a second run, which changed the same, in place of the first run's."""
         if changes.git.needs_decision:
-            await self._proposals.put_rows(call, [git_row(changes.git, changes.folder)])
+            await self._proposals.put_rows(call, changes.git.rows)
 
     async def preview_again(self, call: CallContext) -> None:
         """The files may be others by now: what is proposed moves along with them."""
@@ -111,7 +109,7 @@ class LayerReview:
             await self._accept(call)
             applied = "applied" in self._proposals.states_of_call(call.call_id)
             if not applied and (fault := self._git_fault(call)):
-                if fault == MOVED:
+                if fault.startswith(MOVED):
                     return None
                 await self.withdraw(changes, call, fault)
                 title = f"Run {command}: nothing changed"
@@ -145,7 +143,7 @@ class LayerReview:
         ended = replace(outcome, changes=None, refused=states == {"rejected"})
         if "applied" in states:
             notes += await self._layer.bring_home(changes.ignored, call, None)
-            ended = replace(ended, not_undone=self._not_undone(changes, rows))
+            ended = replace(ended, not_undone=self._not_undone(rows))
         if not states <= {"applied"}:
             count = self._proposals.applied_files(call.call_id) + sum(row.state == "applied" for row in rows)
             total = len(changes.edits) + len(rows)
@@ -161,7 +159,7 @@ class LayerReview:
         """Whether the user has decided on some of it already, hunk by hunk."""
         return not self._proposals.states_of_call(call.call_id) <= {"pending", "conflicted"}
 
-    async def withdraw(self, changes: LayerChanges, call: CallContext, reason: str = MOVED) -> str:
+    async def withdraw(self, changes: LayerChanges, call: CallContext, reason: str = _MOVED) -> str:
         """Withdraw changes that cannot be taken over any more. Returns the sentence for the model."""
         if (proposal := self._proposals.of_call(call.call_id)) is not None:
             await self._proposals.reject_all(proposal.proposal_id, reason, call.call_id, by_user=False)
@@ -199,7 +197,7 @@ class LayerReview:
         notes: list[str] = []
         if not changes.needs_decision:
             async with self._repositories(changes):
-                notes += await asyncio.to_thread(_apply_git, changes)
+                notes += await asyncio.to_thread(_apply_git, changes, self._store)
             await asyncio.to_thread(changes.folder.remove)
         if changes.ignored:
             subjects = [Subject("write_file", "write", self._workspace.relative(path)) for path in changes.ignored]
@@ -228,13 +226,9 @@ class LayerReview:
         lead = "Ignored by git, and kept in this session's private copy, where later commands see it"
         return [f"{lead}: {self._names(built)}."] if built else []
 
-    def _not_undone(self, changes: LayerChanges, rows: Sequence[LiveRow]) -> list[str]:
-        """The applied changes that cannot be undone: files by name, then commits."""
-        applied = [row.change for row in rows if row.state == "applied"]
-        lost = [row for row in applied if row.kind != "git" and not can_undo(row)]
-        acts = changes.git.acts if any(row.kind == "git" for row in applied) else []
-        commits = [one_line(_LEADING_COMMIT_ID.sub(r"\2 (\1)", act)) for act in acts]
-        return [*(self._row_name(row) for row in lost), *commits]
+    def _not_undone(self, rows: Sequence[LiveRow]) -> list[str]:
+        """The names of applied changes that cannot be undone."""
+        return [self._row_name(row.change) for row in rows if row.state == "applied" and not can_undo(row.change)]
 
     def _row_name(self, row: RowChange) -> str:
         return "the git repository" if row.kind == "git" else " → ".join(map(self._name, row.paths))
@@ -300,14 +294,16 @@ def with_notes(outcome: Outcome, notes: Sequence[str]) -> Outcome:
     )
 
 
-def _apply_git(changes: LayerChanges) -> list[str]:
+def _apply_git(changes: LayerChanges, store: FileStore) -> list[str]:
     """Bring the changes to repositories into the workspace. Returns why some were not, as sentences. Blocking."""
-    batches = git_batches(changes.git, changes.folder)
-    try:
-        with noted(changes.folder.layer, batches):
-            return [*filter(None, map(apply_git, batches))]
-    except (OSError, LayerError) as error:
-        return [f"Changes to the repository were not applied. {explained(error)}"] if batches else []
+    notes: list[str] = []
+    for value in changes.git.values:
+        try:
+            with prepared(value, store) as ready:
+                ready.commit()
+        except (DoesNotFit, OSError) as error:
+            notes.append(f"Changes to the repository were not applied. {error}")
+    return notes
 
 
 def _kinds(row: RowChange) -> set[str]:

@@ -14,7 +14,6 @@ from amanu.tools.shell.command_params import RunShellCommandParams
 from amanu.tools.shell.command_process import CommandPlan
 from amanu.tools.shell.command_question import short_line
 from amanu.tools.shell.foreground_run import ForegroundRuns
-from amanu.tools.shell.git_changes import describe
 from amanu.tools.shell.layer_changes import LayerChanges
 from amanu.tools.shell.layer_review import LayerReview, with_notes
 from amanu.tools.shell.places import opened
@@ -66,7 +65,7 @@ class LayeredCommands:
             changes = replace(await layered.read(), need=plan.need)
             if looks:
                 adds = not drafts(self._mode()) and await self._only_adds(params, call)
-                await asyncio.to_thread(describe, changes.git, looks, adds=adds)
+                await layered.describe_git(changes, looks, adds=adds)
             reason = _unreviewable(changes, changes_repository=place.reach.writes_git)
         if place.then == "drafted" and outcome.blocked is None and not reason:
             changes, notes = await self._drafted(changes, call)

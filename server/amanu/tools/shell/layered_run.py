@@ -20,6 +20,7 @@ from amanu.proposals.rows import RowChange
 from amanu.sandbox.layers.layer import Layer
 from amanu.storage.file_store import FileStore
 from amanu.system.folder_list import list_folder
+from amanu.tools.shell.git_changes import describe
 from amanu.tools.shell.held_files import HeldFile, HeldFolder
 from amanu.tools.shell.layer_changes import (
     EXECUTABLE,
@@ -36,6 +37,7 @@ from amanu.tools.shell.layer_contents import drop, put_back
 from amanu.tools.shell.renames import renamed_edits, split_renames, with_renames
 from amanu.tools.shell.row_changes import bit_rows, file_rows, folder_rows
 from amanu.tools.shell.row_trees import TreeRefused, tree_row
+from amanu.workspace.git.refs import RepositoryLook
 from amanu.workspace.text_file import UNKNOWN, FileText, decode_as, encode, same_bytes
 
 _TICK = 0.002
@@ -89,6 +91,12 @@ class LayeredRun:
         """Nobody reads what it changes; the layer is of no further use."""
         self.changes = LayerChanges(HeldFolder(self.layer.folder / "held" / token_hex(8)))
         self.is_clean = False
+
+    async def describe_git(
+        self, changes: LayerChanges, looks: Mapping[Path, RepositoryLook | None], *, adds: bool
+    ) -> None:
+        """See `describe`."""
+        await asyncio.to_thread(describe, changes.git, looks, self._store, adds=adds)
 
     async def read(self) -> LayerChanges:
         """The command's changes, once it has ended. They are taken out of the layer. What git ignores stays there, and

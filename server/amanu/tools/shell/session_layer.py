@@ -47,7 +47,7 @@ class SessionLayer:
         self._workspace = workspace
         self._proposals = proposals
         self._sandbox = sandbox
-        self._store = store
+        self.store = store
         self._layer: Layer | None = None
         self._discarded: list[Layer] = []
         self._ignored: dict[Path, None] = {}
@@ -65,7 +65,7 @@ class SessionLayer:
     def apart(self) -> "SessionLayer":
         """A separate layer, for a sub-agent or a background command. Its first command finds what a command in this
         layer would find at that time."""
-        layer = SessionLayer(self._workspace, self._proposals, self._sandbox, self._store)
+        layer = SessionLayer(self._workspace, self._proposals, self._sandbox, self.store)
         layer._origin = self
         return layer
 
@@ -113,7 +113,7 @@ class SessionLayer:
                 await asyncio.to_thread(self._fill, layer, self._filled, drafted)
                 laid_in = await self._lay_in(layer, call, drafted) if place.finds == "session" else {}
                 view = View(laid_in, drafted, self._renames() if drafted else [], self._filled, place)
-                run = LayeredRun(layer, self._proposals, self._store, view, call)
+                run = LayeredRun(layer, self._proposals, self.store, view, call)
                 try:
                     yield run
                 finally:
@@ -192,13 +192,13 @@ class SessionLayer:
         if row.after is None:
             layer.delete(row.path)
         elif row.is_tree:
-            if not self._store.has(row.after.file_id):
+            if not self.store.has(row.after.file_id):
                 raise Damaged
-            copy_in(layer, row.path, self._store.path(row.after.file_id))
+            copy_in(layer, row.path, self.store.path(row.after.file_id))
         elif row.after.kind == "folder":
             layer.make_folder(row.path)
         else:
-            stored = put_version(row.after, folder, self._store)
+            stored = put_version(row.after, folder, self.store)
             layer.put(row.path, stored)
             root, name = layer.place(row.path)
             return content(root.upper / name)
@@ -383,7 +383,7 @@ def _bring_home(
     names = [layer.place(path)[1] for path in kept]
     try:
         places = [layer.place(path) for path in moved]
-        with noted(layer.folder, ignored=places, begun=begun, kept=names):
+        with noted(layer.folder, places, begun=begun, kept=names):
             for path, (root, name) in zip(moved, places, strict=True):
                 try:
                     found = transfer(root, name, begun, frozenset(names))

@@ -22,6 +22,8 @@ from amanu.workspace.git.present import INDEX, Present, log_name
 from amanu.workspace.git.refs import PACKED, SYMBOLIC, ref_title, value_title, without_packed
 from amanu.workspace.git.undo import inverse, undo_fault
 
+MOVED = "The repository changed meanwhile"
+"""The beginning of sentences that say so."""
 _LOCK = ".lock"
 _GITLINK = 0o160000
 _TRIES = 5
@@ -331,7 +333,7 @@ def _ref_clause(name: str, value: str) -> str:
 
 
 def _moved(what: str) -> str:
-    return f"The repository changed meanwhile: {what}."
+    return f"{MOVED}: {what}."
 
 
 def _busy(lock: str) -> str:

@@ -1,0 +1,64 @@
+"""Notes of daemons before protocol 3, which had files, executable bits and git's part of a decision in them. They are
+finished as far as the workspace is as it was. To be removed with the second release. Everything here blocks."""
+
+import contextlib
+import os
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from amanu.sandbox.layers.layer import Layer, LayerError, LayerRoot
+from amanu.sandbox.layers.transfer import place, set_executable
+from amanu.system.untrusted_files import FOLDER, TEMPORARY, opened_folder, status
+
+
+def finish_old(layer: Layer, entry: dict[str, Any]) -> None:
+    """Raises `LayerError`, `OSError`, and what a note that is no note of ours raises."""
+    roots = {root.folder.name: root for root in layer.roots}
+    for batch in entry.get("batches", ()):
+        moves = [
+            (roots[root], str(name), below, None if stored is None else Path(stored))
+            for root, name, below, stored in batch["moves"]
+        ]
+        todo = [move for move in moves if move[3] is None or os.path.lexists(move[3])]
+        with contextlib.suppress(OSError, LayerError):
+            if all(_is_unchanged(root.path / name, below) for root, name, below, _ in todo):
+                for root, name, _, stored in todo:
+                    _make(root, name, stored)
+        if batch["lock"] and Path(batch["lock"]).is_symlink():
+            Path(batch["lock"]).unlink()
+    set_executable(layer, {Path(path): is_set for path, is_set in entry.get("executable", ())})
+
+
+def _is_unchanged(path: Path, below: list[int] | None) -> bool:
+    try:
+        found = path.lstat()
+    except OSError:
+        return below is None
+    return below == [found.st_ino, found.st_ctime_ns]
+
+
+def _make(root: LayerRoot, name: str, stored: Path | None) -> None:
+    with _opened_parent(root, name, make=stored is not None) as (folder, last):
+        if stored is None:
+            os.unlink(last, dir_fd=folder)
+        else:
+            with opened_folder(stored.parent) as source:
+                place(stored.name, source, last, folder, f".old{TEMPORARY}", status(last, folder))
+
+
+@contextmanager
+def _opened_parent(root: LayerRoot, path: str, *, make: bool) -> Generator[tuple[int, str]]:
+    """The opened folder of the workspace that holds the relative path, and the last part of the path. No link is
+    followed. `make`: make the folders that are missing."""
+    with root.opened() as folders, ExitStack() as stack:
+        folder = folders.below
+        assert folder is not None
+        *parents, name = path.split("/")
+        for parent in parents:
+            if make and status(parent, folder) is None:
+                os.mkdir(parent, 0o755, dir_fd=folder)
+            folder = os.open(parent, FOLDER, dir_fd=folder)
+            stack.callback(os.close, folder)
+        yield folder, name
