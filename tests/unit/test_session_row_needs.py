@@ -149,7 +149,7 @@ async def test_a_commit_comes_with_its_files(
         assert row.state == ("rejected" if reason else "applied")
         assert (row.reason or "-").startswith(reason)
         if not reason:
-            assert git(d.root, "status", "--porcelain") == "" and git(d.root, "fsck", "--strict") == ""
+            assert git(d.root, "status", "--porcelain") == "?? other.txt\n" and git(d.root, "fsck", "--strict") == ""
 
 
 @asynccontextmanager
@@ -186,7 +186,7 @@ async def test_a_commit_is_undone_with_its_files_and_made_again(tmp_path: Path) 
             assert (look(d.root), git(d.root, "status", "--porcelain")) == before
             await decide_rest(d, "redo")
             assert (commits(d.root), look(d.root)) == (["mine", "first"], after)
-            assert git(d.root, "status", "--porcelain") == "" and git(d.root, "fsck", "--strict") == ""
+            assert git(d.root, "status", "--porcelain") == "?? other.txt\n" and git(d.root, "fsck", "--strict") == ""
 
 
 SINCE: dict[str, tuple[str, str]] = {
@@ -220,7 +220,7 @@ async def test_after_a_restart_the_commit_is_still_to_be_decided(tmp_path: Path)
         assert isinstance(row, Row) and row.state == "pending" and not row.undecidable
         await decide_all(d, "accept")
         assert commits(d.root) == ["mine", "first"] and d.file.read_text() == f"{TWELVE}mine\n"
-        assert git(d.root, "status", "--porcelain") == ""
+        assert git(d.root, "status", "--porcelain") == "?? other.txt\n"
 
 
 Case = tuple[str, Decisions, dict[str, str | None], dict[str, str]]
