@@ -302,28 +302,14 @@ async def crashes(seconds: float) -> Figures:
 
 async def layers(seconds: float) -> Figures:
     """What a command changed in its layer is brought home, and a real daemon is killed at each change of files that
-    this takes, and finds the disk full from each on; with layers on the workspace's file system and on another one.
-    Needs `bwrap`."""
-    sweep = _test("support.layer_faults")
-    todo = [fault for plan in sweep.PLANS for fault in await sweep.faults(plan)]
-    random.Random(0).shuffle(todo)
-    count, outcomes, broke = len(todo), Counter[str](), list[str]()
-    begun = time.monotonic()
-
-    async def work() -> None:
-        while todo and not broke and time.monotonic() - begun < seconds:
-            fault = todo.pop()
-            try:
-                outcome = await sweep.survive(fault)
-            except (AssertionError, TimeoutError) as error:
-                broke.append(f"{fault}: {type(error).__name__} {error}")
-                return
-            outcomes[f"{fault.how}, text {outcome.text}, repository {outcome.git}"] += 1
-
-    await asyncio.gather(*(work() for _ in range(os.cpu_count() or 1)))
-    if broke:
-        raise Failed("; ".join(broke))
-    return {"faults": f"{outcomes.total():,} of {count:,}"} | {key: f"{n:,}" for key, n in outcomes.most_common()}
+    this takes, and finds the disk full from each on; with what Amanu keeps on the workspace's file system and on
+    another one. Needs `bwrap`."""
+    broken: list[str] = []
+    counts, planned = await _test("support.layer_faults").sweep(seconds=seconds, report=broken.append)
+    if broken:
+        raise Failed("; ".join(broken))
+    figures = {f"{mode}, {how}: {outcome}": f"{count:,}" for (mode, how, outcome), count in sorted(counts.items())}
+    return {"faults": f"{counts.total():,} of {planned:,}"} | figures
 
 
 async def lines(seconds: float) -> Figures:

@@ -1,88 +1,53 @@
 """What a command changed in its layer is brought home, and a real daemon is killed at the n-th change that it makes to
 files meanwhile, or finds the disk full from there on.
 
-Then a daemon is started again and the session resumed. What was decided on is whole then: the text of the proposal,
-git's repository, and each change that is no text, are as before or as after; nothing else is in the workspace, no lock
-and no layer are left, and the session goes on. What was on record is whole, too: all that is still open can be
-accepted. Of what was not, it is said that it was interrupted.
+Then a daemon is started again and the session resumed; where the disk was full, the daemon lives on. There is never a
+mix on disk: all that one decision is about is as before, or all is as after (`WHOLE`). Nothing else is in the
+workspace, no lock and no layer are left. All that is still open can be accepted, all that was applied but a commit can
+be undone, and the session goes on. What was not done is said.
+
+`python -m support.layer_faults` tries all faults and counts what comes of them.
 """
 
+import argparse
 import asyncio
 import contextlib
 import json
 import os
+import random
 import re
 import select
 import signal
-import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncGenerator
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from amanu_protocol.items import Row, ToolCall
+from amanu_protocol.items import Proposal, Row, ToolCall
 from amanu_protocol.state import SessionState
-from e2e.test_prompt_to_edit import Editor, create, editor
+from e2e.test_prompt_to_edit import Editor, create
+from support.layer_scenario import COMMANDS, COMMIT, OPEN, Mode, lay_out, of_kind, standings, tree
+from support.open_documents import Moment, OpenDocuments, editor_with
 from support.running_daemon import daemon_pid
 
-Mode = Literal["ask", "acceptEdits", "draft"]
-FAULTS = Path(__file__).with_name("file_faults")
-_TEXTS = (
-    "sed -i 's/^two$/TWO/' a.txt && rm old.txt dead/x.txt && rmdir dead && mkdir -p d/sub && echo new > d/sub/new.txt"
-)
-_NEW = (
-    "printf 'new\\0' > new.bin && printf '\\211PNG\\r\\n\\032\\n\\0' > new.png && ln -s a.txt link "
-    "&& chmod +x run.sh also.sh && mkdir out fresh && rmdir hollow && echo built > out/x"
-)
-_REPLACED = "printf 'pic\\0two' > pic.bin && rm gone.bin"
-_COMMIT = "git add -A && git commit -qm second"
-COMMANDS: dict[Mode, str] = {
-    "ask": f"{_TEXTS} && {_NEW} && {_REPLACED} && {_COMMIT}",
-    "acceptEdits": f"{_TEXTS} && {_NEW} && {_REPLACED}",
-    "draft": f"{_TEXTS} && {_NEW} && {_REPLACED}",
-}
-"""Text changed, made and deleted; files that are no text: made, a picture, a link, changed, deleted; executable bits;
-folders made and deleted; what git ignores; a commit of all that. As much of it as a mode takes without a question, or
-with one at the end."""
-_BEFORE: dict[str, bytes] = {
-    "a.txt": b"one\ntwo\n",
-    "old.txt": b"old\n",
-    "pic.bin": b"pic\0one",
-    "gone.bin": b"gone\0",
-    "run.sh": b"#!/bin/sh\n",
-    "also.sh": b"#!/bin/sh\n",
-    "dead/x.txt": b"x\n",
-    ".gitignore": b"out/\n",
-}
-_TEXT: dict[str, tuple[bytes | None, bytes | None]] = {
-    "a.txt": (b"one\ntwo\n", b"one\nTWO\n"),
-    "old.txt": (b"old\n", None),
-    "dead/x.txt": (b"x\n", None),
-    "d/sub/new.txt": (None, b"new\n"),
-}
-"""Path → before, after: decided on as one."""
-_HELD: dict[str, tuple[bytes | None, bytes | None]] = {
-    "pic.bin": (b"pic\0one", b"pic\0two"),
-    "new.bin": (None, b"new\0"),
-    "gone.bin": (b"gone\0", None),
-    "new.png": (None, b"\x89PNG\r\n\x1a\n\0"),
-    "link": (None, b"-> a.txt"),
-    "fresh": (None, b"/"),
-    "hollow": (b"/", None),
-    "dead": (b"/", None),
-    "out/x": (None, b"built\n"),
-}
-"""Each by itself."""
-_FOLDERS = {"d", "d/sub", "dead", "fresh", "hollow", "out"}
+WHOLE = False
+"""All that one decision is about is as before, or all is as after. Without it, text, executable bits, each other change
+and the commit stand for themselves."""
+COMMITS_ARE_UNDONE = False
+"""Undo takes commits back. Until then it must leave them, and say so; they are also lost with their daemon while they
+are undecided, and cannot be accepted after that."""
 
-FULL = "disk is full"
+FAULTS = Path(__file__).with_name("file_faults")
+FULL = re.compile("disk is full")
 _OPEN = ("pending", "conflicted")
 
-Moment = Literal["decision", "command"]
+Since = Literal["decision", "command", "undo"]
 
 
 @dataclass(frozen=True)
@@ -93,15 +58,24 @@ class FileFault:
     how: Literal["kill", "full"]
     nth: int = 0
     at: str = ""
-    since: Moment = "decision"
-    """The user's yes, or the prompt."""
+    since: Since = "decision"
+    """The user's yes, the prompt, or the user's undo of everything."""
     mode: Mode = "ask"
     elsewhere: bool = False
-    """Layers are on another file system than the workspace."""
+    """All that Amanu keeps is on another file system than the workspace."""
+    editor: Literal["none", "saves", "leaves unsaved"] = "saves"
+    """The editor that has a text open, and what it does with the change."""
+    editor_at: Moment | None = None
+    """Instead of a change of files: the daemon is killed at that moment of its editor's."""
+    editor_too: bool = False
+    """The editor is killed with it."""
 
     def __str__(self) -> str:
         place = ", on another file system" if self.elsewhere else ""
-        return f"in {self.mode}, {self.how} at {self.at or self.nth} since the {self.since}{place}"
+        editor = "" if self.editor == "saves" else f", editor: {self.editor}"
+        editor += ", with the editor" if self.editor_too else ""
+        at = self.at or (f'"{self.editor_at}" of the editor' if self.editor_at else self.nth)
+        return f"in {self.mode}, {self.how} at {at} since the {self.since}{place}{editor}"
 
 
 PLANS = (
@@ -109,15 +83,34 @@ PLANS = (
     FileFault("kill", elsewhere=True),
     FileFault("kill", since="command"),
     FileFault("kill", mode="acceptEdits", since="command"),
+    FileFault("kill", mode="acceptEdits", since="command", elsewhere=True),
+    FileFault("kill", mode="auto", since="command"),
+    FileFault("kill", mode="auto", since="command", elsewhere=True),
     FileFault("kill", mode="draft", since="command"),
     FileFault("kill", mode="draft"),
     FileFault("kill", mode="draft", elsewhere=True),
+    FileFault("kill", mode="draft", editor="none"),
+    FileFault("kill", mode="ask", since="undo"),
+    FileFault("kill", mode="draft", since="undo", elsewhere=True),
     FileFault("full", since="command"),
     FileFault("full", elsewhere=True),
     FileFault("full", mode="acceptEdits", since="command"),
+    FileFault("full", mode="auto", since="command"),
     FileFault("full", mode="draft"),
+    FileFault("full", mode="draft", elsewhere=True),
+    FileFault("full", mode="acceptEdits", since="undo"),
 )
 """To be tried at each step."""
+_AT_EDITOR = (
+    FileFault("kill", editor_at="asked"),
+    FileFault("kill", editor_at="asked", editor_too=True),
+    FileFault("kill", editor_at="saved"),
+)
+EDITOR_FAULTS = tuple(
+    [replace(fault, mode=mode) for fault in _AT_EDITOR for mode in ("ask", "draft")]
+    + [replace(fault, mode=mode, since="command") for fault in _AT_EDITOR for mode in ("acceptEdits", "auto")]
+    + [replace(fault, mode=mode, since="undo") for fault in _AT_EDITOR for mode in ("ask", "acceptEdits")]
+)
 
 
 async def faults(plan: FileFault) -> list[FileFault]:
@@ -125,109 +118,159 @@ async def faults(plan: FileFault) -> list[FileFault]:
     return [replace(plan, nth=nth) for nth in range(1, len((await survive(plan)).steps) + 1)]
 
 
+class Mix(AssertionError):
+    """A part of what was decided on is on disk."""
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """What stands after recovery: each unit "before" or "after". `bits` are the executable ones."""
+    """The standing after recovery."""
 
-    text: str
-    bits: str
-    held: tuple[str, ...]
-    git: str
+    units: Mapping[str, str]
+    """Unit → "before" or "after"."""
+    decided: Mapping[str, str]
+    """Those that the decision was about, and that are not named as left out."""
     happened: bool
     """The fault was reached."""
     steps: tuple[str, ...]
     """The changes that were made until then."""
     told: str
-    """What the model was told of the command; "" when its daemon was killed."""
+    """What the model and the user were told of the command; "" when its daemon was killed."""
     kept: bool
-    """The changes were on record when the session was opened again."""
+    """The changes were on record after that."""
+
+    @property
+    def standing(self) -> str:
+        """ "before", "after", or "mix"."""
+        found = {*self.decided.values()}
+        return found.pop() if len(found) == 1 else "mix"
 
 
-async def survive(fault: FileFault) -> Outcome:
+async def survive(fault: FileFault, *, whole: bool = WHOLE) -> Outcome:
     """Raises `AssertionError` when a promise is broken."""
     with contextlib.ExitStack() as stack:
         base = Path(os.path.realpath(stack.enter_context(tempfile.TemporaryDirectory(prefix="faults-"))))
         state = base
         if fault.elsewhere:
             state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="faults-", dir="/dev/shm")))
-        return await _Run(fault, base, state).survive()
+        return await _Run(fault, base, state, whole=whole).survive()
 
 
 class _Run:
-    def __init__(self, fault: FileFault, base: Path, state: Path) -> None:
+    def __init__(self, fault: FileFault, base: Path, state: Path, *, whole: bool) -> None:
         self._fault = fault
+        self._whole = whole
         self._root, self._home = base / "work", state / "amanu"
         self._armed, self._log = base / "armed", base / "steps"
         self._model = _scripted(base, COMMANDS[fault.mode])
+        self._documents = OpenDocuments(saves=fault.editor == "saves", goes_on=self._editor_goes_on)
+        self._is_killed_by_editor = False
 
     async def survive(self) -> Outcome:
-        _lay_out(self._root)
-        async with self._daemon(with_fault=True) as client:
-            told = await self._play(client)
-        steps = self._steps()
-        happened = self._reached()
+        lay_out(self._root)
+        if self._fault.editor != "none":
+            self._documents.open(self._root / OPEN)
+        before = tree(self._root)
+        outcome: Outcome | None = None
         try:
+            async with self._daemon(with_fault=True) as client:
+                told = await self._play(client)
+                if told is not None:
+                    outcome = await self._look(client, told, before)
             async with self._daemon() as client:
                 await client.attach("s1")
                 await self._leaves_nothing()
-                text = self._text(client.state)
-                held = tuple(self._one_of(name, *versions) for name, versions in _HELD.items())
-                bits, git = self._bits(), self._git()
-                self._has_nothing_else()
-                if happened and self._fault.how == "full" and {text, bits, *held, git} != {"after"}:
-                    assert FULL in told, f"what the model and the user are told: {told}"
-                kept = client.state is not None and bool(client.state.proposals)
-                if happened and self._fault.how == "kill":
-                    self._is_told(client.state, text, dict(zip(_HELD, held, strict=True)))
-                    await self._accepts_the_rest(client)
+                if outcome is None:
+                    outcome = await self._look(client, "", before)
                 await self._goes_on(client)
         except AssertionError as error:
-            raise AssertionError(f"{self._fault}: {error}\n" + "\n".join(steps[-3:])) from error
-        return Outcome(text, bits, held, git, happened, tuple(steps), told, kept)
+            raise type(error)(f"{self._fault}: {error}\n" + "\n".join(self._steps()[-3:])) from error
+        return outcome
 
-    async def _play(self, client: Editor) -> str:
-        """Run the command and say yes to its changes. Returns what the model was told."""
-        await create(client, self._root, self._model, mode=self._fault.mode)
-        if self._fault.since == "command":
-            self._armed.touch()
+    async def _look(self, client: Editor, told: str, before: Mapping[str, Any]) -> Outcome:
+        """Check the standing after the fault, then accept what is open, and undo all."""
+        assert client.state is not None
+        steps, happened = tuple(self._steps()), self._reached()
+        units = standings(self._root)
+        neither = {name: standing for name, standing in units.items() if standing not in ("before", "after")}
+        assert not neither, f"neither as before nor as after: {neither}"
+        decided = self._decided(client.state, units)
+        outcome = Outcome(units, decided, happened, steps, told, bool(client.state.proposals))
+        self._is_no_mix(decided)
+        self._is_recorded(client.state, units)
+        if happened and self._fault.how == "full" and self._missing(units):
+            assert FULL.search(told), f"what the model and the user are told: {told}"
+        if happened and self._fault.how == "kill":
+            self._is_told(client.state, units)
+        self._documents.save()
+        if self._fault.since != "undo":
+            await self._accepts_the_rest(client, units)
+        await self._undoes_all(client, before)
+        return outcome
+
+    # The way to the fault ----------------------------------------------------------------------------
+
+    async def _play(self, client: Editor) -> str | None:
+        """Run the command, say yes to its changes, and undo them if that is to fail. Returns what the model and the
+        user were told; None: the daemon was killed."""
+        told = ""
         try:
+            await create(client, self._root, self._model, mode=self._fault.mode)
+            self._arm("command")
             await client.ask("prompt/send", sessionId="s1", promptId="p1", text="go")
             state = await client.until(lambda state: state.approvals or state.last_turn)
-        except AssertionError:  # the server left
-            state = None
-        killed = not state
-        if state is not None and state.approvals:
-            await asyncio.sleep(0.55)  # an answer this soon would not be taken
-            asked = state.approvals[0]
-            assert not asked.blocked, f"it is asked about because {asked.blocked}"
-            self._armed.touch()
-            answer: dict[str, Any] = {"sessionId": "s1", "toolCallId": asked.tool_call_id, "decision": "allow"}
-            answer["digest"] = asked.digest
-            try:
-                await client.ask("approval/resolve", **answer)
+            if state.approvals:
+                await asyncio.sleep(0.55)  # an answer this soon would not be taken
+                asked = state.approvals[0]
+                assert not asked.blocked, f"it is asked about because {asked.blocked}"
+                self._arm("decision")
+                answer = {"toolCallId": asked.tool_call_id, "decision": "allow", "digest": asked.digest}
+                await client.ask("approval/resolve", sessionId="s1", **answer)
                 await client.until(lambda state: state.last_turn is not None)
-            except AssertionError:  # the server left
-                killed = True
-        self._armed.unlink()
-        is_reached = self._fault.how == "kill" and self._reached()  # perhaps only after the turn
-        assert is_reached or not killed, f"{self._fault}: the daemon is gone"
-        if is_reached or client.state is None:
-            return ""
-        calls = [text for call in _calls(client.state) for text in (call.output, call.error or "")]
-        return "\n".join([*calls, *_notices(client.state)])
+            if self._fault.since == "undo":
+                self._arm("undo")
+                told = json.dumps(await client.ask("proposal/undo", sessionId="s1", scope={}))
+        except AssertionError:  # the server left
+            if not (self._fault.how == "kill" and self._reached()):
+                raise
+            return None
+        finally:
+            self._armed.unlink(missing_ok=True)
+        if self._fault.how == "kill" and self._reached():  # perhaps only after the turn
+            return None
+        assert client.state is not None
+        return "\n".join([told, *_told(client.state)])
+
+    def _arm(self, since: Since) -> None:
+        if self._fault.since == since:
+            self._armed.touch()
+
+    def _editor_goes_on(self, moment: Moment) -> bool:
+        if not self._armed.exists() or moment != self._fault.editor_at:
+            return True
+        if not self._is_killed_by_editor and (pid := daemon_pid(self._environment)) is not None:
+            self._is_killed_by_editor = True
+            os.kill(pid, signal.SIGKILL)
+        return not self._fault.editor_too
 
     def _steps(self) -> list[str]:
         return self._log.read_text().splitlines() if self._log.exists() else []
 
     def _reached(self) -> bool:
+        if self._fault.editor_at:
+            return self._is_killed_by_editor
         steps = self._steps()
         if self._fault.at:
             return any(re.search(self._fault.at, step.replace("'", "")) for step in steps)
         return 0 < self._fault.nth <= len(steps)
 
+    @property
+    def _environment(self) -> dict[str, str]:
+        return {"AMANU_HOME": str(self._home), "AMANU_SANDBOX_LAYERS": "true"}
+
     @asynccontextmanager
     async def _daemon(self, *, with_fault: bool = False) -> AsyncGenerator[Editor]:
-        environment = {"AMANU_HOME": str(self._home), "AMANU_SANDBOX_LAYERS": "true"}
+        environment = self._environment
         if with_fault:
             session = self._home / "state" / "sessions" / "s1"
             kept = session if self._fault.how == "kill" else session / "files"
@@ -241,11 +284,13 @@ class _Run:
             }
             environment["AMANU_FILE_FAULT"] = json.dumps({**plan, "folders": places})
             environment["PYTHONPATH"] = os.pathsep.join([str(FAULTS), *filter(None, sys.path)])
-        try:
-            async with editor(environment) as client:
+        async with editor_with(self._documents, environment) as client:
+            async with asyncio.timeout(50):
+                while (pid := daemon_pid(self._environment)) is None:  # its relay answers before it is there
+                    await asyncio.sleep(0.01)
+            try:
                 yield client
-        finally:
-            if (pid := daemon_pid({"AMANU_HOME": str(self._home)})) is not None:
+            finally:
                 await _ended(pid)
 
     # What must hold ----------------------------------------------------------------------------------
@@ -253,93 +298,85 @@ class _Run:
     async def _leaves_nothing(self) -> None:
         layers = self._home / "state" / "layers"
         async with asyncio.timeout(50):
-            while left := [path.name for path in layers.glob("*") if path.is_dir()]:
+            while any(path.is_dir() for path in layers.glob("*")):
                 await asyncio.sleep(0.02)
-        assert not left
 
-    def _text(self, state: SessionState | None) -> str:
-        now = {name: self._read(name) for name in _TEXT}
-        assert now in [{name: versions[at] for name, versions in _TEXT.items()} for at in (0, 1)], f"a mix: {now}"
-        standing = "before" if now["a.txt"] == _TEXT["a.txt"][0] else "after"
-        assert state is not None
-        hunks = {hunk.state for proposal in state.proposals for file in proposal.files for hunk in file.hunks}
-        open_states = ({"pending"}, {"conflicted"}, {"pending", "conflicted"}, set[str]())
-        known = {"before": open_states, "after": ({"applied"},)}
-        assert hunks in known[standing], f"the text is as {standing}, but its hunks are {hunks}"
-        return standing
+    def _decided(self, state: SessionState, units: Mapping[str, str]) -> dict[str, str]:
+        """What the decision was about, without the open document if the user is told that it was not brought along."""
+        is_kept = self._fault.since == "undo" and not COMMITS_ARE_UNDONE
+        decided = _decided(units, with_commit="commit" in COMMANDS[self._fault.mode] and not is_kept)
+        if _names_document(state):
+            del decided[OPEN]
+        return decided
 
-    def _bits(self) -> str:
-        now = {os.access(self._root / name, os.X_OK) for name in ("run.sh", "also.sh")}
-        assert len(now) == 1, "some files are executable, others not"
-        return "after" if now == {True} else "before"
+    def _is_no_mix(self, decided: Mapping[str, str]) -> None:
+        groups = [decided] if self._whole else [of_kind(decided, "text"), of_kind(decided, "bits")]
+        for group in groups:
+            if len({*group.values()}) > 1:
+                missing = [name for name, standing in group.items() if standing == "before"]
+                raise Mix(f"a mix: {missing} are as before, {sorted(group.keys() - missing)} as after")
 
-    def _is_told(self, state: SessionState | None, text: str, held: dict[str, str]) -> None:
+    def _is_recorded(self, state: SessionState, units: Mapping[str, str]) -> None:
+        """Assert that the hunks are in the state that the text is in."""
+        files = [file for each in state.proposals for file in each.files]
+        found = {hunk.state for file in files for hunk in file.hunks if Path(file.path).name != OPEN}
+        standing = units["b.txt"]
+        not_applied = {"pending", "conflicted", "rejected", "reverted"}
+        fits = found == {"applied"} if standing == "after" else found <= not_applied
+        assert fits, f"the text is as {standing}, but its hunks are {found}"
+
+    def _missing(self, units: Mapping[str, str]) -> list[str]:
+        """What the user wanted otherwise: after a decision what is as before, after an undo what is as after."""
+        wanted = "before" if self._fault.since == "undo" else "after"
+        decided = _decided(units, with_commit=self._fault.mode in ("ask", "auto") and wanted == "after")
+        return [name for name, standing in decided.items() if standing != wanted]
+
+    def _is_told(self, state: SessionState, units: Mapping[str, str]) -> None:
         """Assert that it is said why something is not there: at each such row of accepted changes; in the error of the
         command, too, unless it had ended."""
-        assert state is not None
         calls = _calls(state)
         open_calls = [call.title for call in calls if call.state not in ("succeeded", "failed", "cancelled")]
         assert not open_calls, f"still running: {open_calls}"
-        missing = [name for name, standing in held.items() if standing == "before" and not name.startswith("out/")]
-        rows = _rows(state)
-        said = [row.path for row in rows if row.state in ("pending", "conflicted") and row.reason]
-        untold = [name for name in missing if text == "after" and str(self._root / name) not in said]
-        assert not untold, f"nothing is said of {untold}: {said}"
+        said = [Path(row.path).relative_to(self._root).as_posix() for row in _rows(state) if row.reason]
+        rows = of_kind(units, "row")
+        untold = [name for name, at in rows.items() if at == "before" and name.partition(" → ")[0] not in said]
+        is_applied = self._fault.since != "undo" and units["b.txt"] == "after"
+        assert not (is_applied and untold), f"nothing is said of {untold}: {said}"
         ended = calls and calls[0].state == "succeeded"
         if state.items and not (ended and state.proposals):
             assert state.last_turn is not None and state.last_turn.reason == "interrupted", state.last_turn
             assert not calls or "Interrupted" in (calls[0].error or ""), f"the command: {calls}"
 
-    async def _accepts_the_rest(self, client: Editor) -> None:
+    async def _accepts_the_rest(self, client: Editor, units: Mapping[str, str]) -> None:
         """Accept what is open. All that was ever on record is in the workspace then, but for a commit, which says that
         it is gone; what was not on record is not there."""
         assert client.state is not None
         for proposal in list(client.state.proposals):
-            hunks = [hunk for file in proposal.files for hunk in file.hunks if hunk.state in _OPEN]
-            rows = [row for row in proposal.rows if row.state in _OPEN and not row.undecidable]
-            accepted: dict[str, Any] = {
-                "hunks": [{"hunkId": hunk.hunk_id, "decision": "accept"} for hunk in hunks],
-                "rows": [{"rowId": row.row_id, "decision": "accept"} for row in rows],
-            }
-            named = {"sessionId": "s1", "proposalId": proposal.proposal_id, "version": proposal.version}
-            await client.ask("proposal/resolve", **named, **accepted)
-        await client.until(
-            lambda state: not any(row.state == "accepted" for each in state.proposals for row in each.rows)
-        )
+            await _resolve(client, proposal, _OPEN, "accept")
+            await _resolve(client, _latest(client, proposal), ("rejected",), "redo")
+        await client.until(lambda state: not any(row.state == "accepted" for row in _rows(state)))
+        self._documents.save()
         left = [f"{row.path}: {row.state}, {row.reason}" for row in _rows(client.state) if not _is_settled(row)]
         assert not left, f"not accepted: {left}"
         standing = "after" if client.state.proposals else "before"
-        held = {self._one_of(name, *versions) for name, versions in _HELD.items() if not name.startswith("out/")}
-        found = self._text(client.state), self._bits(), *held
-        assert set(found) == {standing}, f"what was accepted is {found}, not as {standing}"
+        self._stands(standing, "what was accepted")
 
-    def _one_of(self, name: str, before: bytes | None, after: bytes | None) -> str:
-        now = self._read(name)
-        assert now in (before, after), f"{name} is neither what it was nor what it became: {now!r}"
-        return "before" if now == before else "after"
+    async def _undoes_all(self, client: Editor, before: Mapping[str, Any]) -> None:
+        """Undo everything. The files are as at the start then, byte for byte; a commit stays, and is named."""
+        undone = await client.ask("proposal/undo", sessionId="s1", scope={})
+        self._documents.save()
+        skipped = [(Path(file["path"]).name, each["reason"]) for file in undone["files"] for each in file["skipped"]]
+        commits = [] if COMMITS_ARE_UNDONE else ["work"]
+        assert all(name in commits for name, _ in skipped), f"not undone: {skipped}"
+        self._stands("before", "after undo, the workspace")
+        now = tree(self._root)
+        odd = {name: (before.get(name), now.get(name)) for name in before.keys() | now.keys()}
+        odd = {name: sides for name, sides in odd.items() if sides[0] != sides[1]}
+        assert not odd, f"undo left {odd}"
 
-    def _git(self) -> str:
-        assert not list((self._root / ".git").rglob("*.lock")), "a lock is left"
-        _git(self._root, "fsck", "--strict")
-        history = _git(self._root, "log", "--format=%s").splitlines()
-        assert history in (["first"], ["second", "first"]), history
-        assert _git(self._root, "diff", "--cached", "--name-only") == "", "the index is another commit's"
-        assert len(_git(self._root, "reflog").splitlines()) == len(history), "the log is another commit's"
-        return "before" if history == ["first"] else "after"
-
-    def _has_nothing_else(self) -> None:
-        known = {*_BEFORE, *_TEXT, *_HELD}
-        found = {
-            path.relative_to(self._root).as_posix()
-            for path in self._root.rglob("*")
-            if (path.is_symlink() or not path.is_dir()) and ".git" not in path.relative_to(self._root).parts
-        }
-        assert found <= known, f"nobody decided on {found - known}"
-        folders = {path.relative_to(self._root).as_posix() for path in self._root.rglob("*") if path.is_dir()}
-        odd = {name for name in folders - _FOLDERS if not f"{name}/".startswith(".git/")}
-        assert not odd, f"nobody decided on the folders {odd}"
-        odd = [path.name for path in (self._root / ".git").rglob("*") if path.name.startswith(".")]
-        assert not odd, f"in the repository are {odd}"
+    def _stands(self, standing: str, what: str) -> None:
+        odd = {name: at for name, at in _decided(standings(self._root)).items() if at != standing}
+        assert not odd, f"{what} is not as {standing}: {odd}"
 
     async def _goes_on(self, client: Editor) -> None:
         """The next command works. After a kill, the script still has its answer to the first one to give."""
@@ -359,13 +396,35 @@ class _Run:
                 return
         raise AssertionError("the next command was not run")
 
-    def _read(self, name: str) -> bytes | None:
-        path = self._root / name
-        if path.is_symlink():
-            return f"-> {path.readlink()}".encode()
-        if path.is_dir():
-            return b"/"
-        return path.read_bytes() if path.exists() else None
+
+def _decided(units: Mapping[str, str], *, with_commit: bool = False) -> dict[str, str]:
+    """All that is decided on together."""
+    found = of_kind(units, "text", "bits", "row")
+    return found | {COMMIT: units[COMMIT]} if with_commit else found
+
+
+def _names_document(state: SessionState) -> bool:
+    """Whether the user is told that the open document was not brought along."""
+    files = [file for each in state.proposals for file in each.files if Path(file.path).name == OPEN]
+    is_named = any(file.unsaved or any(hunk.reason for hunk in file.hunks) for file in files)
+    return is_named or any(OPEN in text for text in _notices(state))
+
+
+async def _resolve(client: Editor, proposal: Proposal, states: Sequence[str], decision: str) -> None:
+    hunks = [hunk for file in proposal.files for hunk in file.hunks if hunk.state in states]
+    rows = [row for row in proposal.rows if row.state in states and not row.undecidable]
+    if hunks or rows:
+        decisions: dict[str, Any] = {
+            "hunks": [{"hunkId": hunk.hunk_id, "decision": decision} for hunk in hunks],
+            "rows": [{"rowId": row.row_id, "decision": decision} for row in rows],
+        }
+        named = {"sessionId": "s1", "proposalId": proposal.proposal_id, "version": proposal.version}
+        await client.ask("proposal/resolve", **named, **decisions)
+
+
+def _latest(client: Editor, proposal: Proposal) -> Proposal:
+    assert client.state is not None
+    return next(each for each in client.state.proposals if each.proposal_id == proposal.proposal_id)
 
 
 def _scripted(base: Path, command: str) -> str:
@@ -376,24 +435,15 @@ def _scripted(base: Path, command: str) -> str:
     return f"scripted:{base / 'script.json'}"
 
 
-def _lay_out(root: Path) -> None:
-    for name, data in _BEFORE.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(data)
-    (root / "hollow").mkdir()
-    for line in ("init -q -b main", "config user.email a@b", "config user.name n", "add .", "commit -qm first"):
-        _git(root, *line.split())
-
-
-def _git(root: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True).stdout
-
-
 async def _ended(pid: int) -> None:
-    """End the daemon, and wait until it is gone."""
-    handle = os.pidfd_open(pid)
+    """End the daemon unless it has ended, and wait until it is gone: as long as it is not, clients reach its socket."""
     try:
-        os.kill(pid, signal.SIGTERM)
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
         await asyncio.to_thread(select.select, [handle], [], [], 10)
     finally:
         os.close(handle)
@@ -401,6 +451,13 @@ async def _ended(pid: int) -> None:
 
 def _is_over(turn_id: str, state: SessionState) -> bool:
     return state.last_turn is not None and state.last_turn.turn_id == turn_id
+
+
+def _told(state: SessionState) -> list[str]:
+    """What the model and the user are told of the calls and their changes."""
+    calls = [text for call in _calls(state) for text in (call.output, call.error or "")]
+    changes = [change.reason or "" for each in state.proposals for change in each.changes]
+    return [*calls, *changes, *_notices(state)]
 
 
 def _notices(state: SessionState) -> list[str]:
@@ -418,3 +475,66 @@ def _is_settled(row: Row) -> bool:
 
 def _calls(state: SessionState) -> list[ToolCall]:
     return [item for item in state.items if item.kind == "toolCall"]
+
+
+# The whole sweep -------------------------------------------------------------------------------------
+
+Count = Counter[tuple[str, str, str]]
+"""(mode, fault, outcome) → number. Outcomes: before, after, a mix, or another broken promise ("fault")."""
+
+
+async def sweep(
+    *,
+    every: int = 1,
+    seconds: float = float("inf"),
+    whole: bool = WHOLE,
+    modes: Sequence[str] = (),
+    report: Callable[[str], None] = print,
+) -> tuple[Count, int]:
+    """Try every n-th of all faults, each with a daemon of its own, two of them at a time for each processor; for so
+    long at most. `report` hears of each broken promise. Returns counts, and how many there were to be tried."""
+    plans = [plan for plan in PLANS if not modes or plan.mode in modes]
+    todo = [fault for fault in EDITOR_FAULTS if not modes or fault.mode in modes]
+    for found in await asyncio.gather(*map(faults, plans)):
+        todo += found[random.Random(len(found)).randrange(every) :: every]
+    random.Random(0).shuffle(todo)
+    planned, counts, begun = len(todo), Count(), time.monotonic()
+
+    async def work() -> None:
+        while todo and time.monotonic() - begun < seconds:
+            fault = todo.pop()
+            outcome = await _outcome(fault, report, whole=whole)
+            counts[fault.mode, f"{fault.how} since the {fault.since}", outcome] += 1
+
+    await asyncio.gather(*(work() for _ in range(2 * (os.cpu_count() or 1))))
+    return counts, planned
+
+
+async def _outcome(fault: FileFault, report: Callable[[str], None], *, whole: bool) -> str:
+    try:
+        return (await survive(fault, whole=whole)).standing
+    except Mix as error:
+        report(str(error))
+        return "mix"
+    except (AssertionError, TimeoutError) as error:
+        report(f"{fault}: {type(error).__name__} {error}")
+        return "fault"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Kill a daemon, or fill its disk, at each change of files.")
+    parser.add_argument("--whole", action="store_true", default=WHOLE, help="nothing of a decision, or all of it")
+    parser.add_argument("--every", type=int, default=1, help="only each n-th change of files")
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--mode", action="append", choices=COMMANDS, default=[])
+    chosen = parser.parse_args()
+    running = sweep(every=chosen.every, seconds=chosen.seconds, whole=chosen.whole, modes=chosen.mode)
+    counts, planned = asyncio.run(running)
+    for (mode, how, outcome), count in sorted(counts.items()):
+        print(f"{mode:12} {how:24} {outcome:8} {count:5}")
+    print(f"{counts.total()} of {planned}")
+    return 1 if any(outcome in ("mix", "fault") for _, _, outcome in counts) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
