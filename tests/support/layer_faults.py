@@ -63,6 +63,8 @@ class FileFault:
     mode: Mode = "ask"
     elsewhere: bool = False
     """All that Amanu keeps is on another file system than the workspace."""
+    everywhere: bool = False
+    """Full is also what the session's journal is on."""
     editor: Literal["none", "saves", "leaves unsaved"] = "saves"
     """The editor that has a text open, and what it does with the change."""
     editor_at: Moment | None = None
@@ -72,6 +74,7 @@ class FileFault:
 
     def __str__(self) -> str:
         place = ", on another file system" if self.elsewhere else ""
+        place += ", with the journal" if self.everywhere else ""
         editor = "" if self.editor == "saves" else f", editor: {self.editor}"
         editor += ", with the editor" if self.editor_too else ""
         at = self.at or (f'"{self.editor_at}" of the editor' if self.editor_at else self.nth)
@@ -98,6 +101,8 @@ PLANS = (
     FileFault("full", mode="auto", since="command"),
     FileFault("full", mode="draft"),
     FileFault("full", mode="draft", elsewhere=True),
+    FileFault("full", mode="draft", everywhere=True),
+    FileFault("full", mode="auto", since="command", everywhere=True),
     FileFault("full", mode="acceptEdits", since="undo"),
 )
 """To be tried at each step."""
@@ -217,7 +222,7 @@ class _Run:
         try:
             await create(client, self._root, self._model, mode=self._fault.mode)
             self._arm("command")
-            await client.ask("prompt/send", sessionId="s1", promptId="p1", text="go")
+            told += await self._ask(client, "prompt/send", promptId="p1", text="go")
             state = await client.until(lambda state: state.approvals or state.last_turn)
             if state.approvals:
                 await asyncio.sleep(0.55)  # an answer this soon would not be taken
@@ -225,11 +230,11 @@ class _Run:
                 assert not asked.blocked, f"it is asked about because {asked.blocked}"
                 self._arm("decision")
                 answer = {"toolCallId": asked.tool_call_id, "decision": "allow", "digest": asked.digest}
-                await client.ask("approval/resolve", sessionId="s1", **answer)
+                told += await self._ask(client, "approval/resolve", **answer)
                 await client.until(lambda state: state.last_turn is not None)
             if self._fault.since == "undo":
                 self._arm("undo")
-                told = json.dumps(await client.ask("proposal/undo", sessionId="s1", scope={}))
+                told += await self._ask(client, "proposal/undo", scope={})
         except AssertionError:  # the server left
             if not (self._fault.how == "kill" and self._reached()):
                 raise
@@ -240,6 +245,17 @@ class _Run:
             return None
         assert client.state is not None
         return "\n".join([told, *_told(client.state)])
+
+    async def _ask(self, client: Editor, method: str, **params: Any) -> str:
+        """Send a request, and once more with room on the disk if it is refused for the lack of that. Returns what the
+        user is told."""
+        try:
+            return json.dumps(await client.ask(method, sessionId="s1", **params))
+        except AssertionError as refusal:
+            if self._fault.how != "full" or not FULL.search(str(refusal)):
+                raise
+            self._armed.unlink()
+            return f"{refusal}{json.dumps(await client.ask(method, sessionId='s1', **params))}"
 
     def _arm(self, since: Since) -> None:
         if self._fault.since == since:
@@ -273,7 +289,7 @@ class _Run:
         environment = self._environment
         if with_fault:
             session = self._home / "state" / "sessions" / "s1"
-            kept = session if self._fault.how == "kill" else session / "files"
+            kept = session if self._fault.how == "kill" or self._fault.everywhere else session / "files"
             places = [str(self._root), str(self._home / "state" / "layers"), str(kept)]
             plan = {
                 "how": self._fault.how,
@@ -302,10 +318,11 @@ class _Run:
                 await asyncio.sleep(0.02)
 
     def _decided(self, state: SessionState, units: Mapping[str, str]) -> dict[str, str]:
-        """What the decision was about, without the open document if the user is told that it was not brought along."""
+        """What the decision was about, without the open document if the user is told that it was left behind."""
         is_kept = self._fault.since == "undo" and not COMMITS_ARE_UNDONE
         decided = _decided(units, with_commit="commit" in COMMANDS[self._fault.mode] and not is_kept)
-        if _names_document(state):
+        left_behind = "after" if self._fault.since == "undo" else "before"
+        if units[OPEN] == left_behind and _names_document(state):
             del decided[OPEN]
         return decided
 
@@ -317,13 +334,14 @@ class _Run:
                 raise Mix(f"a mix: {missing} are as before, {sorted(group.keys() - missing)} as after")
 
     def _is_recorded(self, state: SessionState, units: Mapping[str, str]) -> None:
-        """Assert that the hunks are in the state that the text is in."""
+        """Assert that the changes are in the state that the files are in."""
         files = [file for each in state.proposals for file in each.files]
         found = {hunk.state for file in files for hunk in file.hunks if Path(file.path).name != OPEN}
+        found |= {row.state for row in _rows(state) if row.kind != "git"} if self._whole else set()
         standing = units["b.txt"]
         not_applied = {"pending", "conflicted", "rejected", "reverted"}
         fits = found == {"applied"} if standing == "after" else found <= not_applied
-        assert fits, f"the text is as {standing}, but its hunks are {found}"
+        assert fits, f"the files are as {standing}, but what was decided is {found}"
 
     def _missing(self, units: Mapping[str, str]) -> list[str]:
         """What the user wanted otherwise: after a decision what is as before, after an undo what is as after."""

@@ -16,7 +16,7 @@ import sys
 import threading
 from typing import Any
 
-_GROWS = ("open", "os.rename", "os.mkdir", "os.link", "os.symlink", "os.setxattr", "mknod", "write", "fsync")
+_GROWS = ("open", "os.rename", "os.mkdir", "os.link", "os.symlink", "os.setxattr", "mknod", "write", "fsync", "commit")
 """What a full disk refuses."""
 _PATHS: dict[str, tuple[int, int | None]] = {
     # Where an event of Python has the path that changes, and the descriptor of the folder this is in.
@@ -113,6 +113,10 @@ class FileFaults:
             return
         if half is not None:
             half()
+        if self._how == "full" and event == "commit":
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorname = "SQLITE_FULL"
+            raise error
         if self._how == "full":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), name)
         if self._how == "refused":
