@@ -93,6 +93,7 @@ PLANS = (
     FileFault("kill", mode="draft"),
     FileFault("kill", mode="draft", elsewhere=True),
     FileFault("kill", mode="draft", editor="none"),
+    FileFault("kill", mode="draft", editor="leaves unsaved"),
     FileFault("kill", mode="ask", since="undo"),
     FileFault("kill", mode="draft", since="undo", elsewhere=True),
     FileFault("full", since="command"),
@@ -513,8 +514,16 @@ async def sweep(
     long at most. `report` hears of each broken promise. Returns counts, and how many there were to be tried."""
     plans = [plan for plan in PLANS if not modes or plan.mode in modes]
     todo = [fault for fault in EDITOR_FAULTS if not modes or fault.mode in modes]
-    for found in await asyncio.gather(*map(faults, plans)):
-        todo += found[random.Random(len(found)).randrange(every) :: every]
+    at_once = 2 * (os.cpu_count() or 1)
+    limit = asyncio.Semaphore(at_once)
+
+    async def found(plan: FileFault) -> list[FileFault]:
+        async with limit:
+            steps = await faults(plan)
+        return steps[random.Random(len(steps)).randrange(every) :: every]
+
+    for steps in await asyncio.gather(*map(found, plans)):
+        todo += steps
     random.Random(0).shuffle(todo)
     planned, counts, begun = len(todo), Count(), time.monotonic()
 
@@ -524,7 +533,7 @@ async def sweep(
             outcome = await _outcome(fault, report, whole=whole)
             counts[fault.mode, f"{fault.how} since the {fault.since}", outcome] += 1
 
-    await asyncio.gather(*(work() for _ in range(2 * (os.cpu_count() or 1))))
+    await asyncio.gather(*(work() for _ in range(at_once)))
     return counts, planned
 
 
