@@ -36,10 +36,10 @@ from support.layer_scenario import COMMANDS, COMMIT, OPEN, Mode, lay_out, of_kin
 from support.open_documents import Moment, OpenDocuments, editor_with
 from support.running_daemon import daemon_pid
 
-WHOLE = False
+WHOLE = True
 """All that one decision is about is as before, or all is as after. Without it, text, executable bits, each other change
 and the commit stand for themselves."""
-COMMITS_ARE_UNDONE = False
+COMMITS_ARE_UNDONE = True
 """Undo takes commits back. Until then it must leave them, and say so; they are also lost with their daemon while they
 are undecided, and cannot be accepted after that."""
 

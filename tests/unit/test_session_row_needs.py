@@ -149,7 +149,7 @@ async def test_a_commit_comes_with_its_files(
         assert row.state == ("rejected" if reason else "applied")
         assert (row.reason or "-").startswith(reason)
         if not reason:
-            assert git(d.root, "status", "--porcelain") == "?? other.txt\n" and git(d.root, "fsck", "--strict") == ""
+            assert git(d.root, "status", "--porcelain") == "" and git(d.root, "fsck", "--strict") == ""
 
 
 @asynccontextmanager

@@ -16,14 +16,19 @@ SERVER = Path(__file__).parents[2] / "server" / "amanu"
 
 ROAD: dict[str, str] = {
     # What was proposed, and accepted by the user or a rule.
-    "workspace.disk": "texts: made, replaced, renamed, deleted",
-    "workspace.path_guard": "folders above a new text",
-    "sandbox.layers.apply": "files, links, git's files; folders above new ones",
-    "sandbox.layers.trees": "new folders with all that is in them",
-    "sandbox.layers.transfer": "executable bits; beside the road, what git ignores",
-    "tools.shell.layer_contents": "folders made, folders removed; else within layers",
+    "workspace.disk_changes": "files, links, folders, executable bits: made, replaced, renamed, deleted",
+    "workspace.disk": "temporary files that a killed daemon left",
+    "workspace.path_guard": "folders above a new file",
+    "workspace.git.folder": "git's files",
+    "workspace.git.apply": "the same, in their order",
+    "workspace.git.objects": "the same: new objects",
+    "proposals.tree_move": "new folders with all that is in them",
+    "proposals.row_plan": "contents under temporary names",
+    "system.untrusted_files": "what is removed from layers, from the store, and of temporary folders",
 }
 BESIDE: dict[str, str] = {
+    "sandbox.layers.transfer": "files that git ignores",
+    "sandbox.layers.old_notes": "what an older daemon left half done",
     "sandbox.quarantine": "what a command left that others would obey is moved aside, what it changed of that put back",
     "sandbox.file_tree": "the same: files put back from a record",
     "sandbox.secret_files": "secret files that a command moved are moved back",
@@ -39,8 +44,9 @@ OWN: dict[str, str] = {
         system.logs system.private_file
         """,
     "a layer, which is below the state folder": """
-        sandbox.layers.copying sandbox.layers.layer sandbox.layers.redo sandbox.layers.untrusted_files
-        sandbox.layers.upper system.folder_list tools.shell.git_changes tools.shell.held_files tools.shell.row_changes
+        sandbox.layers.copying sandbox.layers.layer sandbox.layers.redo
+        sandbox.layers.upper system.folder_list tools.shell.git_changes tools.shell.held_files
+        tools.shell.layer_contents tools.shell.row_changes
         """,
     "a temporary folder of its own": """
         cli.demo cli.terminal sandbox.escape_attempts sandbox.self_test sandbox.temp_folders
@@ -53,14 +59,12 @@ OWN: dict[str, str] = {
 }
 CALLERS: dict[str, str] = {
     # What changes a workspace → modules that call it.
-    "disk.replace": "workspace.workspace proposals.crash_recovery",
-    "workspace.replace": "proposals.apply",
-    "Batch": "tools.shell.held_files sandbox.layers.redo",
-    "TreeMove": "tools.shell.row_files sandbox.layers.redo",
-    "set_executable": "tools.shell.row_files sandbox.layers.redo",
-    "make_folders": "tools.shell.row_files",
-    "remove_folders": "tools.shell.row_files",
+    "make_all": "proposals.transaction proposals.recovery",
+    "remove_empty_folders": "proposals.transaction workspace.disk_changes",
+    "TreeMove": "proposals.row_plan",
+    "prepared": "proposals.row_plan proposals.transaction proposals.recovery tools.shell.layer_review",
     "transfer": "tools.shell.session_layer sandbox.layers.redo",
+    "finish_old": "sandbox.layers.redo",
     "restore_secrets": "sandbox.sandbox",
 }
 EDITORS: dict[str, str] = {
