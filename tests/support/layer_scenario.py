@@ -137,7 +137,8 @@ def _commit(root: Path) -> Standing:
     history = _git(root, "log", "--format=%s").splitlines()
     assert history in (["first"], ["second", "first"]), history
     assert _git(root, "diff", "--cached", "--name-only") == "", "the index is another commit's"
-    assert len(_git(root, "reflog").splitlines()) == len(history), "the log is another commit's"
+    head, logged = _git(root, "rev-parse", "HEAD"), _git(root, "reflog", "-1", "--format=%H")
+    assert head == logged, "the log is another commit's"
     return "before" if history == ["first"] else "after"
 
 

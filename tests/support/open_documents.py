@@ -15,7 +15,7 @@ from support.warm_process import warm
 
 Moment = Literal["asked", "saved"]
 """The editor has read the request to change a document; the document is changed and saved, but that is not said yet."""
-_CAPABILITIES = {"experimental": {"amanu": {"protocol": [2], "editor": ["apply"]}}}
+_CAPABILITIES = {"experimental": {"amanu": {"protocol": [3], "editor": ["apply"]}}}
 
 
 @dataclass

@@ -17,7 +17,6 @@ SERVER = Path(__file__).parents[2] / "server" / "amanu"
 ROAD: dict[str, str] = {
     # What was proposed, and accepted by the user or a rule.
     "workspace.disk_changes": "files, links, folders, executable bits: made, replaced, renamed, deleted",
-    "workspace.disk": "temporary files that a killed daemon left",
     "workspace.path_guard": "folders above a new file",
     "workspace.git.folder": "git's files",
     "workspace.git.apply": "the same, in their order",

@@ -6,6 +6,7 @@ as it should be, the others may follow; if none is, nothing was done there, and 
 else has changed since is left alone. Blocking: call it in a thread.
 """
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -78,6 +79,7 @@ class Recovery:
         if standing == "after":
             change.settle(None)
         elif isinstance(change, LiveRow):
+            self._clean_repository(change)
             change.leave_open(STOPPED)
         elif standing == "other":
             change.settle(CHANGED_WHILE_STOPPED)
@@ -85,6 +87,12 @@ class Recovery:
             change.settle(STOPPED_IN_EDITOR)
         else:
             change.leave_open(None)
+
+    def _clean_repository(self, row: LiveRow) -> None:
+        """Remove what was prepared there."""
+        if self._rows is not None and row.change.kind == "git":
+            with contextlib.suppress(ToolError), self._rows.prepared(row):
+                pass
 
     # Text -------------------------------------------------------------------------------------------
 

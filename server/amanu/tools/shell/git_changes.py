@@ -15,6 +15,7 @@ from amanu.core import protected_paths as protected
 from amanu.proposals.rows import RowChange
 from amanu.sandbox.layers.changes import Change
 from amanu.sandbox.layers.layer import LayerRoot
+from amanu.storage.errors import is_full
 from amanu.storage.file_store import FileStore
 from amanu.system.untrusted_files import opened_file, opened_folder
 from amanu.text.amounts import plural
@@ -108,7 +109,7 @@ def read_git(root: LayerRoot, change: Change, begun: int, git: GitChanges, held:
 def describe(git: GitChanges, looks: Mapping[Path, RepositoryLook | None], store: FileStore, *, adds: bool) -> None:
     """Say what a yes changes, from refs before and after, the objects and the index, and keep that in the store; or
     refuse what cannot be said. `adds`: nothing but `git add` ran. Where nothing of these changed, nothing comes home.
-    Blocking."""
+    Raises `OSError` if the disk is full. Blocking."""
     plain: list[bool] = []
     for root in dict.fromkeys(file.root for file in git.files):
         files = {_inner(file): file for file in git.files if file.root == root}
@@ -138,7 +139,9 @@ def describe(git: GitChanges, looks: Mapping[Path, RepositoryLook | None], store
         except ValueError:
             git.refused = git.refused or PACKED
             return
-        except OSError:
+        except OSError as error:
+            if is_full(error):
+                raise
             git.refused = git.refused or next(iter(files))
             return
     store.sync()
