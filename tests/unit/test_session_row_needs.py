@@ -192,6 +192,10 @@ async def test_a_commit_is_undone_with_its_files_and_made_again(tmp_path: Path) 
 SINCE: dict[str, tuple[str, str]] = {
     "another commit": ("git commit -qm more --allow-empty", "branch"),
     "pushed": ("git update-ref refs/remotes/origin/main HEAD", "pushed"),
+    "pushed, and more": (
+        "git update-ref refs/remotes/origin/main $(git commit-tree -p HEAD -m more HEAD^{tree})",
+        "pushed",
+    ),
     "a merge runs": ("git rev-parse HEAD > .git/MERGE_HEAD", "merge"),
     "another branch": ("git checkout -qb other", "HEAD"),
 }

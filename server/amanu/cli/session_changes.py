@@ -29,7 +29,7 @@ _OPEN: Collection[HunkState] = ("pending", "conflicted")
 _CHOOSES: dict[Decision, Callable[[Hunk | Row], bool]] = {
     "accept": lambda change: change.state in _OPEN,
     "reject": lambda change: change.state in _OPEN,
-    "undo": lambda change: change.state == "applied" and not _is_git(change),
+    "undo": lambda change: change.state == "applied",
     "redo": lambda change: change.state == "reverted",
     "keep": lambda change: change.state == "applied" and not change.reviewed,
 }
@@ -116,9 +116,7 @@ async def decide(
 ) -> int:
     """Decide the chosen changes and print what became of them. Returns the exit code."""
     state = (await attach(client, session_id)).state
-    # a turn that only committed is the latest one, too: its commit cannot be undone, which is said
-    is_meant = _is_applied if decision == "undo" else _CHOOSES[decision]
-    paths, turn_id = _limits(state, chosen, is_meant, decision)
+    paths, turn_id = _limits(state, chosen, _CHOOSES[decision], decision)
     proposals = [each for each in state.proposals if turn_id in (None, each.turn_id)]
     outcomes: list[_Outcome] = []
     note = ""
@@ -285,14 +283,6 @@ def _is_named(part: _Part, paths: Sequence[str]) -> bool:
 def _is_meant(part: _Part, decision: Decision, state: SessionState) -> bool:
     """Whether the part is meant where nothing is named: a plan, which is outside the workspace, is never undone."""
     return decision in ("accept", "reject") or any(Path(part.of.path).is_relative_to(root) for root in state.roots)
-
-
-def _is_applied(change: Hunk | Row) -> bool:
-    return change.state == "applied"
-
-
-def _is_git(change: Hunk | Row) -> bool:
-    return isinstance(change, Row) and change.kind == "git"
 
 
 def _id(change: Hunk | Row) -> str:

@@ -5,9 +5,9 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -51,7 +51,8 @@ class RowPlan:
 
 class RowPlanner:
     """Plans one session's rows. `denied` picks the subjects that a rule denies, whatever the mode; `repository_lock`
-    keeps other sessions from changing a repository."""
+    keeps other sessions from changing a repository; `published` names the commits of a change that were pushed, or
+    returns None if it cannot tell."""
 
     def __init__(
         self,
@@ -59,17 +60,27 @@ class RowPlanner:
         store: FileStore,
         denied: Callable[[Iterable[Subject]], Sequence[Subject]],
         repository_lock: Callable[[Path], AbstractAsyncContextManager[None]],
+        published: Callable[[RepositoryChange], Awaitable[Collection[str] | None]],
     ) -> None:
         self._workspace = workspace
         self._store = store
         self._denied = denied
         self._repository_lock = repository_lock
+        self._published = published
 
     async def faults(self, rows: Sequence[LiveRow], gone: Collection[Path] = ()) -> Mapping[str, str]:
         """Row id → why it does not fit the workspace as it is now, as a sentence; only rows that do not fit. `gone`:
         text files that are removed along with these rows."""
-        plans = await asyncio.to_thread(self.plans, rows, gone)
-        return {plan.row.row_id: plan.fault for plan in plans if plan.fault}
+        return {plan.row.row_id: plan.fault for plan in await self.plans(rows, gone) if plan.fault}
+
+    async def plans(self, rows: Sequence[LiveRow], gone: Collection[Path] = ()) -> list[RowPlan]:
+        """The plan of each row; `gone` as in `faults`."""
+        plans = await asyncio.to_thread(self._plans, rows, gone)
+        undone = [
+            plan for plan in plans if not plan.fault and plan.row.state == "undoing" and plan.row.change.kind == "git"
+        ]
+        faults = {plan.row.row_id: await self._published_fault(plan.row) for plan in undone}
+        return [replace(plan, fault=plan.fault or faults.get(plan.row.row_id, "")) for plan in plans]
 
     @asynccontextmanager
     async def exclusive(self, rows: Sequence[LiveRow]) -> AsyncGenerator[None]:
@@ -80,8 +91,7 @@ class RowPlanner:
                 await stack.enter_async_context(self._repository_lock(root))
             yield
 
-    def plans(self, rows: Sequence[LiveRow], gone: Collection[Path] = ()) -> list[RowPlan]:
-        """The plan of each row; `gone` as in `faults`. Blocking."""
+    def _plans(self, rows: Sequence[LiveRow], gone: Collection[Path]) -> list[RowPlan]:
         removed = {*gone, *(step.path for row in rows for step in row.steps if step.new is None)}
         plans = [self._plan(row) for row in rows]
         return [RowPlan(plan.row, plan.fault or _left_in(plan.row, removed), plan.changes) for plan in plans]
@@ -130,6 +140,11 @@ class RowPlanner:
         if not undoes and not all(map(self._store.has, change.objects.values())):
             return _LOST_COMMIT
         return fault(change, undo=undoes)
+
+    async def _published_fault(self, row: LiveRow) -> str:
+        change = await asyncio.to_thread(self.repository_change, row)
+        commits = await self._published(change)
+        return await asyncio.to_thread(fault, change, undo=True, published=commits) if commits else ""
 
     def _standing_of_repository(self, row: LiveRow) -> Standing:
         try:

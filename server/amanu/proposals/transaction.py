@@ -110,7 +110,7 @@ class Transactions:
             return _Plan(texts, [])
         gone = {text.old_version.path for text in texts if text.moves or text.new_version.text is None}
         fitting: list[RowPlan] = []
-        for row_plan in await asyncio.to_thread(self.rows.plans, rows, gone):
+        for row_plan in await self.rows.plans(rows, gone):
             row = row_plan.row
             fault = row_plan.fault or unmet_need(live, row, self.workspace.display_path)
             if not fault:

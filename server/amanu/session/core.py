@@ -38,6 +38,8 @@ from amanu.storage.file_store import FileStore
 from amanu.storage.journal import FILES, Journal
 from amanu.tools.complete_task import CompleteTask
 from amanu.tools.environment import ShownPictures, ToolEnvironment
+from amanu.tools.shell.command_process import CommandLauncher
+from amanu.tools.shell.git_looks import published_commits
 from amanu.tools.shell.session_layer import SessionLayer
 from amanu.web.search import SEARCH_KEYS, SearchService
 from amanu.workspace.workspace import Workspace
@@ -163,6 +165,7 @@ class SessionCore:
                     self.files,
                     lambda each: self.approvals.denied_to_user(each),
                     services.sandbox.repository_lock,
+                    lambda change: published_commits(CommandLauncher(self.tool_environment()), change),
                 ),
                 durable=self._decision_durable,
             )

@@ -147,7 +147,7 @@ class SessionEdits:
         return f"Amanu cannot undo these: {file_list(names)}." if names else ""
 
     async def take_back(self, selection: Selections, *, dry_run: bool) -> list[r.UndoneFile]:
-        """Undo these hunks and rows, newest proposal first; one entry per file and per row. Commits are skipped."""
+        """Undo these hunks and rows, newest proposal first; one entry per file and per row."""
         faults: Mapping[str, str] = {}
         if dry_run:
             files = await self._simulate(selection)
