@@ -550,8 +550,8 @@ class UndoneFile(Message):
 class ProposalUndoResult(Message):
     files: list[UndoneFile]
     note: str = ""
-    """A sentence naming what the agent changed that undoing the turn or session cannot undo (binary files, commits,
-    deleted folders, what commands changed in the workspace itself); "" if there is nothing."""
+    """A sentence naming what the agent changed that undoing the turn or session cannot undo (very large files,
+    what commands changed in the workspace itself); "" if there is nothing."""
 
 
 class ProposalDiffParams(Message):

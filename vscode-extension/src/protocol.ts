@@ -1748,8 +1748,8 @@ export interface UndoneFile {
 export interface ProposalUndoResult {
   files: UndoneFile[];
   /**
-   * A sentence naming what the agent changed that undoing the turn or session cannot undo (binary files, commits,
-   * deleted folders, what commands changed in the workspace itself); "" if there is nothing.
+   * A sentence naming what the agent changed that undoing the turn or session cannot undo (very large files,
+   * what commands changed in the workspace itself); "" if there is nothing.
    */
   note: string;
 }

@@ -1109,7 +1109,7 @@
 
 ---@class amanu.ProposalUndoResult
 ---@field files amanu.UndoneFile[]
----@field note string A sentence naming what the agent changed that undoing the turn or session cannot undo (binary files, commits, deleted folders, what commands changed in the workspace itself); "" if there is nothing.
+---@field note string A sentence naming what the agent changed that undoing the turn or session cannot undo (very large files, what commands changed in the workspace itself); "" if there is nothing.
 
 ---@class amanu.ProposalDiffParams
 ---@field sessionId amanu.Id
