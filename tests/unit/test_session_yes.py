@@ -106,6 +106,18 @@ def rows(d: ScriptedSession) -> list[Row]:
     return [row for proposal in d.session.state.proposals for row in proposal.rows]
 
 
+async def test_a_rule_denies_text_that_was_drafted_before_it(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, PICTURE, DONE, mode="draft") as d:
+        await turn(d)
+        deny(d, "@write(notes.txt)")
+        await decide_all(d, "accept")
+        await settled(d)
+        assert tree(d.root) == {"notes.txt": TWELVE}
+        (hunk,) = d.session.state.proposals[-1].files[0].hunks
+        assert (hunk.state, hunk.reason) == ("conflicted", "A rule denies this change.")
+        assert [row.state for row in rows(d)] == ["pending"]
+
+
 async def test_what_the_user_changed_meanwhile_is_theirs(tmp_path: Path) -> None:
     """Nothing is applied until they say what becomes of it."""
     later = [step("", edit("line 5\n", "line five\n"), shell("tr '\\0' ' ' < pic.bin")), DONE]

@@ -29,7 +29,7 @@ from amanu_protocol.items import RowVersion
 Standing = Literal["before", "after", "between", "other"]
 """What the workspace has: the state before a change, after it, a part of it, or something else."""
 
-_DENIED = "A rule denies this change."
+DENIED = "A rule denies this change."
 _LOST = "Amanu's copy of this file is missing or damaged. Ask for the change again."
 _LOST_TREE = "Amanu's copy of this folder is missing or damaged. Ask for the change again."
 _LOST_COMMIT = "Amanu's copy of this change of the repository is missing or damaged. Ask for the change again."
@@ -95,6 +95,13 @@ class RowPlanner:
         removed = {*gone, *(step.path for row in rows for step in row.steps if step.new is None)}
         plans = [self._plan(row) for row in rows]
         return [RowPlan(plan.row, plan.fault or _left_in(plan.row, removed), plan.changes) for plan in plans]
+
+    def is_denied(self, path: Path, *, deletes: bool) -> bool:
+        """Whether a rule denies writing or deleting what is at that path."""
+        if self._workspace.guard.is_admitted(path):
+            return False
+        name, tool = self._workspace.relative(path), "delete_file" if deletes else "write_file"
+        return bool(self._denied(Subject(tool, "write", text) for text in (name, f"{name}/x")))
 
     def standing(self, row: LiveRow) -> Standing:
         """Blocking."""
@@ -171,8 +178,8 @@ class RowPlanner:
     def _look(self, row: LiveRow, step: RowStep) -> tuple[str, Identity | None]:
         """Why that step does not fit, "" if it does; and the identity of what it replaces."""
         path, old, new = step
-        if row.state != "undoing" and self._denied(self._writes(path, deletes=new is None)):
-            return _DENIED, None
+        if row.state != "undoing" and self.is_denied(path, deletes=new is None):
+            return DENIED, None
         if row.change.kind == "mode":
             return ("" if old is None else _mode_fault(path, old)), None
         if (above := _obstacle(path)) is not None:
@@ -267,10 +274,6 @@ class RowPlanner:
             return FolderRemoval(path)
         before, after = (None if each is None else _content(each, self._store) for each in (old, new))
         return Replacement(path, before, after, identity=identity)
-
-    def _writes(self, path: Path, *, deletes: bool) -> list[Subject]:
-        name, tool = self._workspace.relative(path), "delete_file" if deletes else "write_file"
-        return [Subject(tool, "write", text) for text in (name, f"{name}/x")]
 
 
 @dataclass(frozen=True)

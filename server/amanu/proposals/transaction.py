@@ -26,7 +26,7 @@ from amanu.core.tool import ToolError
 from amanu.proposals.decisions import unmet_need
 from amanu.proposals.editors import take_back_in_editor, write_in_editor
 from amanu.proposals.model import FILE_CHANGED, STATES_BEFORE, LiveFile, LiveProposal
-from amanu.proposals.row_plan import RowPlan, RowPlanner, folders_made_for
+from amanu.proposals.row_plan import DENIED, RowPlan, RowPlanner, folders_made_for
 from amanu.proposals.rows import LiveRow
 from amanu.proposals.text_plan import TextPlan, plan_text
 from amanu.workspace.disk import BaseChanged, NotWritten
@@ -103,8 +103,10 @@ class Transactions:
                 raise _Refused(file, str(error)) from None
             if plan is None:
                 file.settle(None)
-            else:
-                texts.append(plan)
+                continue
+            if self._is_denied(plan):
+                raise _Refused(file, DENIED)
+            texts.append(plan)
         rows = [row for row in live.rows if row.is_interrupted]
         if self.rows is None or not rows:
             return _Plan(texts, [])
@@ -120,6 +122,13 @@ class Transactions:
             else:
                 raise _Refused(row, fault)
         return _Plan(texts, fitting)
+
+    def _is_denied(self, text: TextPlan) -> bool:
+        """Whether a rule denies the change; undo of what was once allowed is not denied."""
+        if self.rows is None or not any(hunk.state == "accepted" for hunk in text.file.hunks):
+            return False
+        deleted = text.old_version.path if text.moves or text.new_version.text is None else None
+        return any(self.rows.is_denied(path, deletes=path == deleted) for path in text.paths)
 
     async def _note(self, live: LiveProposal, plan: _Plan) -> None:
         for text in plan.texts:
