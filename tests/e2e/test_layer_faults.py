@@ -13,11 +13,11 @@ KILLS = [
     # When it is: the first change through the editor, the first on disk, the last of text.
     FileFault("kill", editor_at="saved"),
     FileFault("kill", at=r"os.rename .*/work/b\.txt", mode="draft", editor="none"),
-    FileFault("kill", at=r"os.remove .*/dead/x\.txt", elsewhere=True),
+    FileFault("kill", at=r"os.rename .*/work/\.x\.txt\.", elsewhere=True),
     # What is no text: executable bits, a file that is replaced, one that is renamed, folders.
     FileFault("kill", at=r"os.chmod .*/run\.sh$", since="command", mode="acceptEdits"),
     FileFault("kill", at=r"os.rename .*/work/pic\.bin$", since="command", mode="auto"),
-    FileFault("kill", at=r"(os.remove|os.rename) .*/work/song\.bin$", mode="draft", elsewhere=True),
+    FileFault("kill", at=r"os.rename .*/work/\.song\.bin\.", mode="draft", elsewhere=True),
     FileFault("kill", at=r"os.rmdir .*/work/hollow$", mode="draft"),
     # The repository.
     FileFault("kill", at=r"os.rename .*/\.git/refs/heads/main"),
@@ -26,7 +26,7 @@ KILLS = [
 ]
 FULL = [
     # From what on the disk was full.
-    FileFault("full", at=r"os.symlink .*/\.git/index\.lock"),
+    FileFault("full", at=r"os.link .*/\.git/index\.lock"),
     FileFault("full", at=r"os.link .*/d/sub/new\.txt", mode="draft"),
 ]
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -264,13 +265,13 @@ async def test_a_report_waits_for_what_is_being_applied(tmp_path: Path, monkeypa
     async with scripted_session(tmp_path, WRITE, step("I see.")) as d:
         journal = d.session.core.journal
         writer, go = d.session.core.proposals._writer, asyncio.Event()  # pyright: ignore[reportPrivateUsage]
-        save = writer._save_preimage  # pyright: ignore[reportPrivateUsage]
+        transactions = writer._transactions  # pyright: ignore[reportPrivateUsage]
 
         async def slowly(turn_id: str, path: Path, data: bytes | None, mode: int | None) -> None:
             await go.wait()
-            await save(turn_id, path, data, mode)
+            await transactions.save_preimage(turn_id, path, data, mode)
 
-        monkeypatch.setattr(writer, "_save_preimage", slowly)
+        monkeypatch.setattr(writer, "_transactions", replace(transactions, save_preimage=slowly))
         await d.prompt("change it")
         await d.until(lambda state: state.approvals)
         deciding = asyncio.create_task(d.decide("accept"))

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -451,13 +452,14 @@ async def test_an_edit_goes_through_the_client(held: ToolHarness, typed: str | N
 async def test_a_file_that_is_saved_in_the_middle_is_edited_all_the_same(held: ToolHarness) -> None:
     """What the client said of it does not count then; it is asked again."""
     client = Client(held)
-    save_preimage = held.proposals._writer._save_preimage  # pyright: ignore[reportPrivateUsage]
+    writer = held.proposals._writer  # pyright: ignore[reportPrivateUsage]
+    transactions = writer._transactions  # pyright: ignore[reportPrivateUsage]
 
     async def save(*args: Any) -> None:
-        await save_preimage(*args)
+        await transactions.save_preimage(*args)
         os.utime(held.root / "a.py", (1, 1))
 
-    held.proposals._writer._save_preimage = save  # pyright: ignore[reportPrivateUsage]
+    writer._transactions = replace(transactions, save_preimage=save)  # pyright: ignore[reportPrivateUsage]
     assert await edit(held, "a.py", "disk", "edited") == ["applied"]
     assert ("apply", "a.py") in client.asked
 
