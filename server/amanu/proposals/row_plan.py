@@ -210,12 +210,13 @@ class RowPlanner:
             return _DENIED_IN_IT
         return "" if self._store.is_whole(file_id) else _LOST_TREE
 
-    def _has_tree(self, change: RowChange) -> bool:
-        """Whether the workspace has that new folder, with all that is in it."""
-        if change.after is None or not _is_folder(change.path):
+    def _has_tree(self, change: RowChange, folder: Path | None = None) -> bool:
+        """Whether that folder (None: the one in the workspace) is the new one, with all that is in it."""
+        folder = folder or change.path
+        if change.after is None or not _is_folder(folder):
             return False
         try:
-            return self._store.is_listed(change.after.file_id, list_folder(change.path))
+            return self._store.is_listed(change.after.file_id, list_folder(folder))
         except OSError:
             return False
 
@@ -267,13 +268,16 @@ class RowPlanner:
         if change.kind == "mode":
             return ExecutableBits(path, new is not None and new.executable)
         if change.is_tree and change.after is not None:
-            return TreeMove(path, self._store.path(change.after.file_id), comes_in=row.state != "undoing")
+            stored, comes_in = self._store.path(change.after.file_id), row.state != "undoing"
+            return TreeMove(path, stored, comes_in, lambda folder: self._has_tree(change, folder))
         if new is not None and new.kind == "folder":
             return NewFolder(path)
         if old is not None and old.kind == "folder":
             return FolderRemoval(path)
         before, after = (None if each is None else _content(each, self._store) for each in (old, new))
-        return Replacement(path, before, after, identity=identity)
+        is_mode_kept = old is not None and new is not None and old.mode == new.mode
+        mode = None if new is None or is_mode_kept else new.mode
+        return Replacement(path, before, after, mode, identity=identity)
 
 
 @dataclass(frozen=True)

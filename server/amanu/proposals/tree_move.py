@@ -4,7 +4,7 @@ that is renamed. Whatever a kill interrupts, one of the two places has all of it
 import contextlib
 import errno
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,7 @@ from secrets import token_hex
 from amanu.sandbox.layers.copying import copy_folder
 from amanu.storage.errors import sync_file_system
 from amanu.system.untrusted_files import opened_folder, remove, status
-from amanu.workspace.disk import TEMPORARY, BaseChanged
+from amanu.workspace.disk import BaseChanged, temporary_name
 from amanu.workspace.disk_changes import TREE, StagedChange, Staging, folders_above
 
 
@@ -25,6 +25,8 @@ class TreeMove:
     stored: Path
     """Its place outside the workspace."""
     comes_in: bool
+    is_whole: Callable[[Path], bool]
+    """Whether the folder at that path is the one that was looked at."""
 
     @contextmanager
     def staged(self, staging: Staging) -> Generator[StagedChange]:
@@ -51,6 +53,8 @@ class _Moving:
     _is_one_disk: bool = False
     """Whether one rename moves it."""
     _token: str = field(default_factory=lambda: token_hex(8))
+    _ours: str = ""
+    """A temporary name beside the folder."""
 
     @property
     def path(self) -> Path:
@@ -61,17 +65,13 @@ class _Moving:
         return TREE, 0
 
     @property
-    def _ours(self) -> str:
-        """A temporary name beside the folder."""
-        return f".{self.path.name[:100]}.{self._token}{TEMPORARY}"
-
-    @property
     def _part(self) -> str:
         """A temporary name in the store."""
         return f".tmp-{self._token}"
 
     def stage(self) -> None:
         self._check()
+        self._ours = temporary_name(self.path.name)
         self._is_one_disk = self._can_rename()
         name, stored = self.path.name, self._change.stored
         if not self._change.comes_in:
@@ -108,6 +108,10 @@ class _Moving:
         else:
             target, target_folder = (stored, self._store) if self._is_one_disk else (self._ours, self._folder)
             os.rename(name, target, src_dir_fd=self._folder, dst_dir_fd=target_folder)
+            moved = self._change.stored if self._is_one_disk else self.path.with_name(self._ours)
+            if not self._change.is_whole(moved):  # the user has saved something there
+                os.rename(target, name, src_dir_fd=target_folder, dst_dir_fd=self._folder)
+                raise BaseChanged(self.path)
         self._is_made = True
         with contextlib.suppress(OSError):  # some file systems cannot
             os.fsync(self._store)
@@ -124,7 +128,7 @@ class _Moving:
     def close(self) -> None:
         """Leave it in one place."""
         with contextlib.suppress(OSError):
-            remove(self._ours, self._folder)
+            remove(self._ours or self._part, self._folder)
         if not self._is_one_disk and self._is_made == self._change.comes_in:
             with contextlib.suppress(OSError):
                 remove(self._change.stored.name, self._store)

@@ -3,6 +3,8 @@
 import contextlib
 import errno
 import os
+import re
+import secrets
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,8 @@ from amanu.workspace.text_file import MAX_FILE
 
 TEMPORARY = ".amanu-tmp"
 """The end of names that are in the workspace for a moment."""
+_OURS = re.compile(rf"\.(?P<name>.+)\.(?:(?P<process>\d+)-)?[0-9a-f]+{re.escape(TEMPORARY)}", re.DOTALL)
+_MOST_BYTES = 100
 
 
 class BaseChanged(Exception):
@@ -57,13 +61,36 @@ def read(guard: PathGuard, path: Path) -> StoredFile | None:
         raise ToolError(failure_message("read", path, error)) from None
 
 
+def temporary_name(name: str) -> str:
+    """A new name beside that one, for a moment. It says whose it is: see `remove_temporary_files`."""
+    return f".{_shortened(name)}.{os.getpid()}-{secrets.token_hex(6)}{TEMPORARY}"
+
+
 def remove_temporary_files(guard: PathGuard, path: Path) -> None:
     """Remove temporary files and folders that a killed daemon left beside that path, or above it."""
     for above in path.parents:
         with contextlib.suppress(OSError, ToolError), guard.listing(above) as folder:
             for name in os.listdir(folder):  # noqa: PTH208 (of a handle)
-                if name.startswith(f".{path.name[:100]}.") and name.endswith(TEMPORARY):
+                found = _OURS.fullmatch(name)
+                if found and found["name"] == _shortened(path.name) and not _is_running(found["process"]):
                     remove(name, folder)
+
+
+def _shortened(name: str) -> str:
+    """So much of the name that there is room for more."""
+    return os.fsencode(name)[:_MOST_BYTES].decode("utf-8", "ignore")
+
+
+def _is_running(process: str | None) -> bool:
+    if process is None:  # an older Amanu did not say
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
 
 
 def failure_message(verb: str, path: Path, error: OSError) -> str:

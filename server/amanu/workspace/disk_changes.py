@@ -7,7 +7,6 @@ expected, `BaseChanged` is raised and everything made so far is taken back.
 
 import contextlib
 import os
-import secrets
 import stat
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -16,12 +15,12 @@ from pathlib import Path
 from typing import Protocol
 
 from amanu.core.tool import ToolError
-from amanu.workspace.disk import TEMPORARY, BaseChanged, NotWritten, failure_message, read_all
+from amanu.workspace.disk import BaseChanged, NotWritten, failure_message, read_all, temporary_name
 from amanu.workspace.path_guard import PathGuard
 
 Identity = tuple[int, int]
 """Inode, and ctime in nanoseconds."""
-NEW, IN_PLACE, TREE, REPLACED, MODE, REMOVED, FOLDER_REMOVED = range(7)
+NEW, IN_PLACE, TREE, REPLACED, MODE, REMOVED, FOLDER_REMOVED, COMMITTED = range(8)
 """The order in which changes are made: what may still need room first, then what only renames or removes."""
 
 
@@ -171,7 +170,8 @@ class _Replacing:
         self._found: os.stat_result | None = None
         """The file to be replaced, as it was when its content was looked at."""
         self._in_place = False
-        self._made: tuple[int, int] | None = None
+        self._made: tuple[int, ...] | None = None
+        """The value of `_content` once it is made."""
 
     @property
     def path(self) -> Path:
@@ -209,12 +209,10 @@ class _Replacing:
             self._write_in_place(self._change.data)
         elif self._new is not None:
             self._name_new(self._new)
-        made = _status(self._name, self._folder)
-        self._made = None if made is None else (made.st_dev, made.st_ino)
+        self._made = _content(_status(self._name, self._folder))
 
     def take_back(self) -> None:
-        there = _status(self._name, self._folder)
-        if (None if there is None else (there.st_dev, there.st_ino)) != self._made:
+        if _content(_status(self._name, self._folder)) != self._made:
             return
         if self._in_place:
             assert isinstance(self._change.expected, bytes)
@@ -264,7 +262,10 @@ class _Replacing:
             raise BaseChanged(self._change.path)
 
     def _check_again(self) -> None:
-        """Staging may take seconds, and the user saves meanwhile."""
+        """Staging may take seconds, and the user saves or moves meanwhile."""
+        with self._guard.folder(self.path.parent) as folder:
+            if not os.path.samestat(os.fstat(folder), os.fstat(self._folder)):
+                raise BaseChanged(self.path)
         now = _status(self._name, self._folder)
         if isinstance(self._change.expected, bytes):
             self._check_bytes(self._change.expected)
@@ -273,6 +274,7 @@ class _Replacing:
 
     def _keep_former(self) -> None:
         """Keep what is there under a second name, by which it can be put back without needing room."""
+        self._check_again()
         former = self._temporary_name()
         try:
             os.link(self._name, former, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False)
@@ -282,12 +284,16 @@ class _Replacing:
             _copy(self._name, former, self._folder)
         self._former = former
         if self._target is None:
-            self._found = _status(self._name, self._folder)  # a new name makes a new ctime
+            found = _status(self._name, self._folder)
+            if _content(found) != _content(self._found):
+                raise BaseChanged(self._change.path)
+            self._found = found  # a new name makes a new ctime
 
     def _write_beside(self, data: bytes | Content) -> None:
         self._new = self._temporary_name()
         if not isinstance(data, bytes):
             data.make(self._new, self._folder)
+            self._keep_attributes(self._new)
             return
         change = self._change
         status = None if self._target is None else os.fstat(self._target)
@@ -317,6 +323,18 @@ class _Replacing:
             self._former = former
         except OSError:  # even a name may need room, and what is deleted may make some
             os.unlink(self._name, dir_fd=self._folder)
+
+    def _keep_attributes(self, new: str) -> None:
+        """Give a new file those of the file that it replaces, unless its mode is named."""
+        is_file = self._found is not None and stat.S_ISREG(self._found.st_mode)
+        if not is_file or self._change.mode is not None or not stat.S_ISREG(_mode(new, self._folder)):
+            return
+        with self._guard.file(self.path) as source:
+            handle = os.open(new, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
+            try:
+                _copy_attributes(handle, os.fstat(source), source)
+            finally:
+                os.close(handle)
 
     def _name_new(self, new: str) -> None:
         if self._change.expected is None:
@@ -354,7 +372,7 @@ class _Replacing:
             os.close(handle)
 
     def _temporary_name(self) -> str:
-        return f".{self._name[:100]}.{secrets.token_hex(6)}{TEMPORARY}"
+        return temporary_name(self._name)
 
 
 @dataclass(frozen=True)
@@ -441,13 +459,17 @@ class ExecutableBits:
     @contextmanager
     def staged(self, staging: Staging) -> Generator[StagedChange]:
         """See `DiskChange`."""
-        yield _BitsChanging(self, staging.guard)
+        others = [change for change in staging.changes if change.path == self.path and change is not self]
+        found = None if others else _inode(staging.guard, self.path)
+        yield _BitsChanging(self, staging.guard, found)
 
 
 @dataclass
 class _BitsChanging:
     _change: ExecutableBits
     _guard: PathGuard
+    _inode: int | None
+    """The file's; None: it is replaced along with this."""
     _former: tuple[int, int] | None = field(default=None)
     """Inode and mode."""
     order: tuple[int, int] = (MODE, 0)
@@ -459,6 +481,8 @@ class _BitsChanging:
     def make(self) -> None:
         with self._file() as file:
             found = os.fstat(file)
+            if self._inode not in (None, found.st_ino):
+                raise BaseChanged(self.path)
             mode = stat.S_IMODE(found.st_mode)
             os.fchmod(file, with_executable(mode, is_set=self._change.is_set))
             self._former = found.st_ino, mode
@@ -517,6 +541,23 @@ def _status(name: str, folder: int) -> os.stat_result | None:
 def _written(status: os.stat_result | None) -> tuple[int, ...] | None:
     """A value that differs when a file is another one, or was changed."""
     return None if status is None else (status.st_dev, status.st_ino, status.st_ctime_ns)
+
+
+def _content(status: os.stat_result | None) -> tuple[int, ...] | None:
+    """A value that differs when a file is another one or was written, but not for a new mode or a second name."""
+    return None if status is None else (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
+
+
+def _mode(name: str, folder: int) -> int:
+    return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+
+
+def _inode(guard: PathGuard, path: Path) -> int:
+    try:
+        with guard.file(path) as file:
+            return os.fstat(file).st_ino
+    except FileNotFoundError:
+        raise BaseChanged(path) from None
 
 
 def _copy(name: str, new_name: str, folder: int) -> None:

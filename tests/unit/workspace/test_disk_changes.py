@@ -87,8 +87,8 @@ def laid_out(root: Path, store: Path) -> Sequence[DiskChange]:
         NewFolder(root / "empty"),
         FolderRemoval(root / "dead"),
         FolderRemoval(root / "dead/in"),
-        TreeMove(root / "tree", store / "tree", comes_in=True),
-        TreeMove(root / "out", store / "out", comes_in=False),
+        TreeMove(root / "tree", store / "tree", True, bool),
+        TreeMove(root / "out", store / "out", False, bool),
     ]
 
 
