@@ -548,12 +548,14 @@ class RowVersion(Wire):
 
     kind: Literal["file", "link", "folder", "repository"]
     size: int = 0
-    """Bytes of a file, or of all that is in a folder; 0 in a row about the executable bits of a text."""
+    """Bytes of a file, of all that is in a folder, or of a repository's change as it is stored; 0 in a row about the
+    executable bits of a text."""
     mode: int = 0
     """Permission bits of a file."""
     file_id: str = ""
     """The SHA-256 of a file's bytes, or a random id if the file is too large to be hashed; "" if it is not known. The
-    id of a new folder with all that is in it; "" for an empty one. The id of a repository's change."""
+    id of a new folder with all that is in it; "" for an empty one. The SHA-256 of a repository's change as it is
+    stored."""
     target: str = ""
     """The target of a link, as it is written there."""
     picture: BlobRef | None = None
@@ -610,7 +612,7 @@ class Row(Wire):
     digest: str
     """A hash of the kind, the paths, both sides and, for `git`, the lines."""
     committed: list[str] = []
-    """Only for `git`: absolute paths of the files in its commits."""
+    """Only for `git`: absolute paths of the files that its commits change."""
     earlier: list[RowTurn] = []
     """The versions that earlier turns drafted, oldest first; a rewind brings them back."""
     turn_id: str

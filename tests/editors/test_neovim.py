@@ -790,9 +790,7 @@ sys.exit(main([]))
 
 def test_a_daemon_of_another_version_is_named_whenever_it_is_asked(start: Start) -> None:
     vim = start(cmd=[sys.executable, "-P", "-c", OTHER_PROTOCOL])
-    named = (
-        "function(said) return said:find('another version of the protocol than the plugin; update both', 1, true) end"
-    )
+    named = "function(said) return said:find('speak different versions of the protocol; update both', 1, true) end"
     for times in (1, 2):
         vim.keys("<Esc>:Amanu<CR>")
         vim.until(f"#vim.tbl_filter({named}, Said) == {times}")

@@ -1,5 +1,5 @@
-"""The real relay, daemon and --alone over fake sessions: `fake_session_server.py relay|daemon|alone`, or `old-daemon`
-with the build it is of."""
+"""The real relay, daemon and --alone over fake sessions: `fake_session_server.py relay|daemon|alone`, or `old-daemon
+BUILD`, a daemon of that build."""
 
 import sys
 from pathlib import Path

@@ -1,10 +1,10 @@
-"""What a command changed in its layer is brought home, and a real daemon is killed at the n-th change that it makes to
-files meanwhile, or finds the disk full from there on.
+"""The changes that a command made in its layer are brought home, and a real daemon is killed at the n-th change that it
+makes to files meanwhile, or finds the disk full from there on.
 
 Then a daemon is started again and the session resumed; where the disk was full, the daemon lives on. There is never a
 mix on disk: all that one decision is about is as before, or all is as after (`WHOLE`). Nothing else is in the
-workspace, no lock and no layer are left. All that is still open can be accepted, all that was applied but a commit can
-be undone, and the session goes on. What was not done is said.
+workspace, no lock and no layer are left. All that is still open can be accepted, all that was applied can be undone,
+and the session goes on. The user is told what was not done.
 
 `python -m support.layer_faults` tries all faults and counts what comes of them.
 """
@@ -37,11 +37,10 @@ from support.open_documents import Moment, OpenDocuments, editor_with
 from support.running_daemon import daemon_pid
 
 WHOLE = True
-"""All that one decision is about is as before, or all is as after. Without it, text, executable bits, each other change
+"""All that one decision is about is as before, or all is as after. If False, text, executable bits, each other change
 and the commit stand for themselves."""
 COMMITS_ARE_UNDONE = True
-"""Undo takes commits back. Until then it must leave them, and say so; they are also lost with their daemon while they
-are undecided, and cannot be accepted after that."""
+"""Undo takes commits back. If False, it must leave them and say so."""
 
 FAULTS = Path(__file__).with_name("file_faults")
 FULL = re.compile("disk is full")
@@ -52,23 +51,23 @@ Since = Literal["decision", "command", "undo"]
 
 @dataclass(frozen=True)
 class FileFault:
-    """At the n-th change of files since the moment, or at the first one that matches `at`; neither: never. "kill": the
-    daemon is. "full": the disk is. See `FileFaults`."""
+    """A fault at the n-th change of files since the moment, or at the first one that matches `at`; never if neither is
+    given. "kill": the daemon is killed. "full": the disk is full. See `FileFaults`."""
 
     how: Literal["kill", "full"]
     nth: int = 0
     at: str = ""
     since: Since = "decision"
-    """The user's yes, the prompt, or the user's undo of everything."""
+    """The moment: the user's yes, the prompt, or the user's undo of everything."""
     mode: Mode = "ask"
     elsewhere: bool = False
     """All that Amanu keeps is on another file system than the workspace."""
     everywhere: bool = False
-    """Full is also what the session's journal is on."""
+    """The disk that the session's journal is on is full, too."""
     editor: Literal["none", "saves", "leaves unsaved"] = "saves"
     """The editor that has a text open, and what it does with the change."""
     editor_at: Moment | None = None
-    """Instead of a change of files: the daemon is killed at that moment of its editor's."""
+    """The moment of its editor at which the daemon is killed, instead of at a change of files."""
     editor_too: bool = False
     """The editor is killed with it."""
 
@@ -106,7 +105,7 @@ PLANS = (
     FileFault("full", mode="auto", since="command", everywhere=True),
     FileFault("full", mode="acceptEdits", since="undo"),
 )
-"""To be tried at each step."""
+"""Faults to be tried at each change of files."""
 _AT_EDITOR = (
     FileFault("kill", editor_at="asked"),
     FileFault("kill", editor_at="asked", editor_too=True),
@@ -120,7 +119,7 @@ EDITOR_FAULTS = tuple(
 
 
 async def faults(plan: FileFault) -> list[FileFault]:
-    """One for each change, by a run in which nothing happens."""
+    """The plan at each change of files, which a run without a fault counts."""
     return [replace(plan, nth=nth) for nth in range(1, len((await survive(plan)).steps) + 1)]
 
 
@@ -135,7 +134,7 @@ class Outcome:
     units: Mapping[str, str]
     """Unit → "before" or "after"."""
     decided: Mapping[str, str]
-    """Those that the decision was about, and that are not named as left out."""
+    """The units that the decision was about, without those that the user is told were left out."""
     happened: bool
     """The fault was reached."""
     steps: tuple[str, ...]
@@ -367,8 +366,8 @@ class _Run:
             assert not calls or "Interrupted" in (calls[0].error or ""), f"the command: {calls}"
 
     async def _accepts_the_rest(self, client: Editor, units: Mapping[str, str]) -> None:
-        """Accept what is open. All that was ever on record is in the workspace then, but for a commit, which says that
-        it is gone; what was not on record is not there."""
+        """Accept what is open. All that was ever on record is in the workspace then; a commit may instead say why it is
+        not. What was not on record is not there."""
         assert client.state is not None
         for proposal in list(client.state.proposals):
             await _resolve(client, proposal, _OPEN, "accept")
@@ -381,7 +380,8 @@ class _Run:
         self._stands(standing, "what was accepted")
 
     async def _undoes_all(self, client: Editor, before: Mapping[str, Any]) -> None:
-        """Undo everything. The files are as at the start then, byte for byte; a commit stays, and is named."""
+        """Undo everything. The files are then as at the start, byte for byte, and so is the commit
+        (`COMMITS_ARE_UNDONE`)."""
         undone = await client.ask("proposal/undo", sessionId="s1", scope={})
         self._documents.save()
         skipped = [(Path(file["path"]).name, each["reason"]) for file in undone["files"] for each in file["skipped"]]
@@ -488,7 +488,7 @@ def _rows(state: SessionState) -> list[Row]:
 
 
 def _is_settled(row: Row) -> bool:
-    """It is applied; or it is a commit, and says that it is gone."""
+    """Whether it is applied, or is a commit and says why it is not."""
     return row.state == "applied" or (row.kind == "git" and bool(row.undecidable or row.reason))
 
 
@@ -510,8 +510,8 @@ async def sweep(
     modes: Sequence[str] = (),
     report: Callable[[str], None] = print,
 ) -> tuple[Count, int]:
-    """Try every n-th of all faults, each with a daemon of its own, two of them at a time for each processor; for so
-    long at most. `report` hears of each broken promise. Returns counts, and how many there were to be tried."""
+    """Try one fault in `every`, each with a daemon of its own, two at a time for each processor, for at most `seconds`.
+    `report` hears of each broken promise. Returns counts, and how many there were to be tried."""
     plans = [plan for plan in PLANS if not modes or plan.mode in modes]
     todo = [fault for fault in EDITOR_FAULTS if not modes or fault.mode in modes]
     at_once = 2 * (os.cpu_count() or 1)

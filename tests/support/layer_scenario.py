@@ -96,7 +96,7 @@ UNITS: tuple[Unit, ...] = (
     _unit("dead", "row", b"/", None),
     _unit("out/x", "ignored", None, b"built\n"),
 )
-"""All but the commit."""
+"""All units but the commit."""
 _KINDS: Mapping[str, Kind] = {**{unit.name: unit.kind for unit in UNITS}, COMMIT: "commit"}
 _FOLDERS = {"d", "d/sub", "dead", "fresh", "hollow", "out"}
 
@@ -111,7 +111,8 @@ def lay_out(root: Path) -> None:
 
 
 def standings(root: Path) -> dict[str, str]:
-    """Each unit's. Raises `AssertionError` if the repository is damaged, or there is what nobody decided on."""
+    """The standing of each unit and of the commit. Raises `AssertionError` if the repository is damaged, or if there is
+    something that nobody decided on."""
     _has_nothing_else(root)
     return {unit.name: unit.standing(root) for unit in UNITS} | {COMMIT: _commit(root)}
 

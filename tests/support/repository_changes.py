@@ -1,4 +1,4 @@
-"""Real repositories, and what a command line changes in a copy of one as a change by value."""
+"""Real repositories, and the changes that a command line makes in a copy of one, by value."""
 
 import asyncio
 import atexit
@@ -34,7 +34,7 @@ Look = dict[str, str]
 
 
 def environment() -> dict[str, str]:
-    """Only git's own defaults, and one author."""
+    """An environment with only git's own defaults, and one author."""
     settings = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_EDITOR": "true", "LC_ALL": "C"}
     people = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in _PERSON.items()}
     return {"PATH": os.environ["PATH"], "HOME": os.devnull, **settings, **people}
@@ -82,7 +82,7 @@ def git_printed(words: Sequence[str], folder: Path) -> str | None:
 
 
 class ChangedCopy:
-    """What a command line changes in a copy of a repository: read as it is read from a layer."""
+    """The changes that a command line makes in a copy of a repository, read as they are read from a layer."""
 
     def __init__(self, root: Path, line: str, base: Path, *, check: bool = True) -> None:
         self.root = root
@@ -102,7 +102,7 @@ class ChangedCopy:
         return RepositoryChange.decode(self.changes[0].encode())
 
     def finish_files(self) -> None:
-        """Give the repository the copy's working tree: rows of their own."""
+        """Give the repository the copy's working tree, which rows of their own would do."""
         for path in [path for path in self.root.iterdir() if path.name != ".git"]:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         for path in [path for path in self.copy.iterdir() if path.name != ".git"]:

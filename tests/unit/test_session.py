@@ -207,7 +207,7 @@ async def test_two_edits_of_one_step_to_one_file_are_one_proposal(tmp_path: Path
         told = [message.event for message in d.client.messages]
         before = itertools.takewhile(lambda event: event.kind != "approvalRequested", told)
         shown = [event.proposal for event in before if event.kind == "proposalChanged"]
-        assert len(shown[-1].files[0].hunks) == 2, "nobody is asked about a part"
+        assert len(shown[-1].files[0].hunks) == 2, "the user was asked about only a part"
 
 
 async def test_the_file_moved_under_a_proposal(tmp_path: Path) -> None:

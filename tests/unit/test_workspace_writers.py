@@ -1,8 +1,8 @@
 """All that can change a user's workspace, and why it may: the one road of a proposal, and what goes beside it.
 
-Read from the source are the calls that change files, start programs, or ask an editor for a change; which of them are
-given a path of the workspace is written here by hand. A module that is new in one of these lists fails, until it has
-a line that says what it writes.
+The calls that change files, start programs, or ask an editor for a change are read from the source; which of them are
+given a path of the workspace is written here by hand. A module that is new to one of these lists fails until it has a
+line that says what it writes.
 """
 
 import ast

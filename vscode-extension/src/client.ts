@@ -45,7 +45,7 @@ export interface NotYet {
   busy?: boolean;
 }
 
-/** Where the daemon says, in its answer to `initialize`, which version of the protocol is in force. */
+/** The part of the daemon's answer to `initialize` that says which version of the protocol is in force. */
 type Answered = { experimental?: { amanu?: Partial<ServerCapabilities> } } | undefined;
 
 /** A request the daemon refused, in words for the user. */
@@ -220,8 +220,8 @@ export class Daemon implements vscode.Disposable {
     if (answered?.experimental?.amanu?.protocol !== PROTOCOL_VERSION) {
       this.client = undefined;
       void client.stop(2000).catch(() => undefined);
-      const program = `${executable.command} is an Amanu that does not speak version ${PROTOCOL_VERSION} of the protocol`;
-      this.set({ status: "lost", message: `${program}. Update it and this extension, then reconnect.` });
+      const found = `${executable.command} does not speak version ${PROTOCOL_VERSION} of Amanu's protocol`;
+      this.set({ status: "lost", message: `${found}. Update Amanu and this extension, then reconnect.` });
       return;
     }
     client.onDidChangeState(({ newState }) => {

@@ -615,13 +615,17 @@ export type RowKind =
 /** One side of a row: what is at its path. */
 export interface RowVersion {
   kind: "file" | "link" | "folder" | "repository";
-  /** Bytes of a file, or of all that is in a folder; 0 in a row about the executable bits of a text. */
+  /**
+   * Bytes of a file, of all that is in a folder, or of a repository's change as it is stored; 0 in a row about the
+   * executable bits of a text.
+   */
   size: number;
   /** Permission bits of a file. */
   mode: number;
   /**
    * The SHA-256 of a file's bytes, or a random id if the file is too large to be hashed; "" if it is not known. The
-   * id of a new folder with all that is in it; "" for an empty one. The id of a repository's change.
+   * id of a new folder with all that is in it; "" for an empty one. The SHA-256 of a repository's change as it is
+   * stored.
    */
   fileId: string;
   /** The target of a link, as it is written there. */
@@ -679,7 +683,7 @@ export interface Row {
   undecidable: string;
   /** A hash of the kind, the paths, both sides and, for `git`, the lines. */
   digest: string;
-  /** Only for `git`: absolute paths of the files in its commits. */
+  /** Only for `git`: absolute paths of the files that its commits change. */
   committed: string[];
   /** The versions that earlier turns drafted, oldest first; a rewind brings them back. */
   earlier: RowTurn[];

@@ -154,7 +154,7 @@ test.each([
   const daemon = line();
   const said = desk(daemon).prompt("hello", [], "send");
   await daemon.start();
-  await expect(said).rejects.toThrow(/amanu is an Amanu that does not speak version \d .*Update it/);
+  await expect(said).rejects.toThrow(/amanu does not speak version \d .*Update Amanu and this extension/);
   expect(daemon.connection.status).toBe("lost");
   expect(done).toEqual(["start", "stop"]);
 });

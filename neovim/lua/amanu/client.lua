@@ -9,7 +9,7 @@ local M = {}
 
 local TRIES = 5
 local FIRST_DELAY_MS = 200
-local OTHER_VERSION = "this daemon speaks another version of the protocol than the plugin; update both"
+local OTHER_VERSION = "the daemon and this plugin speak different versions of the protocol; update both"
 
 ---@type integer?
 M.id = nil

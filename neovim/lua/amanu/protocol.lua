@@ -377,9 +377,9 @@
 ---One side of a row: what is at its path.
 ---@class amanu.RowVersion
 ---@field kind "file"|"link"|"folder"|"repository"
----@field size integer Bytes of a file, or of all that is in a folder; 0 in a row about the executable bits of a text.
+---@field size integer Bytes of a file, of all that is in a folder, or of a repository's change as it is stored; 0 in a row about the executable bits of a text.
 ---@field mode integer Permission bits of a file.
----@field fileId string The SHA-256 of a file's bytes, or a random id if the file is too large to be hashed; "" if it is not known. The id of a new folder with all that is in it; "" for an empty one. The id of a repository's change.
+---@field fileId string The SHA-256 of a file's bytes, or a random id if the file is too large to be hashed; "" if it is not known. The id of a new folder with all that is in it; "" for an empty one. The SHA-256 of a repository's change as it is stored.
 ---@field target string The target of a link, as it is written there.
 ---@field picture? amanu.BlobRef The file, if it is a picture that a client can draw.
 ---@field mediaType string The picture's, e.g. "image/png".
@@ -410,7 +410,7 @@
 ---@field needs string[] Ids of open rows and hunks without which it cannot be accepted. Accepting it accepts them; rejecting one of them rejects it.
 ---@field undecidable string Why it cannot be decided any more, as a sentence; "" while it can.
 ---@field digest string A hash of the kind, the paths, both sides and, for `git`, the lines.
----@field committed string[] Only for `git`: absolute paths of the files in its commits.
+---@field committed string[] Only for `git`: absolute paths of the files that its commits change.
 ---@field earlier amanu.RowTurn[] The versions that earlier turns drafted, oldest first; a rewind brings them back.
 ---@field turnId string The turn that made the present version.
 

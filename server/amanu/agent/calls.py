@@ -100,7 +100,7 @@ class CallRun:
     result: Result | None = None
     previewed: asyncio.Event = field(default_factory=asyncio.Event)
     asked: asyncio.Event = field(default_factory=asyncio.Event)
-    """It is asked about, or need not be."""
+    """Set once the user is asked about it, or need not be."""
     finished: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -480,9 +480,9 @@ class Calls:
                     await predecessor.finished.wait()
 
     async def _wait_to_ask(self, run: CallRun, earlier: Sequence[CallRun]) -> None:
-        """Return when the user may be asked about the call. The edits of one step form one proposal: none is asked
-        about before those behind it, up to the next call that waits for its end, have joined it. Questions come in the
-        order of the calls."""
+        """Return when the user may be asked about the call: after the question about each earlier edit and, because the
+        edits of one step form one proposal, once those behind this one, up to the next call that waits for its end,
+        have joined it. A call that only reads waits for neither."""
         if run.effect == "read":
             return
         if run.effect == "write":

@@ -225,7 +225,8 @@ async def read_frame(reader: asyncio.StreamReader) -> dict[str, Any] | None:
 
 
 def _server_capabilities(answer: Any) -> ServerCapabilities:
-    """What the answer to `initialize` says of Amanu. Raises AmanuError `unsupportedVersion`."""
+    """The daemon's capabilities in the answer to `initialize`. Raises AmanuError `unsupportedVersion` if it has none,
+    or those of another version of the protocol."""
     with contextlib.suppress(KeyError, TypeError, ValidationError):
         capabilities = ServerCapabilities.model_validate(answer["capabilities"]["experimental"]["amanu"])
         if capabilities.protocol == PROTOCOL_VERSION:
@@ -233,7 +234,7 @@ def _server_capabilities(answer: Any) -> ServerCapabilities:
     raise AmanuError(
         "unsupportedVersion",
         f"The server that answered does not speak version {PROTOCOL_VERSION} of Amanu's protocol.",
-        hint="Update Amanu, and end the daemon if an older one still runs.",
+        hint="Update Amanu, and end the daemon if an older one is still running.",
     )
 
 

@@ -15,7 +15,7 @@ CLOSED = "The file was closed in the editor at that moment. Try again."
 
 
 async def write_in_editor(workspace: Workspace, plan: TextPlan) -> None:
-    """Raises `ToolError` when the editor did not make the change."""
+    """Have the editor make the change. Raises `ToolError` if it does not."""
     assert plan.current is not None and plan.new_version.text is not None
     document = await _open_document(workspace, plan.old_version.path, plan.current.text)
     if document is None:  # closed just now: what it held is on disk, or was dropped
@@ -34,7 +34,7 @@ async def write_in_editor(workspace: Workspace, plan: TextPlan) -> None:
 
 
 async def take_back_in_editor(workspace: Workspace, plan: TextPlan) -> bool:
-    """Returns whether the editor has taken it back. The former text is only there where it did."""
+    """Have the editor take its change back. Returns whether it did; if not, the former text is not there."""
     assert plan.old_version.text is not None and plan.new_version.text is not None
     document = await _open_document(workspace, plan.old_version.path, plan.new_version.text)
     if document is None or plan.current is None:
@@ -49,8 +49,8 @@ async def take_back_in_editor(workspace: Workspace, plan: TextPlan) -> bool:
 
 
 async def _open_document(workspace: Workspace, path: Path, text: str) -> tuple[Editor, Buffer] | None:
-    """See `Workspace.find_open`. What an editor that must be asked said may not count any more, because its user saved
-    meanwhile; it is asked again."""
+    """See `Workspace.find_open`. The answer of an editor that must be asked may be out of date, because its user saved
+    meanwhile, so it is asked again."""
     document = workspace.find_open(path, text)
     if document is None:
         await workspace.overlay.refresh(path)
@@ -59,7 +59,7 @@ async def _open_document(workspace: Workspace, path: Path, text: str) -> tuple[E
 
 
 def _inverse(edits: Sequence[TextEdit], text: str) -> list[TextEdit]:
-    """What takes these edits of `text` back."""
+    """The edits that take these edits of `text` back."""
     inverse: list[TextEdit] = []
     shift = 0
     for edit in edits:

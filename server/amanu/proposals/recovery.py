@@ -1,9 +1,9 @@
-"""After a kill or a loss of power in the middle of a transaction: what was approved is finished, or was never begun;
-never a mix.
+"""The end of a transaction that a kill or a loss of power interrupted: what was approved is finished, or it is open
+again; never a mix.
 
 The note of a transaction is durable before it changes anything (see `transaction.py`). So if one file or row is on disk
-as it should be, the others may follow; if none is, nothing was done there, and all is open again. Whatever somebody
-else has changed since is left alone. Blocking: call it in a thread.
+as it should be, the others follow; if none is, nothing was done there, and all is open again. What somebody else has
+changed since is left alone. Blocking: call it in a thread.
 """
 
 import contextlib
@@ -20,12 +20,12 @@ from amanu.workspace.disk_changes import DiskChange, Replacement, make_all
 from amanu.workspace.workspace import Workspace
 
 CHANGED_WHILE_STOPPED = "The file changed while Amanu was not running."
-STOPPED_IN_EDITOR = "Amanu was stopped while the editor applied it; it may be there. Try again."
+STOPPED_IN_EDITOR = "Amanu was stopped while the editor made this change. Look whether it is there, then try again."
 STOPPED = "Amanu was stopped before this was done. Decide again."
 
 
 class Recovery:
-    """The end of one session's interrupted transactions."""
+    """Recovery of one session's interrupted transactions."""
 
     def __init__(self, workspace: Workspace, rows: RowPlanner | None) -> None:
         self._workspace = workspace
@@ -89,7 +89,7 @@ class Recovery:
             change.leave_open(None)
 
     def _clean_repository(self, row: LiveRow) -> None:
-        """Remove what was prepared there."""
+        """Remove the locks and temporary files that a killed daemon left in the repository."""
         if self._rows is not None and row.change.kind == "git":
             with contextlib.suppress(ToolError), self._rows.prepared(row):
                 pass
@@ -121,8 +121,8 @@ class Recovery:
         return disk.read(self._workspace.guard, version.path) is None
 
     def _is_half_written(self, file: LiveFile, old_version: FileVersion, new_version: FileVersion) -> bool:
-        """A file that is written in place, because it has several names, was left with the beginning of the one and the
-        end of the other."""
+        """Whether a file that is written in place, because it has several names, was left with the beginning of the new
+        text and the end of the old."""
         stored = disk.read(self._workspace.guard, new_version.path)
         if stored is None or old_version.text is None or new_version.text is None:
             return False
@@ -148,8 +148,8 @@ class Recovery:
         return [Replacement(new_version.path, None, data, like=old_version.path), removal]
 
     def _is_open(self, file: LiveFile) -> bool:
-        """Whether an editor has it: it is not written behind its back. One that must be asked shows any file; of it
-        only unsaved text counts."""
+        """Whether an editor has the file open, which is then not written behind its back. An editor that must be asked
+        shows any file, so it counts only if it has unsaved text."""
         document = self._workspace.find_open(file.base.path)
         return document is not None and not (document[0].must_be_asked and document[1].typed == 0)
 

@@ -1,4 +1,4 @@
-"""The changes that a decision makes to what is no text, found right by looking at what the workspace has now."""
+"""The changes that a decision makes to what is no text, compared with the workspace as it is now."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ from typing import Literal
 
 from amanu.core.tool import Subject, ToolError
 from amanu.proposals.model import FILE_CHANGED, FILE_GONE, FILE_MADE
-from amanu.proposals.rows import STOPPED, LiveRow, RowChange, RowStep
+from amanu.proposals.rows import NOT_KEPT, LiveRow, RowChange, RowStep
 from amanu.proposals.text_plan import target_made
 from amanu.proposals.tree_move import TreeMove
 from amanu.storage.file_store import Damaged, FileStore
@@ -27,12 +27,12 @@ from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import RowVersion
 
 Standing = Literal["before", "after", "between", "other"]
-"""What the workspace has: the state before a change, after it, a part of it, or something else."""
+"""The state of the workspace: before a change, after it, in the middle of it, or something else."""
 
 DENIED = "A rule denies this change."
 _LOST = "Amanu's copy of this file is missing or damaged. Ask for the change again."
 _LOST_TREE = "Amanu's copy of this folder is missing or damaged. Ask for the change again."
-_LOST_COMMIT = "Amanu's copy of this change of the repository is missing or damaged. Ask for the change again."
+_LOST_COMMIT = "Amanu's copy of this change to the repository is missing or damaged. Ask for the change again."
 _DENIED_IN_IT = "A rule denies something in this folder."
 _NO_UNDO = "Amanu cannot undo this change."
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -51,8 +51,8 @@ class RowPlan:
 
 class RowPlanner:
     """Plans one session's rows. `denied` picks the subjects that a rule denies, whatever the mode; `repository_lock`
-    keeps other sessions from changing a repository; `published` names the commits of a change that were pushed, or
-    returns None if it cannot tell."""
+    keeps other sessions from changing a repository; `published` returns the commits of a change if any of them was
+    pushed, and None if it cannot tell."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class RowPlanner:
         return bool(self._denied(Subject(tool, "write", text) for text in (name, f"{name}/x")))
 
     def standing(self, row: LiveRow) -> Standing:
-        """Blocking."""
+        """The state of the workspace, as far as the row is about it. Blocking."""
         if row.change.kind == "git":
             return self._standing_of_repository(row)
         try:
@@ -121,7 +121,7 @@ class RowPlanner:
         """The change that a row of a repository stands for. Raises `ToolError`. Blocking."""
         after, undoes = row.change.after, row.state == "undoing"
         if after is None:  # an older Amanu kept nothing
-            raise ToolError(_NO_UNDO if undoes else STOPPED)
+            raise ToolError(_NO_UNDO if undoes else NOT_KEPT)
         try:
             return RepositoryChange.decode(self._store.read(after.file_id))
         except (Damaged, ValueError):
@@ -176,7 +176,7 @@ class RowPlanner:
         return RowPlan(row, "", changes)
 
     def _look(self, row: LiveRow, step: RowStep) -> tuple[str, Identity | None]:
-        """Why that step does not fit, "" if it does; and the identity of what it replaces."""
+        """The reason why that step does not fit, "" if it does; and the identity of the file that it replaces."""
         path, old, new = step
         if row.state != "undoing" and self.is_denied(path, deletes=new is None):
             return DENIED, None
@@ -221,7 +221,8 @@ class RowPlanner:
             return False
 
     def _difference(self, change: RowChange, path: Path, expected: RowVersion | None) -> tuple[str, Identity | None]:
-        """Why the workspace does not have there what is expected, "" if it does; and the identity of what it has."""
+        """The reason why the workspace does not have there what is expected, "" if it does; and the identity of what it
+        has."""
         try:
             found = path.lstat()
         except (FileNotFoundError, NotADirectoryError):

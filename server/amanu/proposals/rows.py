@@ -15,7 +15,7 @@ _SIDE_FILES = ("-wal", "-shm", "-journal")
 """Endings of the files without which an SQLite database is incomplete."""
 _RENAMED = "renamed, "
 WITHDRAWN = "A later command has undone it."
-STOPPED = "An older Amanu did not keep these changes of the repository. Ask for them again."
+NOT_KEPT = "An older Amanu did not keep these changes to the repository. Ask for them again."
 
 
 RowKey = tuple[str, Path]
@@ -37,7 +37,7 @@ class RowChange:
     identity: tuple[int, int] | None = None
     """Inode and ctime (nanoseconds) of `before` in the workspace; None: not known."""
     committed: Sequence[Path] = ()
-    """The files in the commits of a `git` row."""
+    """The files that the commits of a `git` row change."""
     new_path: Path | None = None
     """The new path of a renamed file."""
 
@@ -115,7 +115,7 @@ class LiveRow:
     @property
     def undecidable(self) -> str:
         is_lost = self.change.kind == "git" and self.change.after is None
-        return STOPPED if is_lost and self.state not in ("applied", "undoing") else ""
+        return NOT_KEPT if is_lost and self.state not in ("applied", "undoing") else ""
 
     @property
     def sides(self) -> tuple[RowVersion | None, RowVersion | None]:

@@ -1,4 +1,4 @@
-"""The change that a decision makes to one text file, found right by looking at what the file says now."""
+"""The change that a decision makes to one text file, compared with the file as it is now."""
 
 import asyncio
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class TextPlan:
     new_bytes: bytes | None
     """The file before and after, as it is on disk; None where there is none."""
     new_sha256: str | None
-    """Of the new text in UTF-8."""
+    """The hash of the new text in UTF-8; None if there is none."""
 
     @property
     def moves(self) -> bool:
@@ -65,8 +65,8 @@ class TextPlan:
 
 
 async def plan_text(workspace: Workspace, file: LiveFile) -> TextPlan | None:
-    """None when the file is already as it should be: a crash came after the write, or somebody did the same. Raises
-    `ToolError` when it is neither that nor what the change was computed from."""
+    """The plan for a file; None if the file is already as it should be, because a crash came after the write or
+    somebody did the same. Raises `ToolError` if it is neither that nor what the change was computed from."""
     old_version, new_version = await asyncio.to_thread(
         lambda: (file.version_with(STATES_BEFORE), file.version_with(STATES_AFTER))
     )
@@ -94,14 +94,14 @@ async def plan_text(workspace: Workspace, file: LiveFile) -> TextPlan | None:
 
 
 def changed_message(workspace: Workspace, path: Path) -> str:
-    """Why a change does not fit the file any more. Where editors disagree about it, reading it again does not help."""
+    """The reason why a change no longer fits the file. If editors disagree about it, reading it again does not help."""
     if len({buffer.text for _, buffer in workspace.overlay.documents(path)}) > 1:
         return f"{workspace.display_path(path)} is open in several editors with different text. {_SAVE_ONE}"
     return FILE_CHANGED
 
 
 def lossy_message(workspace: Workspace, current: FileText) -> str:
-    """Why such a file cannot be edited at the moment."""
+    """The reason why a file with such unsaved text cannot be edited at the moment."""
     return (
         f"{workspace.display_path(current.path)} has unsaved changes in the editor and its bytes on disk (encoding "
         f"{current.encoding}, line ends) would not survive a change through it. Ask the user to save it first."
@@ -109,17 +109,17 @@ def lossy_message(workspace: Workspace, current: FileText) -> str:
 
 
 def target_made(workspace: Workspace, path: Path) -> str:
-    """Why no file can be moved to that path."""
+    """The reason why no file can be moved to that path."""
     return f"There is a file {workspace.display_path(path)} now."
 
 
 def _encoded_plan(
     file: LiveFile, current: FileText | None, old_version: FileVersion, new_version: FileVersion
 ) -> TextPlan:
-    """Raises `ToolError` when the file's encoding cannot hold the new text."""
+    """Raises `ToolError` if the file's encoding cannot hold the new text."""
     text = new_version.text
     for hunk in file.hunks:
-        if hunk.state == "accepted" and hunk.edited_by_user:  # of the model's own text that was checked before
+        if hunk.state == "accepted" and hunk.edited_by_user:  # the model's own text was checked before
             (current or file.base).with_text(hunk.old_text).check_new(hunk.new_text)
     return TextPlan(
         file,
@@ -137,5 +137,5 @@ def _text_of(current: FileText | None) -> str | None:
 
 
 def _has_other_encoding(current: FileText, file: LiveFile) -> bool:
-    """The same text, but in other bytes than those the change was computed from."""
+    """Whether its encoding would give the text other bytes than those the change was computed from."""
     return not file.base.from_buffer and not same_bytes(current.encoding, file.base.encoding)

@@ -2,18 +2,18 @@
 
     plan      Each file and row is compared with the workspace. If one does not fit, that one is in conflict and says
               why, the others are open again and name it.
-    note      The proposal, with what is `accepted` or `undoing`, is in the session's journal, and so are the audit
-              log's entries and the former texts of files. All of it is durable before anything is changed.
+    note      The proposal, with what is `accepted` or `undoing`, is in the session's journal, with the former texts of
+              files; the audit log has its entries. All of it is durable before anything is changed.
     prepare   Repositories: objects are written and git's own locks are taken. Nobody sees a change yet.
     editors   Files that are open in an editor are changed there. If one refuses, the others are changed back.
     files     All else is written beside its place, then renamed into it; if one fails, all are put back.
     git       The locks are renamed to what they lock: the index, logs, then refs.
     done      The proposal, with what is `applied` or `reverted`, is in the journal.
 
-Whatever a kill or a loss of power interrupts, `recovery.py` finishes, when the session is next opened, from the note
-and what the workspace has: until the first file on disk is changed, nothing was done, and everything is open again;
-from then on, the rest follows. Git's part is then the last, so no commit is without its files. Where an editor has
-unsaved text, the change is in that text alone and not finished: that file is named.
+If a kill or a loss of power interrupts this, `recovery.py` ends it when the session is next opened, by the note and by
+what the workspace has. If no file on disk was changed, everything is open again; otherwise the rest follows. Git's part
+is the last, so no commit is without its files. If an editor left its text unsaved, the change may be in that text
+alone: that file is not finished, and says so.
 """
 
 import asyncio
@@ -64,7 +64,8 @@ class _Plan:
 
 @dataclass(frozen=True)
 class Transactions:
-    """Carries decisions out. `durable` returns once the decision is in the journal and the audit log."""
+    """The way in which decisions are carried out. `durable` returns once the decision is in the journal and the audit
+    log."""
 
     workspace: Workspace
     rows: RowPlanner | None
@@ -124,7 +125,7 @@ class Transactions:
         return _Plan(texts, fitting)
 
     def _is_denied(self, text: TextPlan) -> bool:
-        """Whether a rule denies the change; undo of what was once allowed is not denied."""
+        """Whether a rule denies the change. Rules are not asked about undo."""
         if self.rows is None or not any(hunk.state == "accepted" for hunk in text.file.hunks):
             return False
         deleted = text.old_version.path if text.moves or text.new_version.text is None else None
@@ -156,8 +157,8 @@ class Transactions:
 
     @asynccontextmanager
     async def _written_by_editors(self, plan: _Plan) -> AsyncGenerator[None]:
-        """A context in which editors have made their changes; if it fails, they change them back. Where one does not,
-        the change stays, and says that it is there: the user can undo it. Raises `_Refused`."""
+        """A context in which editors have made their changes; if it fails, they take them back. If one does not, its
+        change counts as applied, so that the user can undo it. Raises `_Refused`."""
         written: list[TextPlan] = []
         try:
             for text in plan.texts:
@@ -189,7 +190,7 @@ class Transactions:
         await asyncio.to_thread(remove_empty_folders, self.workspace.guard, folders_made_for(undone))
 
     async def _change_repositories(self, repositories: Sequence[tuple[LiveRow, Prepared]]) -> None:
-        """The files are changed: where git's part fails now, only that row is in conflict."""
+        """Commit the prepared changes. The files are changed by now, so if this fails, only that row says so."""
         for row, ready in repositories:
             try:
                 await asyncio.to_thread(ready.commit)
@@ -200,7 +201,7 @@ class Transactions:
         failed = refused.change
         path = failed.change.path if isinstance(failed, LiveRow) else failed.path_with(STATES_BEFORE)
         failed.settle(str(refused))
-        reason = f"{self.workspace.display_path(path)} failed, so nothing was applied. {refused}"
+        reason = f"{self.workspace.display_path(path)} could not be changed, so nothing else was. {refused}"
         for change in live.interrupted:
             change.leave_open(reason)
 

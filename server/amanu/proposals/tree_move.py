@@ -1,5 +1,5 @@
 """The move of a whole folder into the workspace, or back out of it: by one rename, or, between file systems, by a copy
-that is renamed. Whatever a kill interrupts, one of the two places has all of it. Everything here blocks."""
+that is renamed. Wherever a kill interrupts it, one of the two places has all of it. Everything here blocks."""
 
 import contextlib
 import errno
@@ -87,7 +87,7 @@ class _Moving:
             os.rename(self._part, stored.name, src_dir_fd=self._store, dst_dir_fd=self._store)
 
     def _can_rename(self) -> bool:
-        """Find out by trying: of two mounts of one file system only that tells."""
+        """Find out by trying: nothing else tells two mounts of one file system apart."""
         os.mkdir(self._ours, dir_fd=self._folder)
         try:
             os.rename(self._ours, self._part, src_dir_fd=self._folder, dst_dir_fd=self._store)
@@ -126,7 +126,7 @@ class _Moving:
         self._is_made = False
 
     def close(self) -> None:
-        """Leave it in one place."""
+        """Remove the copy, or the folder that was copied, so that one place has it."""
         with contextlib.suppress(OSError):
             remove(self._ours or self._part, self._folder)
         if not self._is_one_disk and self._is_made == self._change.comes_in:

@@ -1,4 +1,4 @@
-"""Writing what was decided into the files."""
+"""Decisions, as they are marked, carried out and published."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -111,8 +111,8 @@ class ProposalWriter:
                 change.leave_open(str(error))
             raise
         finally:
-            for change in live.interrupted:  # only when something failed that we do not know of
-                change.settle("Applying it failed unexpectedly; check what is there now.")
+            for change in live.interrupted:  # only after a failure that nothing else has caught
+                change.settle("This failed unexpectedly and may be half done. Check what is there now.")
             for file in files:
                 undone = {hunk.hunk_id for hunk in file.hunks if hunk.state == "reverted"} & undoing
                 if file.anchor is not None:

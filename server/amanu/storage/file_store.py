@@ -105,7 +105,7 @@ class FileStore:
         return file_id
 
     def add_bytes(self, data: bytes) -> str:
-        """Store these bytes, like `add`."""
+        """Store these bytes and return their id, like `add`."""
         with tempfile.TemporaryFile() as file:
             file.write(data)
             file.flush()
@@ -157,7 +157,7 @@ class FileStore:
             os.close(handle)
 
     def write(self, file_id: str, target: int) -> None:
-        """Copy that file into the empty one that the descriptor refers to. Raises `Damaged`."""
+        """Copy that file into the empty file with the descriptor `target`. Raises `Damaged`."""
         source = self._open(file_id)
         try:
             with os.fdopen(target, "wb", closefd=False) as file:
@@ -169,7 +169,7 @@ class FileStore:
             os.close(source)
 
     def read(self, file_id: str) -> bytes:
-        """The content of a small file. Raises `Damaged`."""
+        """The content of a file that is small enough to be hashed. Raises `Damaged`."""
         source, parts = self._open(file_id), list[bytes]()
         try:
             if hashed(source, parts.append) != file_id:

@@ -1,4 +1,5 @@
-"""Files on disk, read through directory handles, and what goes wrong with them. Blocking: call it in a thread."""
+"""Files on disk, read through directory handles, and the errors of reading and writing them. Blocking: call it in a
+thread."""
 
 import contextlib
 import errno
@@ -15,7 +16,7 @@ from amanu.workspace.path_guard import PathGuard
 from amanu.workspace.text_file import MAX_FILE
 
 TEMPORARY = ".amanu-tmp"
-"""The end of names that are in the workspace for a moment."""
+"""The ending of temporary names in the workspace."""
 _OURS = re.compile(rf"\.(?P<name>.+)\.(?:(?P<process>\d+)-)?[0-9a-f]+{re.escape(TEMPORARY)}", re.DOTALL)
 _MOST_BYTES = 100
 
@@ -45,7 +46,7 @@ class StoredFile:
 
 
 def read(guard: PathGuard, path: Path) -> StoredFile | None:
-    """What is on disk, None if nothing is. `ToolError` for what cannot be a text file, or is too big."""
+    """The file on disk; None if there is none. Raises `ToolError` if it cannot be read, or is too big."""
     try:
         with guard.file(path) as handle:
             status = os.fstat(handle)
@@ -67,7 +68,8 @@ def temporary_name(name: str) -> str:
 
 
 def remove_temporary_files(guard: PathGuard, path: Path) -> None:
-    """Remove temporary files and folders that a killed daemon left beside that path, or above it."""
+    """Remove the temporary files and folders that a killed daemon left for that path: beside it, or in a folder
+    above."""
     for above in path.parents:
         with contextlib.suppress(OSError, ToolError), guard.listing(above) as folder:
             for name in os.listdir(folder):  # noqa: PTH208 (of a handle)

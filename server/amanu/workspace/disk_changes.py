@@ -1,8 +1,9 @@
 """Changes to files on disk, through directory handles: all of them are made, or none. Blocking: call it in a thread.
 
 A file is replaced by a whole new one (temporary file in the same folder, fsync, rename), so that a crash leaves the old
-content or the new one. Right before it is made, each change looks once more at what it replaces; if that is not what is
-expected, `BaseChanged` is raised and everything made so far is taken back.
+content or the new one; only a file with several names, or an owner that we cannot give, is written in place. Right
+before it is made, each change looks once more at what it replaces; if that is not what is expected, `BaseChanged` is
+raised and everything made so far is taken back.
 """
 
 import contextlib
@@ -49,9 +50,9 @@ class DiskChange(Protocol):
     def path(self) -> Path: ...
 
     def staged(self, staging: "Staging") -> AbstractContextManager[StagedChange]:
-        """Do all that needs room or takes time; nothing is changed yet, but temporary names and new folders may be
-        seen. Leaving the context removes these, unless the change is made. Raises `BaseChanged`, `ToolError`,
-        `OSError`."""
+        """A context in which all that needs room or takes time is done. Nothing is changed yet, but temporary names and
+        new folders may be seen; they are removed at its end, unless the change is made. Raises `BaseChanged`,
+        `ToolError`, `OSError`."""
         ...
 
 
@@ -122,7 +123,7 @@ def _failing_at(path: Path) -> Generator[None]:
 
 @dataclass(frozen=True)
 class Replacement:
-    """`data` (None: no file) instead of `expected` (None: no file)."""
+    """A file or link with the content `data` (None: none) in place of one with the content `expected` (None: none)."""
 
     path: Path
     expected: bytes | Content | None
@@ -132,7 +133,7 @@ class Replacement:
     like: Path | None = None
     """A new file gets owner, mode and extended attributes of that one."""
     identity: Identity | None = None
-    """The file that was known to have the expected content; None: look at the content."""
+    """The identity of the file that was found to have the expected content; None: compare the content."""
 
     @contextmanager
     def staged(self, staging: Staging) -> Generator[StagedChange]:
@@ -164,9 +165,9 @@ class _Replacing:
         self._target: int | None = None
         """A handle of the file to be replaced, if its content is compared in memory."""
         self._new: str | None = None
-        """The temporary name of what comes there."""
+        """The temporary name of the new file."""
         self._former: str | None = None
-        """The temporary name of what was there."""
+        """The temporary name of the former file."""
         self._found: os.stat_result | None = None
         """The file to be replaced, as it was when its content was looked at."""
         self._in_place = False
@@ -235,7 +236,8 @@ class _Replacing:
         self._stack.close()
 
     def _check(self) -> None:
-        """The expected content is there, read through the handle of the very file that has the name."""
+        """Raise `BaseChanged` unless the expected content is there. Bytes are read through the handle of the very file
+        that has the name."""
         change, found = self._change, self._found
         if (found is None) != (change.expected is None):
             raise BaseChanged(change.path)
@@ -262,7 +264,7 @@ class _Replacing:
             raise BaseChanged(self._change.path)
 
     def _check_again(self) -> None:
-        """Staging may take seconds, and the user saves or moves meanwhile."""
+        """Raise `BaseChanged` if the file changed since: staging may take seconds, and the user may save meanwhile."""
         with self._guard.folder(self.path.parent) as folder:
             if not os.path.samestat(os.fstat(folder), os.fstat(self._folder)):
                 raise BaseChanged(self.path)
@@ -355,7 +357,7 @@ class _Replacing:
             raise BaseChanged(self._change.path) from None
 
     def _write_in_place(self, data: bytes) -> None:
-        """For a file with several names, or an owner we cannot give: the same inode gets the new bytes."""
+        """Write the bytes into the same inode: the file has several names, or an owner that we cannot give."""
         handle = os.open(self._name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
         try:
             if self._target is None or os.fstat(handle).st_ino != os.fstat(self._target).st_ino:
@@ -377,7 +379,7 @@ class _Replacing:
 
 @dataclass(frozen=True)
 class NewFolder:
-    """A folder comes to be; that it is there already is fine."""
+    """A new folder. One that is there already is left as it is."""
 
     path: Path
 
@@ -413,7 +415,7 @@ class _FolderMaking:
 
 @dataclass(frozen=True)
 class FolderRemoval:
-    """A folder that is empty by then is removed."""
+    """The removal of a folder, which must be empty by then."""
 
     path: Path
 
@@ -451,7 +453,7 @@ class _FolderRemoving:
 
 @dataclass(frozen=True)
 class ExecutableBits:
-    """Whether a file can be executed."""
+    """A change of a file's executable bits."""
 
     path: Path
     is_set: bool
@@ -486,7 +488,7 @@ class _BitsChanging:
             mode = stat.S_IMODE(found.st_mode)
             os.fchmod(file, with_executable(mode, is_set=self._change.is_set))
             self._former = found.st_ino, mode
-            with contextlib.suppress(OSError):  # a full disk has room for them
+            with contextlib.suppress(OSError):  # they need no room, so a full disk has them all the same
                 os.fsync(file)
 
     def take_back(self) -> None:
@@ -504,20 +506,20 @@ class _BitsChanging:
 
 
 def remove_empty_folders(guard: PathGuard, folders: Sequence[Path]) -> None:
-    """Remove those that are empty, in that order."""
+    """Remove the empty ones of these folders, in this order."""
     for folder in folders:
         with contextlib.suppress(OSError, ToolError), guard.folder(folder.parent) as above:
             os.rmdir(folder.name, dir_fd=above)
 
 
 def with_executable(mode: int, *, is_set: bool) -> int:
-    """Permission bits: who may read may execute, or nobody may."""
+    """The permission bits with which whoever may read may execute, or, if not `is_set`, nobody may."""
     return mode | (mode & 0o444) >> 2 if is_set else mode & ~0o111
 
 
 @contextmanager
 def folders_above(guard: PathGuard, path: Path) -> Generator[None]:
-    """The folders above the path are made; those that nothing came to be in are removed again."""
+    """A context in which the folders above the path exist; those made for it that are empty at its end are removed."""
     missing = _missing_above(path)
     try:
         with guard.folder(path.parent, create=True):
@@ -539,7 +541,7 @@ def _status(name: str, folder: int) -> os.stat_result | None:
 
 
 def _written(status: os.stat_result | None) -> tuple[int, ...] | None:
-    """A value that differs when a file is another one, or was changed."""
+    """A value that changes if the file is changed, or replaced by another one."""
     return None if status is None else (status.st_dev, status.st_ino, status.st_ctime_ns)
 
 
@@ -581,8 +583,8 @@ def _copy(name: str, new_name: str, folder: int) -> None:
 
 
 def _copy_attributes(handle: int, status: os.stat_result, source: int | None) -> bool:
-    """Give a new file the owner, mode and extended attributes of the one it replaces. False if it cannot have
-    its owner: then the old file must be written in place."""
+    """Give a new file the owner, mode and extended attributes of the one it replaces. Returns False if it cannot have
+    that owner: then the old file must be written in place."""
     current = os.fstat(handle)
     if (current.st_uid, current.st_gid) != (status.st_uid, status.st_gid):
         try:

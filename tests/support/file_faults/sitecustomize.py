@@ -1,9 +1,9 @@
 """Ends a daemon, or refuses what it asks of the disk, at the n-th change that it makes to files in some folders.
 
 Python imports this as it starts, where this folder is in PYTHONPATH. `AMANU_FILE_FAULT` is JSON of the parameters of
-`FileFaults`. Counted is from the moment on at which the file `armed` exists. `at`: instead of a number, a
-pattern for a change and its path. `how`: "kill"; "full", every change fails
-from then on that needs room, until `armed` is gone; "refused", that one fails.
+`FileFaults`. Changes are counted while the file `armed` exists. `at`: a pattern for a change and its path, instead of a
+number. `how`: "kill"; "full", from then on every change that needs room fails, until `armed` is gone; "refused", only
+that one fails.
 """
 
 import errno
@@ -17,7 +17,7 @@ import threading
 from typing import Any
 
 _GROWS = ("open", "os.rename", "os.mkdir", "os.link", "os.symlink", "os.setxattr", "mknod", "write", "fsync", "commit")
-"""What a full disk refuses."""
+"""The changes that a full disk refuses."""
 _PATHS: dict[str, tuple[int, int | None]] = {
     # Where an event of Python has the path that changes, and the descriptor of the folder this is in.
     "open": (0, None),
@@ -95,7 +95,7 @@ class FileFaults:
         self._mknod(path, mode, device, dir_fd=dir_fd)
 
     def _step(self, event: str, path: Any, folder: int | None, half: Any = None) -> None:
-        """Before the change is made. `half`: makes a part of it."""
+        """Count a change that is about to be made, and fail if it is the one. `half`: makes a part of it."""
         if not os.access(self._armed, os.F_OK):
             return
         name = _resolved(path, folder)

@@ -176,8 +176,8 @@ async def test_shutdown_answers_what_is_open(connect: Connect) -> None:
 @pytest.mark.parametrize(
     ("capabilities", "message", "hint"),
     [
-        ({}, "share no version", "capabilities.experimental.amanu.protocol"),
-        ({"experimental": {"amanu": {"protocol": []}}}, "share no version", "capabilities.experimental.amanu.protocol"),
+        ({}, "names no version", "capabilities.experimental.amanu.protocol"),
+        ({"experimental": {"amanu": {"protocol": []}}}, "names no version", "capabilities.experimental.amanu.protocol"),
         ({"experimental": {"amanu": {"protocol": [1, 2]}}}, "speaks version 2 of", "Update the client"),
         ({"experimental": {"amanu": {"protocol": [99]}}}, "speaks version 99 of", "Update Amanu."),
     ],

@@ -164,13 +164,14 @@ def test_wherever_it_ends_there_is_no_mix(how: str, tmp_path: Path, store: Path)
 
 
 def known(name: str) -> set[str | None]:
-    """What may be there in the middle: bits are set once a file is there."""
+    """The contents that the path may have in the middle: bits are set once a file is there."""
     middle = {"B\n"} if name == "b" else set[str]()
     return {BEFORE.get(name), AFTER.get(name), *middle}
 
 
 def test_all_of_it_is_on_the_disk_in_the_end(tmp_path: Path) -> None:
-    """A power failure leaves what a kill leaves: content before its name, and names before `make_all` returns."""
+    """A power failure leaves what a kill leaves: content is durable before its name, and names before `make_all`
+    returns."""
     armed, log, root = tmp_path / "armed", tmp_path / "log", tmp_path / "work"
     armed.touch()
     (tmp_path / "store").mkdir()
@@ -214,7 +215,7 @@ MEANWHILE: dict[str, Act] = {
 def test_what_somebody_else_made_of_it_is_kept(
     name: str, when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing at all is changed then. "between": after all was staged."""
+    """Then nothing at all is changed. "between": after everything was staged."""
     root = tmp_path / "work"
     (tmp_path / "store").mkdir()
     changes = laid_out(root, tmp_path / "store")

@@ -1,4 +1,4 @@
-"""A repository's change by value: applied it gives what git gave in the copy, undone what was before."""
+"""A repository's change by value: applied, it gives what git made in the copy; undone, what was there before."""
 
 import asyncio
 import json
@@ -62,7 +62,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "orphan": ("", "git switch -q --orphan alone; printf 'x' > x; git add x; git commit -qm alone"),
 }
 PUSHED = "git update-ref refs/remotes/o/x $(git commit-tree -p HEAD~ -m theirs HEAD^{tree})"
-"""The first of two commits, and one more on it."""
+"""A command line as if the first of two commits was pushed, with another one on top."""
 CONFLICT = "git switch -qc side old; printf 's\n' > a; git commit -qam side; git switch -q main"
 UNFINISHED = {
     "conflict": (CONFLICT, "git merge -q side || true"),
@@ -153,17 +153,17 @@ def test_undo_is_a_soft_reset(staged: bool, tmp_path: Path) -> None:
         ("git tag v9; git branch -f old main", COMMIT, ""),
         ("git update-index --index-version=4; git update-index --index-version=2", COMMIT, ""),
         ("printf 'z' > z; git add z; git commit -qm z", "printf 'x\n' >> a; git add a", ""),
-        ("printf 'z' > z; git add z; git commit -qm z", COMMIT, "branch main is at"),
-        ("printf 'z' > a; git add a", COMMIT, "a is staged otherwise"),
-        ("git rm -q --cached a", COMMIT, "a is staged otherwise"),
-        ("git switch -q old", "git commit -q --allow-empty -m none", "HEAD is branch old now"),
+        ("printf 'z' > z; git add z; git commit -qm z", COMMIT, "branch main now points to"),
+        ("printf 'z' > a; git add a", COMMIT, "a is staged differently"),
+        ("git rm -q --cached a", COMMIT, "a is staged differently"),
+        ("git switch -q old", "git commit -q --allow-empty -m none", "HEAD now points to branch old"),
         ("git branch -qD old", "git branch -f old main", "branch old is gone"),
-        ("git branch -f old main", "git switch -q old", "branch old is at"),
-        ("git branch topic", "git branch topic/x", "branch topic is there"),
-        ("git branch topic/x", "git branch topic", "branch topic/x is there"),
+        ("git branch -f old main", "git switch -q old", "branch old now points to"),
+        ("git branch topic", "git branch topic/x", "branch topic exists"),
+        ("git branch topic/x", "git branch topic", "branch topic/x exists"),
         ("git branch topic/x; git branch -qD topic/x", "git branch topic", ""),
-        ("printf x > z; git add z", "mkdir z; printf x > z/y; git add z", "z is staged otherwise"),
-        ("printf 1 > a; git stash -q", "printf 2 > a; git stash -q", "refs/stash is at"),
+        ("printf x > z; git add z", "mkdir z; printf x > z/y; git add z", "z is staged differently"),
+        ("printf 1 > a; git stash -q", "printf 2 > a; git stash -q", "refs/stash now points to"),
         (
             "git switch -qc s old; echo s > a; git commit -qam s; git switch -q main; git merge -q s || true",
             COMMIT,
@@ -209,8 +209,8 @@ def test_meanwhile(meanwhile: str, line: str, named: str, tmp_path: Path) -> Non
     [
         ("git status; printf 'z' > z; git add z", COMMIT, ""),
         ("printf 'z' > a; git add a", COMMIT, ""),
-        ("git commit -q --allow-empty -m z", COMMIT, "branch main is at"),
-        ("git switch -q old", "git commit -q --allow-empty -m z", "HEAD is branch old now"),
+        ("git commit -q --allow-empty -m z", COMMIT, "branch main now points to"),
+        ("git switch -q old", "git commit -q --allow-empty -m z", "HEAD now points to branch old"),
         ("git update-ref refs/remotes/origin/main HEAD", COMMIT, "has been pushed"),
         ("git update-ref refs/remotes/origin/main HEAD", "git tag v2", ""),
         ("git update-ref MERGE_HEAD HEAD", COMMIT, "A merge is running"),
@@ -218,7 +218,7 @@ def test_meanwhile(meanwhile: str, line: str, named: str, tmp_path: Path) -> Non
         ("git bisect start", COMMIT, "A bisect is running"),
         ("git update-ref CHERRY_PICK_HEAD HEAD", COMMIT, "A cherry-pick is running"),
         ("mkdir .git/rebase-merge", "printf x > a; git add a", ""),
-        ("git tag -f v2 old", "git tag v2", "tag v2 is at"),
+        ("git tag -f v2 old", "git tag v2", "tag v2 now points to"),
         ("git reset -q --soft HEAD~", COMMIT, ""),
     ],
 )
@@ -305,7 +305,7 @@ def looked_status(root: Path) -> str:
 
 
 def test_a_file_that_changes_after_it_is_staged_is_seen(tmp_path: Path) -> None:
-    """Of the entries that stay, those are looked at again whose files changed as the index was written."""
+    """Git looks again at the kept entries whose files were modified at the time at which the index was written."""
     root = repository(tmp_path / "root")
     copy = ChangedCopy(root, "git rm -q --cached d/c", tmp_path)
     shell(root, "printf '1\n' > a; git add a; printf '2\n' > a; touch -r .git/index a b")
@@ -320,7 +320,7 @@ KILLED = {
     "concluded": UNFINISHED["conflict concluded"],
 }
 SAMPLED = 9
-"""One in so many of the changes to files is refused or the last one, where not all are tried."""
+"""One in this many changes to files is made to fail, unless all are."""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the faults are counted by paths in /proc")
@@ -374,7 +374,7 @@ def ended_at(nth: int, how: str, change: RepositoryChange, copy: ChangedCopy, *,
 
 
 def state(root: Path) -> dict[str, bytes]:
-    """Git's files, but for objects, when they were written, and the time in lines that undoing adds."""
+    """Git's files, without the objects, the times of modification, and the times in lines that undo adds."""
     assert shell(root, "git fsck --strict --no-dangling") == ""
     files = {name: data for name, data in snapshot(root / ".git").items() if "/objects/" not in name}
     index = read_index(files.pop(".git/index"))

@@ -56,9 +56,10 @@ def failure(method: str, error: Exception) -> tuple[int, str, Any]:
 
 
 def unsupported_version(declared: Sequence[int]) -> AmanuError:
-    """The error for a client that speaks only these versions of the protocol: it tells the user what to update."""
+    """The error for a client that speaks only these versions of the protocol, which tells the user what to update. If
+    there are none, it tells the client's author what to declare."""
     ours = PROTOCOL_VERSIONS[-1]
-    message = "This client and this daemon share no version of the amanu protocol."
+    message = "This client names no version of Amanu's protocol."
     hint = "Name a supported version in capabilities.experimental.amanu.protocol of initialize."
     if declared:
         message = f"This client speaks version {max(declared)} of Amanu's protocol, and this daemon version {ours}."

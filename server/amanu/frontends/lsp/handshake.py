@@ -16,8 +16,8 @@ PROTOCOL_VERSIONS = (3,)
 """Versions of the amanu protocol this daemon speaks. A test holds the last against `amanu_protocol`."""
 
 BUILD = f"{__version__} (protocol {PROTOCOL_VERSIONS[-1]})"
-"""A relay and a daemon must be the same in this: the relay answers `initialize` in the daemon's name, and between two
-releases the protocol changes while the version does not."""
+"""The build, which must be the same for a relay and its daemon: the relay answers `initialize` in the daemon's name,
+and between two releases the protocol may change while the version does not."""
 
 METHODS = (
     "amanu/session/create",
@@ -185,13 +185,13 @@ def position_encoding(offered: Sequence[str]) -> Literal["utf-8", "utf-16", "utf
 
 def protocol_version(capabilities: Mapping[str, Any]) -> int | None:
     """The highest version of the amanu protocol that both speak; None when there is none or the client says
-    nothing (then it is a plain LSP client). Raises `BadParams` when it says it wrongly."""
+    nothing (then it is a plain LSP client). Raises `BadParams` if what it says is malformed."""
     return max(set(declared_versions(capabilities)) & set(PROTOCOL_VERSIONS), default=None)
 
 
 def declared_versions(capabilities: Mapping[str, Any]) -> list[int]:
-    """The versions of the amanu protocol that the client speaks; none if it says nothing. Raises `BadParams` when it
-    says it wrongly."""
+    """The versions of the amanu protocol that the client speaks; none if it says nothing. Raises `BadParams` if what it
+    says is malformed."""
     path = "capabilities.experimental.amanu"
     experimental = capabilities.get("experimental")
     if not isinstance(experimental, dict):

@@ -1,5 +1,6 @@
-"""Notes of daemons before protocol 3, which had files, executable bits and git's part of a decision in them. They are
-finished as far as the workspace is as it was. To be removed with the second release. Everything here blocks."""
+"""Notes of daemons from before protocol 3, which also had files, executable bits and git's part of a decision. A batch
+of files is finished only if none of them has changed in the workspace since. To be removed with the second release.
+Everything here blocks."""
 
 import contextlib
 import os
@@ -14,7 +15,8 @@ from amanu.system.untrusted_files import FOLDER, TEMPORARY, opened_folder, statu
 
 
 def finish_old(layer: Layer, entry: dict[str, Any]) -> None:
-    """Raises `LayerError`, `OSError`, and what a note that is no note of ours raises."""
+    """Finish the parts of a note that only such a daemon wrote. Raises `LayerError`, `OSError`; for a malformed note
+    also `ValueError`, `KeyError`, `TypeError`, `IndexError`."""
     roots = {root.folder.name: root for root in layer.roots}
     for batch in entry.get("batches", ()):
         moves = [

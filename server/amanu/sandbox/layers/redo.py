@@ -1,5 +1,5 @@
-"""Files that git ignores, on their way from a layer into the workspace, are noted in the layer's folder first: whoever
-finds the layer of a daemon that has ended finishes it. Everything here blocks.
+"""Notes of files that git ignores, on their way from a layer into the workspace. A note is in the layer's folder before
+the first file moves, and the next daemon finishes what one that has ended left. Everything here blocks.
 
     STATE/layers/ID/redo/*.json    what is on its way into the workspace
 """
@@ -21,9 +21,9 @@ from amanu.sandbox.layers.transfer import transfer
 def noted(
     layer: Path, ignored: Sequence[tuple[LayerRoot, str]], *, begun: int | None = None, kept: Collection[str] = ()
 ) -> Generator[None]:
-    """A context in which to transfer ignored files: if the daemon is killed meanwhile, the next daemon does it. Neither
-    the note nor the files are synced: the command that made them can make them again. `layer`: the layer's folder.
-    Raises `OSError`."""
+    """A context in which to transfer ignored files: if the daemon is killed meanwhile, the next one transfers the rest.
+    Neither the note nor the files are synced: the command that made the files can make them again. `layer`: the
+    layer's folder; `begun`, `kept`: as in `transfer`. Raises `OSError`."""
     entry = {"ignored": [[root.folder.name, name] for root, name in ignored], "begun": begun, "kept": [*kept]}
     folder = layer / "redo"
     folder.mkdir(mode=0o700, exist_ok=True)

@@ -218,7 +218,7 @@ def _check(name: str, folder: int, expected: os.stat_result | None) -> None:
 
 
 def strip(name: str, folder: int) -> None:
-    """Remove what the overlay has noted on a file."""
+    """Remove the attributes that the overlay has set on a file."""
     path = f"/proc/self/fd/{folder}/{name}"
     with suppress(OSError):
         for attribute in os.listxattr(path, follow_symlinks=False):
@@ -227,7 +227,7 @@ def strip(name: str, folder: int) -> None:
 
 
 def strip_all(folder: Path) -> None:
-    """Remove what the overlay has noted on a folder of ours and on all that is in it."""
+    """Remove the attributes that the overlay has set on a folder of ours and on all that is in it."""
     for place, folders, names in os.walk(folder):
         with opened_folder(place) as handle:
             for name in (".", *folders, *names):

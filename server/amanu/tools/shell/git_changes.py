@@ -1,7 +1,7 @@
-"""What a command in a layer changed of git's own files, and how that comes home: all or nothing.
+"""The changes that a command in a layer made to git's own files, as values and as rows; all of them come home, or none.
 
-Only what git itself writes when it stages, commits, switches, merges and stashes, as regular files: anything else could
-run programs (settings, hooks, the steps of a rebase), or lead elsewhere (links, other object stores).
+Accepted are only regular files that git itself writes when it stages, commits, switches, merges and stashes: anything
+else could run programs (settings, hooks, the steps of a rebase), or lead elsewhere (links, other object stores).
 """
 
 import os
@@ -61,7 +61,7 @@ _COMPARED = 64 << 20
 
 @dataclass
 class GitChanges:
-    """What it changed of git's own files."""
+    """The changes that a command made to git's own files."""
 
     files: list[HeldFile] = field(default_factory=list[HeldFile])
     refused: str = ""
@@ -69,17 +69,18 @@ class GitChanges:
     commits: list[str] = field(default_factory=list[str])
     """Its new commits, for the user: "3f2a41c0de commit: Strip prices"."""
     committed: list[str] = field(default_factory=list[str])
-    """The files of these."""
+    """The files of these commits, for the user: "a.txt", "b.txt (new)"."""
     moves: list[str] = field(default_factory=list[str])
-    """The other changes that a yes makes, for the user: "branch main: 0cf7dd74a3 → 3f2a41c0de", "staged: a.txt"."""
+    """The other changes that a yes makes, for the user: "branch main: 0cf7dd74a3 → 3f2a41c0de", "staged
+    otherwise: a.txt"."""
     is_plain_staging: bool = False
-    """All it did is to stage files as the workspace has them, which is no decision of its own."""
+    """Whether it only staged files as the workspace has them, which is no decision of its own."""
     substance: list[object] = field(default_factory=list[object])
     """One entry per repository: all that changed there, without the ids of new commits; None if that is not known."""
     values: list[RepositoryChange] = field(default_factory=list[RepositoryChange])
-    """All of it, one value per repository."""
+    """All of it by value, one value per repository."""
     rows: list[RowChange] = field(default_factory=list[RowChange])
-    """The same as rows of a proposal."""
+    """The same, as rows of a proposal."""
 
     @property
     def needs_decision(self) -> bool:
@@ -107,9 +108,9 @@ def read_git(root: LayerRoot, change: Change, begun: int, git: GitChanges, held:
 
 
 def describe(git: GitChanges, looks: Mapping[Path, RepositoryLook | None], store: FileStore, *, adds: bool) -> None:
-    """Say what a yes changes, from refs before and after, the objects and the index, and keep that in the store; or
-    refuse what cannot be said. `adds`: nothing but `git add` ran. Where nothing of these changed, nothing comes home.
-    Raises `OSError` if the disk is full. Blocking."""
+    """Describe in `git` the changes that a yes makes, from refs before and after, the objects and the index, and keep
+    them in the store; or set `git.refused` if that cannot be told. A repository in which none of these changed is left
+    out. `adds`: nothing but `git add` ran. Raises `OSError` if the disk is full. Blocking."""
     plain: list[bool] = []
     for root in dict.fromkeys(file.root for file in git.files):
         files = {_inner(file): file for file in git.files if file.root == root}
@@ -159,11 +160,12 @@ class _Repository:
         self._after = self._refs()
         self._old, self._new = self._entries()
         self._staged = sorted({key for key in {*self._old, *self._new} if self._old.get(key) != self._new.get(key)})
-        """Keys of entries that are others now."""
+        """The keys of the entries that differ."""
 
     @property
     def refused(self) -> str:
-        """A file that would have git show other commits than there are, or note what did not happen; "" for none."""
+        """A file that would have git show commits that are not there, or that records what did not happen; "" for
+        none."""
         if len(self._look.commits) > MAX_COMMITS:
             return f"refs (more than {MAX_COMMITS} new commits)"
         return next((name for name in self._files if self._is_forged(name)), "")
@@ -203,7 +205,7 @@ class _Repository:
         return list(dict.fromkeys(name for commit in self._look.commits for name in commit.files))
 
     def row(self, change: RepositoryChange, store: FileStore) -> RowChange:
-        """The change as a row; it is kept in the store. Raises `OSError`. Blocking."""
+        """The change as a row, whose value is kept in the store. Raises `OSError`. Blocking."""
         committed = [f"Files committed: {all_files(self.committed)}"] if self.committed else []
         texts = [*self.commits, *committed, *self.changes]
         count = len(self._look.commits)
@@ -221,7 +223,7 @@ class _Repository:
         return [*moves(self._look.before, self._after), *records, *others, *self._index_lines()]
 
     def change(self, store: FileStore) -> RepositoryChange:
-        """All of it, by value. Raises `OSError`. Blocking."""
+        """All of it, by value; its objects are kept in the store. Raises `OSError`. Blocking."""
         names = [name for name in self._files if not (_OBJECT.fullmatch(name) or name in (_INDEX, PACKED))]
         logs = {name.removeprefix(_LOGS): self._read(name) for name in names if name.startswith(_LOGS)}
         files = {name: self._read(name) for name in names if name in FILES}
@@ -237,7 +239,7 @@ class _Repository:
         )
 
     def _read(self, name: str) -> tuple[bytes | None, bytes | None]:
-        """A file before and after."""
+        """The content of a file before and after; None for no file."""
         file = self._files[name]
         before = None if file.below is None else read_bytes(file.path)
         return before, None if file.stored is None else read_bytes(file.stored)
@@ -254,7 +256,7 @@ class _Repository:
         return all(map(_NAMELESS.fullmatch, self._files)) and all(map(self._is_as_in_workspace, self._staged))
 
     def _refs(self) -> Refs:
-        """As they are with the changes."""
+        """The refs as they are with the changes."""
         loose, packed = dict(self._look.before.loose), dict(self._look.before.packed)
         for name, file in self._files.items():
             if name == PACKED:
@@ -266,7 +268,7 @@ class _Repository:
         return Refs(loose, packed)
 
     def _entries(self) -> tuple[Entries, Entries]:
-        """The entries of the index before and after. The index comes home without the hints that git would believe."""
+        """The entries of the index before and after; the stored index loses the hints that git would believe."""
         file = self._files.get(_INDEX)
         if file is None or file.stored is None:
             return {}, {}

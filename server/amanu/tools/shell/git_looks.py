@@ -92,8 +92,8 @@ async def look_at_repository(launcher: CommandLauncher, root: LayerRoot, layer: 
 
 
 async def published_commits(launcher: CommandLauncher, change: RepositoryChange) -> Collection[str] | None:
-    """The change's commits, if a remote-tracking ref of the workspace contains one of them; None where git cannot
-    tell."""
+    """All commits of the change if a remote-tracking ref of the workspace contains at least one of them, else none;
+    None if git cannot tell."""
     if not change.commits:
         return ()
     wanted = [word for commit in change.commits for word in ("--contains", commit)]

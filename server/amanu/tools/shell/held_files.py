@@ -34,7 +34,7 @@ class HeldFile:
         return self.root.path / self.name
 
     def is_unchanged(self) -> bool:
-        """Whether the workspace has there what it had."""
+        """Whether the workspace still has `below` there."""
         try:
             found = self.path.lstat()
         except OSError:

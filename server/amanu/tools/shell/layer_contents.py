@@ -1,4 +1,4 @@
-"""Puts things that are not text into a layer and drops them. Everything here blocks."""
+"""Contents of a layer that are not text, put into it and dropped from it. Everything here blocks."""
 
 import contextlib
 import os

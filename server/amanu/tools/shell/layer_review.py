@@ -295,7 +295,7 @@ def with_notes(outcome: Outcome, notes: Sequence[str]) -> Outcome:
 
 
 def _apply_git(changes: LayerChanges, store: FileStore) -> list[str]:
-    """Bring the changes to repositories into the workspace. Returns why some were not, as sentences. Blocking."""
+    """Bring the changes to repositories into the workspace. Returns a sentence for each that failed. Blocking."""
     notes: list[str] = []
     for value in changes.git.values:
         try:

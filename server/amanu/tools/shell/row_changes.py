@@ -165,5 +165,5 @@ def _title(what: str, before: RowVersion | None, after: RowVersion) -> str:
 
 
 def can_undo(row: RowChange) -> bool:
-    """Whether the change can be undone: what was there is kept, or need not be."""
+    """Whether Amanu keeps what it needs to undo the change."""
     return not any(line.text == NO_UNDO for line in row.lines)

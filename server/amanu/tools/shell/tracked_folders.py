@@ -1,4 +1,4 @@
-"""The folders of a workspace that have files which git tracks."""
+"""The folders of a workspace that hold files tracked by git."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -8,8 +8,8 @@ from amanu.workspace.git.index import UnknownIndex, read_index
 
 
 def tracked_folders(root: Path) -> frozenset[str]:
-    """The folders below a root that have files which git tracks, relative to it. Without a repository, or where its
-    index cannot be read: none. Blocking."""
+    """The folders below a root that hold files tracked by git, relative to it; none without a repository, or if its
+    index cannot be read. Blocking."""
     found = repository_of(root)
     if found is None:
         return frozenset()

@@ -1,7 +1,8 @@
-"""A repository's change is brought into it, and taken back, under git's own locks. Everything here blocks.
+"""A repository's change, applied to the repository and undone under git's own locks. Everything here blocks.
 
-Compared is by value, and only what the change is about. All that can fail is done before anything is visible; what
-remains is to rename. Each step can be made again, so that the same call finishes what a killed daemon began.
+The repository is compared by value, and only in what the change is about. All that can fail is done before anything
+becomes visible; then only renames and removals are left. Each step can be repeated, so the same call finishes what a
+killed daemon began.
 """
 
 import contextlib
@@ -27,9 +28,9 @@ MOVED = "The repository changed meanwhile"
 _LOCK = ".lock"
 _GITLINK = 0o160000
 _TRIES = 5
-"""How often another git may change the index between our reading and our lock."""
+"""Attempts to take the locks; one fails if another git changes the repository between our reading and our lock."""
 _REF_DEPTH, _LOG_DEPTH = 2, 3
-"""Folders that stay though they are empty: refs/heads, logs/refs/heads."""
+"""Levels of folders that stay even if they are empty: refs/heads, logs/refs/heads."""
 _LOST = "Amanu's copy of the repository's new objects is missing or damaged. Ask for the change again."
 
 
@@ -37,12 +38,12 @@ _Content = Callable[[], bytes]
 
 
 class DoesNotFit(Exception):
-    """The change is not right for the repository as it is now. `str()` is a sentence that says why."""
+    """The change does not fit the repository as it is now. `str()` is a sentence that says why."""
 
 
 def fault(change: RepositoryChange, *, undo: bool = False, published: Collection[str] = ()) -> str:
     """Why the change, or its undo, does not fit the repository now, as a sentence; "" if it does. `published`: commits
-    of the change that remote-tracking refs contain (those that they name are found without it)."""
+    of the change, one of which a remote-tracking ref contains; one that such a ref names itself is found anyway."""
     try:
         with _opened(change, undo=undo) as work:
             work.require_fit()
@@ -64,7 +65,7 @@ def is_done(change: RepositoryChange, *, undo: bool = False) -> bool:
 
 @contextmanager
 def prepared(change: RepositoryChange, store: FileStore, *, undo: bool = False) -> Generator["Prepared"]:
-    """A context in which git's locks are held and nothing can fail any more but a rename. Left without `commit`, it
+    """A context in which git's locks are held and only a rename or a removal can still fail. Left without `commit`, it
     changes nothing that is visible. Raises `DoesNotFit`, `OSError`."""
     with _opened(change, undo=undo) as work, ExitStack() as stack:
         work.require_fit()
@@ -97,12 +98,15 @@ class _Step:
 
 
 class Prepared:
+    """A change that only has to be renamed into place."""
+
     def __init__(self, work: "_Work", steps: Sequence[_Step]) -> None:
         self._work = work
         self._steps = steps
 
     def commit(self) -> None:
-        """Rename all into place: the index, small files, logs, refs, HEAD. Raises `OSError`."""
+        """Rename all into place, in this order: the index, small files, logs, packed refs, refs, HEAD. Raises
+        `OSError`."""
         folder = self._work.folder
         for step in self._steps:
             if step.source is None:
@@ -124,7 +128,7 @@ def _opened(change: RepositoryChange, *, undo: bool) -> Generator["_Work"]:
     except (UnknownRepository, UnknownIndex) as error:
         raise DoesNotFit(f"This is {error}, which Amanu does not change.") from None
     except Collision as error:
-        raise DoesNotFit(_moved(f"{one_line(str(error))} is staged otherwise")) from None
+        raise DoesNotFit(_moved(f"{one_line(str(error))} is staged differently")) from None
 
 
 class _Work:
@@ -136,7 +140,7 @@ class _Work:
         self.folder = folder
         self.objects = objects
         self.token = token
-        """Of names that are ours for a while."""
+        """The mark of our temporary names and locks, the same after a kill."""
         self.present = Present(folder)
         try:
             _ = self.present.packed
@@ -149,11 +153,11 @@ class _Work:
         return _Work(change, self.folder, self.objects, self.token, undo=undo)
 
     def has_same_base(self, other: "_Work") -> bool:
-        """Whether both put the same into the locks."""
+        """Whether both would write the same into the locks."""
         return self._locks == other._locks
 
     def require_fit(self) -> None:
-        """Raise `DoesNotFit`."""
+        """Raise `DoesNotFit` if the change does not fit, `OSError` if that cannot be told."""
         for name, content in self._lock_names():
             if self.folder.status(name) is not None and self._locked_by(name) not in (self._mark, content()):
                 raise DoesNotFit(_busy(name))
@@ -196,7 +200,7 @@ class _Work:
         self.folder.prune(name, _REF_DEPTH)
 
     def stage(self) -> list[_Step]:
-        """Write the files that have no locks. The steps that bring all into place."""
+        """Write the files that have no locks. Returns the steps that bring all into place. Raises `OSError`."""
         change, locks = self.change, self._locks
         steps = [_Step(INDEX, f"{INDEX}{_LOCK}")] if self._changes_index else []
         steps += [self._file_step(name, after) for name, (_, after) in change.files.items()]
@@ -211,7 +215,7 @@ class _Work:
         return steps
 
     def _locked_by(self, name: str) -> bytes | None:
-        """The content of a lock, if it can be read."""
+        """The content of a lock; None if there is none, or it cannot be read."""
         try:
             return self.folder.read(name)
         except OSError:
@@ -225,25 +229,25 @@ class _Work:
         return _Step(name, temporary)
 
     def _moves(self) -> Iterator[str]:
-        """The differences between the repository and what the change was made from, as clauses."""
+        """The differences from the repository that the change was made from, as clauses."""
         present, change = self.present, self.change
         for name, sides in change.refs.items():
             if (value := present.value(name)) not in sides:
                 yield _ref_clause(name, value)
             elif sides[1] and not value:
-                yield from (f"{ref_title(other)} is there" for other in self._excluding(name))
+                yield from (f"{ref_title(other)} exists" for other in self._excluding(name))
         for key, sides in change.entries.items():
             if present.entries.get(key) not in sides:
-                yield f"{one_line(key[0])} is staged otherwise"
+                yield f"{one_line(key[0])} is staged differently"
         for name, log in change.logs.items():
             if not isinstance(log, Appended) and present.log(name) not in (log.before, log.after):
-                yield f"the record of {ref_title(name)} is another one"
+                yield f"the reflog of {ref_title(name)} has changed"
         for name, sides in change.files.items():
             if name in STATE and self.folder.read(name) not in sides:
-                yield f".git/{name} is another one"
+                yield f".git/{name} has changed"
 
     def _excluding(self, name: str) -> Iterator[str]:
-        """The refs beside which there can be none of that name."""
+        """The refs that rule out a ref of that name: one is a folder where the other is a file."""
         parts = name.split("/")
         above = ["/".join(parts[:count]) for count in range(_REF_DEPTH + 1, len(parts))]
         yield from (each for each in above if self.present.value(each))
@@ -290,7 +294,7 @@ class _Work:
 
     @property
     def _mark(self) -> bytes:
-        """The content of locks that are only held."""
+        """The content of locks that are held, but not renamed."""
         return f"{self.token}\n".encode()
 
     @cached_property
@@ -298,7 +302,7 @@ class _Work:
         return {name: content() for name, content in self._lock_names()}
 
     def _lock_names(self) -> Iterator[tuple[str, _Content]]:
-        """Name → the file's content as a function, in git's order."""
+        """Each lock's name and a function that makes its content, in the order in which git takes locks."""
         change = self.change
         if change.entries or HEAD in change.refs or any(name in STATE for name in change.files):
             yield f"{INDEX}{_LOCK}", lambda: self._new_index if self._changes_index else self._mark
@@ -329,7 +333,7 @@ class _Work:
 def _ref_clause(name: str, value: str) -> str:
     if not value:
         return f"{ref_title(name)} is gone"
-    return f"{ref_title(name)} is {'' if value.startswith(SYMBOLIC) else 'at '}{value_title(value)} now"
+    return f"{ref_title(name)} now points to {value_title(value)}"
 
 
 def _moved(what: str) -> str:

@@ -13,7 +13,7 @@ from amanu.workspace.git.refs import SYMBOLIC
 
 HEAD = "HEAD"
 STATE = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "MERGE_AUTOSTASH")
-"""Files that say what git is in the middle of. Git writes the others anew each time."""
+"""Files that say what git is in the middle of. Git writes the other `FILES` anew each time."""
 FILES = (*STATE, "ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MODE", "MERGE_MSG", "SQUASH_MSG", "AUTO_MERGE")
 _OBJECT = re.compile(r"[0-9a-f]{40}")
 _REF_NAME = re.compile(r"refs(?:/[^/\x00-\x20\x7f~^:?*\[\\]+)+")
@@ -33,12 +33,12 @@ class Appended:
 
     lines: bytes
     size: int = -1
-    """Bytes of the log before, by which the same lines can be told apart; -1 if not known."""
+    """Size of the log before, in bytes, which tells added lines from the same lines that were there; -1: not known."""
 
 
 @dataclass(frozen=True)
 class Replaced:
-    """A log that loses lines; None for no log."""
+    """A log that loses lines, or is removed; None for no log."""
 
     before: bytes | None
     after: bytes | None
@@ -46,10 +46,12 @@ class Replaced:
 
 @dataclass(frozen=True)
 class RepositoryChange:
+    """All that a command changed in a repository, but for the files of the workspace."""
+
     root: Path
     """The folder that has `.git`."""
     refs: Refs = field(default_factory=dict[str, tuple[str, str]])
-    """Some of them stay as they are: the change is right only as long as they do."""
+    """Some of them stay as they are: the change fits only as long as they do."""
     entries: Mapping[Key, tuple[Entry | None, Entry | None]] = field(
         default_factory=dict[Key, tuple[Entry | None, Entry | None]]
     )
@@ -65,7 +67,7 @@ class RepositoryChange:
     commits: Collection[str] = ()
     """Its new commits."""
     committed: Collection[str] = ()
-    """Paths of the files in these, relative to the root."""
+    """Paths of the files that these commits change, relative to the root."""
 
     @property
     def moved(self) -> Refs:
@@ -114,8 +116,8 @@ class RepositoryChange:
 
 
 def changed_refs(before: Mapping[str, str], after: Mapping[str, str]) -> Refs:
-    """The refs that are moved, and those that they are right with only: HEAD where it leads to one that is moved, and
-    where it led and leads if it is moved itself."""
+    """The refs that move, and those that must stay as they are for that to fit: HEAD if it leads to a ref that moves;
+    the refs that HEAD led and leads to if it moves itself."""
     moved = {name for name in {*before, *after} if before.get(name) != after.get(name)}
     targets = {refs[HEAD].removeprefix(SYMBOLIC) for refs in (before, after) if refs.get(HEAD, "").startswith(SYMBOLIC)}
     if HEAD in moved:
@@ -143,7 +145,7 @@ def _described(log: Appended | Replaced) -> dict[str, str | int | None]:
 
 
 def _text(data: bytes | None) -> str | None:
-    """Bytes that are not UTF-8 become half surrogate pairs, which JSON escapes."""
+    """The bytes as text: those that are not UTF-8 become lone surrogates, which JSON escapes."""
     return None if data is None else data.decode("utf-8", "surrogateescape")
 
 

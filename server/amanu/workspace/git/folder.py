@@ -1,4 +1,4 @@
-"""A repository's own folder, opened so that no link in it is followed. Everything here blocks, and raises `OSError`."""
+"""A repository's `.git` folder, opened so that no link in it is followed. All of it blocks and raises `OSError`."""
 
 import contextlib
 import errno
@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-"""Opens a file, and waits for nobody where it is a pipe."""
+"""Flags that open a file to read it, without waiting for a writer if it is a pipe."""
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _TEMPORARY = ".amanu-tmp"
@@ -21,7 +21,7 @@ _OTHER_REFS = re.compile(_EXTENSION + rb"refstorage\s*=\s*(?!\s|\"?files\b)", re
 
 
 class UnknownRepository(Exception):
-    """The repository is of a kind that is not changed. `str()` names the kind, as a noun phrase."""
+    """The repository is of a kind that Amanu does not change. `str()` names the kind, as a noun phrase."""
 
 
 class GitFolder:
@@ -33,7 +33,7 @@ class GitFolder:
     @classmethod
     @contextmanager
     def opened(cls, root: Path) -> Generator["GitFolder"]:
-        """The `.git` of that folder. Raises `UnknownRepository`."""
+        """A context with the `.git` of that folder. Raises `UnknownRepository`."""
         with ExitStack() as stack:
             top = os.open(root, _FOLDER)
             stack.callback(os.close, top)
@@ -68,7 +68,8 @@ class GitFolder:
         return found is not None and stat.S_ISDIR(found.st_mode)
 
     def read(self, name: str, limit: int = -1) -> bytes | None:
-        """The content of a file; None where nothing or a folder is. An `OSError` for anything else."""
+        """The content of a file, at most `limit` bytes; None if there is nothing, or a folder. Raises `OSError` for
+        anything else."""
         try:
             with self._parent(name) as (folder, last), open(os.open(last, FILE, dir_fd=folder), "rb") as file:  # noqa: PTH123
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -104,7 +105,7 @@ class GitFolder:
                 yield path
 
     def write(self, name: str, data: bytes, like: str = "") -> None:
-        """Make a new file with that content, on the disk, and with the mode of the file `like`, if there is one."""
+        """Make a new file with that content, durably, and with the mode of the file `like`, if there is one."""
         found = self.status(like) if like else None
         with self.created(name) as handle:
             if found is not None:
@@ -114,7 +115,7 @@ class GitFolder:
 
     @contextmanager
     def created(self, name: str, mode: int = 0o666) -> Generator[int]:
-        """A descriptor of a new file, which replaces any of that name."""
+        """A context with the descriptor of a new file, which replaces any of that name."""
         self.unlink(name)
         with self._parent(name) as (folder, last):
             handle = os.open(last, _NEW, mode, dir_fd=folder)
@@ -129,7 +130,7 @@ class GitFolder:
             os.link(last, new, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)
 
     def rename(self, name: str, target: str) -> None:
-        """Replace `target`, also where it is a folder with empty folders alone."""
+        """Rename a file to `target`, which is replaced even if it is a folder that holds only empty folders."""
         with self._parent(name) as (source, last), self._parent(target, make=True) as (folder, new):
             try:
                 os.rename(last, new, src_dir_fd=source, dst_dir_fd=folder)
@@ -143,7 +144,7 @@ class GitFolder:
             os.unlink(last, dir_fd=folder)
 
     def remove_empty(self, name: str) -> None:
-        """Remove a folder with empty folders alone."""
+        """Remove a folder that holds only empty folders."""
         for each in self.names(name):
             self.remove_empty(f"{name}/{each}")
         with self._parent(name) as (folder, last):
@@ -159,16 +160,16 @@ class GitFolder:
                 parts.pop()
 
     def sync(self, name: str) -> None:
-        """Have the names beside that one on the disk, as far as the file system can."""
+        """Make the names in that one's folder durable, if the file system can."""
         with contextlib.suppress(OSError), self._parent(name) as (folder, _):
             os.fsync(folder)
 
     def temporary(self, token: str, what: str) -> str:
-        """The name of a file that is ours for a while, the same after a kill."""
+        """The name of a temporary file of ours, the same after a kill."""
         return f"{_prefix(token)}{what}{_TEMPORARY}"
 
     def remove_temporary(self, token: str) -> None:
-        """Remove all files with such names."""
+        """Remove all temporary files with that token."""
         for name in self.names():
             if name.startswith(_prefix(token)) and name.endswith(_TEMPORARY):
                 self.unlink(name)

@@ -1,4 +1,4 @@
-"""Git's index, as its documentation of the format has it (gitformat-index): read, compared and changed by entries."""
+"""Git's index (gitformat-index), read and changed by entries."""
 
 import hashlib
 import os
@@ -16,13 +16,13 @@ _HAS_EXTENDED, _ASSUME_UNCHANGED, _STAGE = 0x4000, 0x8000, 0x3000
 _SKIP_WORKTREE, _INTENT_TO_ADD = 0x4000, 0x2000
 _SIZE = 36
 _STAMP = slice(8, 16)
-"""The size of the file, and when it was changed, in an entry."""
+"""Offsets in an entry of the file's size and of its time of modification."""
 _EXTENSIONS = {b"link": "a split index", b"sdir": "a sparse index"}
 
 
 class UnknownIndex(Exception):
-    """It is no index that this can read: another version, other hashes, split, sparse or damaged. `str()` says which,
-    as a noun phrase."""
+    """The index cannot be read or cannot be changed: another version, other hashes, split, sparse or damaged. `str()`
+    says which, as a noun phrase."""
 
 
 class Collision(Exception):
@@ -62,9 +62,9 @@ def read_index(data: bytes) -> Entries:
 
 def changed_index(data: bytes, entries: Mapping[Key, Entry | None], written_at: int) -> bytes:
     """The same index with these entries (None: without one) and without extensions, in version 2, or 3 where flags need
-    it. The other entries keep what is noted about their files, but for those changed at or after `written_at`
-    (nanoseconds, when the index was written): git could not tell that they changed after they were staged, too. Raises
-    `UnknownIndex`, `Collision`."""
+    it. The other entries keep what is noted about their files, except that the size is dropped if the file was modified
+    at or after `written_at` (nanoseconds, when the index was written): git could not tell whether it was modified again
+    after it was staged. Raises `UnknownIndex`, `Collision`."""
     found = _Reading(data).records(written_at) if data else {}
     for (path, stage), entry in entries.items():
         key = os.fsencode(path), stage
@@ -80,7 +80,7 @@ def changed_index(data: bytes, entries: Mapping[Key, Entry | None], written_at: 
 
 def without_hints(data: bytes, before: bytes) -> bytes:
     """The same entries, without what only makes git quicker and would be believed if it were wrong: the extensions, and
-    how files look from outside where `before` has not noted the same. Raises `UnknownIndex`."""
+    the times, sizes and inodes of files that `before` does not have the same. Raises `UnknownIndex`."""
     new, old = _Reading(data), _Reading(before) if before else None
     known = {} if old is None else {key: before[at : at + _FLAGS] for key, at in old.places.items()}
     changed = bytearray(data[: new.end])
@@ -92,7 +92,7 @@ def without_hints(data: bytes, before: bytes) -> bytes:
 
 
 def blob_name(data: bytes) -> str:
-    """The name that git gives a file of that content."""
+    """The name of git's object with that content of a file."""
     return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
 
 
@@ -116,7 +116,7 @@ def _require_no_collision(keys: Collection[tuple[bytes, int]]) -> None:
     for path, found in stages.items():
         if 0 in found and len(found) > 1:
             raise Collision(os.fsdecode(path))
-    # With "/" as the least letter, what is below a path comes right after it.
+    # With "/" sorted before any other byte, what is below a path comes right after it.
     files = sorted((path for path, found in stages.items() if 0 in found), key=lambda path: path.replace(b"/", b"\0"))
     for path, after in pairwise(files):
         if after.startswith(path + b"/"):
@@ -145,8 +145,8 @@ class _Reading:
             raise UnknownIndex("a damaged index") from None
 
     def records(self, written_at: int) -> dict[tuple[bytes, int], bytes]:
-        """Path and stage → entry, as its bytes; see `changed_index`. Raises `UnknownIndex`, also for version 4 and
-        where the sum is wrong."""
+        """Path and stage → entry, as its bytes; see `changed_index`. Raises `UnknownIndex`, also for version 4 and if
+        the checksum is wrong."""
         if self._version == 4:
             raise UnknownIndex("an index of version 4")
         sum_ = self._data[-_SUM:]
@@ -163,7 +163,7 @@ class _Reading:
         return found
 
     def _entry(self, begin: int, former: bytes) -> tuple[int, bytes]:
-        """Read one. Returns where the next one begins, and the path."""
+        """Read the entry at that offset. Returns the offset of the next one, and the path."""
         data = self._data
         (flags,) = struct.unpack_from(">H", data, begin + _FLAGS)
         more, at = 0, begin + _EXTENDED
@@ -194,7 +194,7 @@ class _Reading:
         return next_one, path
 
     def _check_extensions(self, at: int) -> None:
-        """Raise `UnknownIndex` for an extension in lower case: git says that it must be understood."""
+        """Raise `UnknownIndex` for an extension whose name begins in lower case: git requires that it is understood."""
         end = len(self._data) - _SUM
         while at < end:
             name, size = struct.unpack_from(">4sI", self._data, at)
@@ -206,7 +206,7 @@ class _Reading:
 
 
 def _variable(data: bytes, at: int) -> tuple[int, int]:
-    """A number of variable length, as git's packs have it, and where it ends."""
+    """A number of variable length, as in git's packs, and the offset behind it."""
     byte = data[at]
     value, at = byte & 0x7F, at + 1
     while byte & 0x80:

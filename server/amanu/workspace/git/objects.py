@@ -1,4 +1,4 @@
-"""Git's objects: which there are, and new loose ones. Everything here blocks, and raises `OSError`."""
+"""Git's objects: looked up, and added as loose ones. Everything here blocks and raises `OSError`."""
 
 import hashlib
 import mmap
@@ -19,11 +19,11 @@ _MARK = b"\xfftOc\x00\x00\x00\x02"
 _FAN, _NAMES, _NAME = 8, 8 + 256 * 4, 20
 """Offsets in the index of a pack, and the bytes of a name (gitformat-pack)."""
 _ONE_BY_ONE = 8
-"""Objects that are synced each by itself; more at once by their file system."""
+"""The most objects that are synced one by one; more are synced at once, with their file system."""
 
 
 class Objects:
-    """The objects of one repository, to be closed by the stack."""
+    """The objects of one repository. The stack closes the packs that are opened."""
 
     def __init__(self, folder: GitFolder, stack: ExitStack) -> None:
         self._folder = folder
@@ -35,14 +35,14 @@ class Objects:
         return self._folder.status(_place(name)) is not None or any(pack.has(name) for pack in self._opened_packs())
 
     def missing(self, names: Iterable[str]) -> list[str]:
-        """The names of those that are not there, as far as that can be told."""
+        """The names of those that are not there; none if the repository can have objects that this does not find."""
         if not self._is_all:
             return []
         return [name for name in dict.fromkeys(names) if not self.has(name)]
 
     def add(self, stored: Mapping[str, str], store: FileStore, root: Path, token: str) -> None:
-        """Write those that are missing, on the disk. `stored`: name → id of the file in the store; `token`: of names
-        that are ours for a while. Raises `Damaged`, also if the content has another name."""
+        """Write those that are missing, durably. `stored`: name → id of the file in the store; `token`: the mark of our
+        temporary names. Raises `Damaged`, also if the content has another name."""
         new = {name: self._folder.temporary(token, name) for name in stored if not self.has(name)}
         for name, temporary in new.items():
             self._write(temporary, name, store.path(stored[name]), alone=len(new) <= _ONE_BY_ONE)

@@ -1,4 +1,4 @@
-"""A repository as it is now, read through its opened folder. Everything here blocks, and raises `OSError`."""
+"""A repository as it is now, read through its opened folder. Everything here blocks and raises `OSError`."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping
@@ -10,12 +10,12 @@ from amanu.workspace.git.refs import PACKED, SYMBOLIC, parse_packed
 
 INDEX = "index"
 _DEPTH = 5
-"""Symbolic refs that may lead to each other, as git has it."""
+"""The most symbolic refs that git follows, one to the next."""
 
 
 class Present:
-    """Each part is read once, when it is first asked for. Reading the index raises `UnknownIndex`, packed refs
-    `ValueError`."""
+    """The parts of a repository, each read once, when it is first asked for. Reading the index raises `UnknownIndex`,
+    and reading packed refs `ValueError`."""
 
     def __init__(self, folder: GitFolder) -> None:
         self.folder = folder
@@ -50,7 +50,7 @@ class Present:
         return self._loose[name] or self.packed.get(name, "")
 
     def resolved(self, name: str, values: Mapping[str, str]) -> str:
-        """The commit that a ref leads to, if refs have those values, or else the ones they have; "" for none."""
+        """The commit that a ref leads to, if those refs had these values; "" for none."""
         for _ in range(_DEPTH):
             value = values[name] if name in values else self.value(name)
             if not value.startswith(SYMBOLIC):
@@ -62,7 +62,7 @@ class Present:
         return self.folder.read(log_name(name))
 
     def below(self, name: str) -> Iterator[str]:
-        """The refs whose names go on from that one with "/"."""
+        """The refs whose names begin with that one and "/"."""
         yield from (path for path in self.folder.files(name) if not path.endswith(".lock"))
         yield from (each for each in self.packed if each.startswith(f"{name}/"))
 

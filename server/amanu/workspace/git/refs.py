@@ -51,9 +51,9 @@ class Commit:
     parents: Sequence[str]
     subject: str
     files: Sequence[str]
-    """As its first parent has them otherwise: "a.txt", "b.txt (new)", "c.txt (deleted)"."""
+    """The files that differ from its first parent's: "a.txt", "b.txt (new)", "c.txt (deleted)"."""
     contents: Sequence[tuple[str, str, str]]
-    """Path, mode and object of each of these files in it."""
+    """Path, mode and object of each of these files in the commit."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ class RepositoryLook:
     """A repository as it is in a layer, from the objects themselves."""
 
     before: Refs
-    """As it is in the workspace."""
+    """The refs in the workspace."""
     commits: Sequence[Commit]
     """The commits that no ref of the workspace leads to, the newest first."""
     head: Mapping[str, tuple[int, str]]
-    """Path → mode and object, where HEAD's files are others than in the workspace; an object of zeros for none."""
+    """Path → mode and object in HEAD, of files that the workspace's HEAD has otherwise; an object of zeros for none."""
     staged: Collection[str] | None
     """Paths that are staged in the workspace; None: not known."""
 
@@ -123,7 +123,7 @@ def read_text(path: Path) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file of git's; nothing of anything else. Raises `OSError`. Blocking."""
+    """The content of a file of git's, up to 64 MiB; empty for anything but a file. Raises `OSError`. Blocking."""
     with open(os.open(path, FILE), "rb") as file:  # noqa: PTH123
         return file.read(_MOST) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
 

@@ -1,5 +1,6 @@
-"""The change that takes another one back, like `git reset --soft`: refs and the index go back where they are still as
-the change left them; logs, objects and git's small files stay. Everything here blocks, and raises `OSError`."""
+"""The change that undoes another one, like `git reset --soft`: refs go back, and so do the entries of the index that
+are still as the change left them. A log gets the line that git would add; it goes back if the change removed lines of
+it, or made its ref. Objects and git's small files stay. Everything here blocks and raises `OSError`."""
 
 import re
 import time
@@ -21,27 +22,26 @@ _RUNNING = {
 }
 _STASH = "refs/stash"
 """Its log is the list of stashes."""
-_SHORT = 10
 _NOTHING = "0" * 40
 _RECORD = re.compile(rb"[0-9a-f]{40} [0-9a-f]{40} (?P<who>.*) [0-9]+ (?P<zone>[+-][0-9]{4})(?:\t.*)?", re.DOTALL)
 
 
 def undo_fault(change: RepositoryChange, present: Present, published: Collection[str]) -> str:
-    """Why the change must stay, as a sentence; "" if it can be taken back. `published`: its commits that
-    remote-tracking refs contain, as far as the caller knows."""
+    """The reason why the change must stay, as a sentence; "" if it can be undone. `published`: commits of the change,
+    one of which a remote-tracking ref contains, as far as the caller knows."""
     for name, title in _RUNNING.items() if change.moved else ():
         if present.folder.status(name) is not None:
-            return f"{title} is running in the repository. End it first."
-    if known := set(change.commits) & {*published, *(present.remote_values() if change.commits else ())}:
-        return f"The commit {min(known)[:_SHORT]} has been pushed."
+            return f"{title} is running in the repository. Finish or abort it first."
+    if set(change.commits) & {*published, *(present.remote_values() if change.commits else ())}:
+        return "A commit of this change has been pushed. To take it back, use `git revert`."
     ended = [name for name in STATE if (sides := change.files.get(name)) and sides[0] is not None and sides[1] is None]
     if ended and change.moved and any(stage and old for (_, stage), (old, _) in change.entries.items()):
-        return "This ended a merge with conflicts, and Amanu cannot begin it again."
+        return "This ended a merge or cherry-pick with conflicts, which Amanu cannot begin again."
     return ""
 
 
 def inverse(change: RepositoryChange, present: Present) -> RepositoryChange:
-    """The change back, for the repository as it is now: also half way back."""
+    """The change that undoes `change` in the repository as it is now, which may be half undone already."""
     logs = {name: log for name in change.logs if (log := _log(change, present, name)) is not None}
     return replace(
         change,
@@ -56,7 +56,7 @@ def inverse(change: RepositoryChange, present: Present) -> RepositoryChange:
 def _entries(
     entries: Mapping[Key, tuple[Entry | None, Entry | None]], present: Present
 ) -> Mapping[Key, tuple[Entry | None, Entry | None]]:
-    """The entries of the paths that are staged as the change left them."""
+    """The way back for the entries of the paths that are staged as the change left them."""
     others = {key[0] for key, (_, after) in entries.items() if present.entries.get(key) != after}
     return {key: (after, before) for key, (before, after) in entries.items() if key[0] not in others}
 
@@ -78,8 +78,8 @@ def _log(change: RepositoryChange, present: Present, name: str) -> Appended | Re
 
 
 def _reset_line(lines: bytes, old: str, new: str) -> bytes:
-    """The line that git would add after these, in the same name, as it resets to a commit, or deletes the branch (`new`
-    is ""); none where they cannot be read."""
+    """The line that git would add after these, in the same person's name, when it resets to a commit or deletes the
+    branch (`new` is ""); empty if they cannot be read."""
     *_, last = [b"", *lines.splitlines()]
     if (found := _RECORD.fullmatch(last)) is None:
         return b""
@@ -89,7 +89,7 @@ def _reset_line(lines: bytes, old: str, new: str) -> bytes:
 
 
 def _last_alike(log: bytes, line: bytes) -> bytes:
-    """The last line of the log, if it is the same but for the time: a killed daemon has added it."""
+    """The last line of the log, if it is the same but for the time, as a killed daemon has added it; else `line`."""
     *_, last = [b"", *log.splitlines(keepends=True)]
     return last if _timeless(last) == _timeless(line) else line
 
