@@ -183,6 +183,11 @@ class LiveFile:
         """Whether something was decided that is not carried out yet."""
         return any(hunk.state in ("accepted", "undoing") for hunk in self.hunks)
 
+    @property
+    def is_undone(self) -> bool:
+        """Whether nothing of it is to be applied."""
+        return all(hunk.state != "accepted" for hunk in self.hunks)
+
     def settle(self, fault: str | None) -> None:
         """Note that what was decided was carried out or, if there is a `fault`, that it was not."""
         done: dict[HunkState, HunkState] = {"accepted": "applied", "undoing": "reverted"}

@@ -47,6 +47,7 @@ from amanu_protocol.requests import HunkDecision, RowDecision
 
 _SHARED_HUNK_SECONDS = 5.0
 """Seconds a call waits for those it shares a hunk with: all are decided by then, one may still be asked about anew."""
+_NOT_REDONE = "Something else could not be applied again, so this was not either."
 LISTED_STATES: Sequence[HunkState] = ("pending", "accepted", "applied", "conflicted", "undoing")
 """What a proposal still stands for."""
 
@@ -89,7 +90,7 @@ class Proposals:
         self._tracking = FileTracking(workspace, self._live)
         self._live.listeners.append(on_change)
         self.drafts = Drafts(workspace, self._live, self._tracking)
-        transactions = Transactions(workspace, rows, save_preimage, durable)
+        transactions = Transactions(workspace, rows, save_preimage, durable, self._live.publish)
         self._writer = ProposalWriter(transactions, self._live, self._tracking, accept_change)
 
     # Proposing --------------------------------------------------------------------------------------
@@ -281,9 +282,9 @@ class Proposals:
             live = self._live.find(proposal_id)
             ids = {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "applied" and not hunk.reviewed}
             rows = [row for row in live.rows if row.state == "applied" and not row.reviewed]
-            for row in rows:
-                row.state = "undoing"
             async with self._writer.exclusive(rows):
+                for row in rows:
+                    row.state = "undoing"
                 await run_to_completion(self._writer.mark_and_apply(live, undo_ids=ids))
             for file, hunk in live.hunks():
                 if hunk.hunk_id in ids and hunk.state == "reverted":
@@ -542,19 +543,15 @@ class Proposals:
         async with self._live.lock:
             live = self._live.find(proposal_id)
             rows = [row for row in live.rows if row.row_id in row_ids and (row.state == "applied") == undo]
-            for row in rows:
-                row.state = "undoing" if undo else "accepted"
-            for row_id, fault in (await self._writer.faults(live, [] if undo else rows)).items():
-                next(row for row in rows if row.row_id == row_id).settle(fault)
             files = [file for file, hunk in live.hunks() if hunk.hunk_id in hunk_ids]
             await self._tracking.catch_up(live, [file for file in files if self._tracking.follows(live, file)])
-            marking = (
-                self._writer.mark_and_apply(live, hunk_ids)
-                if undo
-                else self._writer.mark_and_apply(live, redo_ids=hunk_ids)
-            )
             async with self._writer.exclusive(rows):
-                reasons = await run_to_completion(marking)
+                undone, redone = (hunk_ids, ()) if undo else ((), hunk_ids)
+                for (
+                    row
+                ) in rows:  # not cancelled from here on: what is marked would be carried out with the next decision
+                    row.state = "undoing" if undo else "accepted"
+                reasons = await run_to_completion(self._writer.mark_and_apply(live, undone, redone))
             target_states: Collection[HunkState] = ("reverted",) if undo else ("applied",)
             for _, hunk in live.hunks():
                 if hunk.hunk_id in hunk_ids and hunk.state not in target_states:
@@ -567,7 +564,8 @@ class Proposals:
         """What was found to be fit to be decided so."""
         undo_ids = {decision.hunk_id for decision in decisions if decision.decision == "undo"}
         redo_ids = {decision.hunk_id for decision in decisions if decision.decision == "redo"} - undo_ids
-        await self._writer.mark(live, undo_ids, redo_ids)
+        former = {hunk.hunk_id: hunk.state for _, hunk in live.hunks() if hunk.hunk_id in redo_ids}
+        lost = (await self._writer.mark(live, undo_ids, redo_ids)).keys() & redo_ids
         files = {hunk.hunk_id: file for file, hunk in live.hunks()}
         accepted = [decision.hunk_id for decision in decisions if decision.decision == "accept"]
         chosen = [(files[hunk_id], files[hunk_id].hunk(hunk_id)) for hunk_id in accepted]
@@ -575,9 +573,10 @@ class Proposals:
         applying = {decision.row_id for decision in row_decisions if decision.decision in ("accept", "redo")}
         rows = [row for row in live.rows if row.row_id in applying and row.state != "applied"]
         async with self._writer.exclusive(rows):
-            held_back = holds_back(
-                live, chosen, rows, await self._writer.faults(live, rows), self._workspace.display_path
-            )
+            faults = await self._writer.faults(live, rows)
+            held_back = holds_back(live, chosen, rows, faults, self._workspace.display_path) or bool(lost)
+            for hunk_id in redo_ids - lost if held_back else ():
+                files[hunk_id].update_hunk(hunk_id, state=former[hunk_id], reason=_NOT_REDONE)
             for row_decision in row_decisions:
                 if not (held_back and row_decision.decision in ("accept", "redo")):
                     carry_out_row(by_id[row_decision.row_id], row_decision)

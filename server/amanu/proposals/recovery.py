@@ -6,7 +6,6 @@ as it should be, the others follow; if none is, nothing was done there, and all 
 changed since is left alone. Blocking: call it in a thread.
 """
 
-import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -36,12 +35,36 @@ class Recovery:
         standings: list[tuple[LiveFile | LiveRow, Standing]] = [
             (change, self._standing(change)) for change in sorted(live.interrupted, key=_order)
         ]
-        is_begun = any(standing in ("after", "between") for _, standing in standings)
+        is_begun = any(each in ("after", "between") and not _is_new_folder(change) for change, each in standings)
+        todo = [change for change, each in standings if is_begun and self._is_to_be_made(change, each)]
+        try:
+            done = self._made(todo)
+        except disk.NotWritten:
+            return  # all of it is tried again when the session is next opened, or decided
         for change, standing in standings:
-            if is_begun and standing in ("before", "between"):
-                self._go_on(live, change, standing)
+            if change in done:
+                change.settle(None)
+            elif change in todo:
+                self._go_on(live, change)
             else:
                 self._settle(change, standing)
+
+    def _is_to_be_made(self, change: LiveFile | LiveRow, standing: Standing) -> bool:
+        is_open = isinstance(change, LiveFile) and standing == "before" and self._is_open(change)
+        return standing in ("before", "between") and not is_open
+
+    def _made(self, todo: Sequence[LiveFile | LiveRow]) -> Sequence[LiveFile | LiveRow]:
+        """Make all that is on disk, and return it; nothing if somebody has changed one of them. Raises `NotWritten`."""
+        on_disk = [change for change in todo if isinstance(change, LiveFile) or change.change.kind != "git"]
+        try:
+            changes = [made for change in on_disk for made in self._changes(change)]
+            if changes:
+                make_all(self._workspace.guard, changes)
+        except disk.NotWritten:
+            raise
+        except (disk.BaseChanged, ToolError, OSError):
+            return []
+        return on_disk
 
     def _standing(self, change: LiveFile | LiveRow) -> Standing:
         for path in _paths(change):
@@ -50,10 +73,7 @@ class Recovery:
             return self._standing_of_text(change)
         return "other" if self._rows is None else self._rows.standing(change)
 
-    def _go_on(self, live: LiveProposal, change: LiveFile | LiveRow, standing: Standing) -> None:
-        if isinstance(change, LiveFile) and standing == "before" and self._is_open(change):
-            self._settle(change, standing)
-            return
+    def _go_on(self, live: LiveProposal, change: LiveFile | LiveRow) -> None:
         try:
             if isinstance(change, LiveRow) and (missing := unmet_need(live, change, self._workspace.display_path)):
                 raise ToolError(missing)
@@ -61,25 +81,31 @@ class Recovery:
         except disk.BaseChanged:
             self._settle(change, "other")
         except (ToolError, OSError) as error:
+            if isinstance(change, LiveRow):
+                self._release(change)
             change.settle(str(error))
         else:
             change.settle(None)
 
     def _make(self, change: LiveFile | LiveRow) -> None:
-        """Raises `BaseChanged`, `ToolError`, `OSError`."""
-        if isinstance(change, LiveFile):
-            make_all(self._workspace.guard, self._changes_of_text(change))
-        elif self._rows is not None and change.change.kind == "git":
+        """Raises `BaseChanged`, `ToolError`."""
+        if self._rows is not None and isinstance(change, LiveRow) and change.change.kind == "git":
             with self._rows.prepared(change) as ready:
                 ready.commit()
-        elif self._rows is not None:
-            make_all(self._workspace.guard, self._rows.changes_left(change))
+        else:
+            make_all(self._workspace.guard, self._changes(change))
+
+    def _changes(self, change: LiveFile | LiveRow) -> Sequence[DiskChange]:
+        """The changes that a killed daemon has not made. Raises `ToolError`, `OSError`."""
+        if isinstance(change, LiveFile):
+            return self._changes_of_text(change)
+        return [] if self._rows is None else self._rows.changes_left(change)
 
     def _settle(self, change: LiveFile | LiveRow, standing: Standing) -> None:
         if standing == "after":
             change.settle(None)
         elif isinstance(change, LiveRow):
-            self._clean_repository(change)
+            self._release(change)
             change.leave_open(STOPPED)
         elif standing == "other":
             change.settle(CHANGED_WHILE_STOPPED)
@@ -88,11 +114,9 @@ class Recovery:
         else:
             change.leave_open(None)
 
-    def _clean_repository(self, row: LiveRow) -> None:
-        """Remove the locks and temporary files that a killed daemon left in the repository."""
+    def _release(self, row: LiveRow) -> None:
         if self._rows is not None and row.change.kind == "git":
-            with contextlib.suppress(ToolError), self._rows.prepared(row):
-                pass
+            self._rows.release(row)
 
     # Text -------------------------------------------------------------------------------------------
 
@@ -124,7 +148,7 @@ class Recovery:
         """Whether a file that is written in place, because it has several names, was left with the beginning of the new
         text and the end of the old."""
         stored = disk.read(self._workspace.guard, new_version.path)
-        if stored is None or old_version.text is None or new_version.text is None:
+        if stored is None or old_version.text is None or new_version.text is None or stored.names == 1:
             return False
         if old_version.path != new_version.path:
             return False
@@ -152,6 +176,11 @@ class Recovery:
         shows any file, so it counts only if it has unsaved text."""
         document = self._workspace.find_open(file.base.path)
         return document is not None and not (document[0].must_be_asked and document[1].typed == 0)
+
+
+def _is_new_folder(change: LiveFile | LiveRow) -> bool:
+    """Whether it is an empty folder, which the user may have made as well."""
+    return isinstance(change, LiveRow) and change.change.kind == "folder" and not change.change.is_tree
 
 
 def _order(change: LiveFile | LiveRow) -> tuple[int, int]:

@@ -20,8 +20,18 @@ from amanu.storage.file_store import Damaged, FileStore
 from amanu.system.folder_list import list_folder, listed_paths
 from amanu.text.display import one_line
 from amanu.workspace.disk import failure_message
-from amanu.workspace.disk_changes import DiskChange, ExecutableBits, FolderRemoval, Identity, NewFolder, Replacement
-from amanu.workspace.git.apply import DoesNotFit, Prepared, fault, is_done, prepared
+from amanu.workspace.disk_changes import (
+    COMMITTED,
+    DiskChange,
+    ExecutableBits,
+    FolderRemoval,
+    Identity,
+    NewFolder,
+    Replacement,
+    StagedChange,
+    Staging,
+)
+from amanu.workspace.git.apply import DoesNotFit, Prepared, fault, is_begun, is_done, prepared, release, was_made
 from amanu.workspace.git.change import RepositoryChange
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import RowVersion
@@ -29,6 +39,7 @@ from amanu_protocol.items import RowVersion
 Standing = Literal["before", "after", "between", "other"]
 """The state of the workspace: before a change, after it, in the middle of it, or something else."""
 
+_TYPED = "The file has unsaved changes in an editor. Save or undo them there, then try again."
 DENIED = "A rule denies this change."
 _LOST = "Amanu's copy of this file is missing or damaged. Ask for the change again."
 _LOST_TREE = "Amanu's copy of this folder is missing or damaged. Ask for the change again."
@@ -75,7 +86,7 @@ class RowPlanner:
 
     async def plans(self, rows: Sequence[LiveRow], gone: Collection[Path] = ()) -> list[RowPlan]:
         """The plan of each row; `gone` as in `faults`."""
-        plans = await asyncio.to_thread(self._plans, rows, gone)
+        plans = [self._unless_typed(plan) for plan in await asyncio.to_thread(self._plans, rows, gone)]
         undone = [
             plan for plan in plans if not plan.fault and plan.row.state == "undoing" and plan.row.change.kind == "git"
         ]
@@ -148,9 +159,17 @@ class RowPlanner:
             return _LOST_COMMIT
         return fault(change, undo=undoes)
 
+    def _unless_typed(self, plan: RowPlan) -> RowPlan:
+        """The plan, with a fault if it would replace a file in which somebody has typed."""
+        paths: Sequence[Path] = [] if plan.row.change.kind in ("git", "mode", "folder") else plan.row.change.paths
+        typed = any(buffer.typed for path in paths for _, buffer in self._workspace.overlay.documents(path))
+        return replace(plan, fault=_TYPED) if typed and not plan.fault else plan
+
     async def _published_fault(self, row: LiveRow) -> str:
         change = await asyncio.to_thread(self.repository_change, row)
         commits = await self._published(change)
+        if commits is None:
+            return "Git cannot tell whether this was pushed. Try again."
         return await asyncio.to_thread(fault, change, undo=True, published=commits) if commits else ""
 
     def _standing_of_repository(self, row: LiveRow) -> Standing:
@@ -158,7 +177,16 @@ class RowPlanner:
             change, undoes = self.repository_change(row), row.state == "undoing"
         except ToolError:
             return "other"
-        return "after" if is_done(change, undo=undoes) else "other" if fault(change, undo=undoes) else "before"
+        if is_done(change, undo=undoes):
+            return "after"
+        if fault(change, undo=undoes):
+            return "after" if not undoes and was_made(change) else "other"
+        return "between" if is_begun(change, undo=undoes) else "before"
+
+    def release(self, row: LiveRow) -> None:
+        """Remove what a killed daemon has prepared in a repository. Blocking."""
+        with contextlib.suppress(ToolError, OSError):
+            release(self.repository_change(row), undo=row.state == "undoing")
 
     def _plan(self, row: LiveRow) -> RowPlan:
         change = row.change
@@ -279,6 +307,25 @@ class RowPlanner:
         is_mode_kept = old is not None and new is not None and old.mode == new.mode
         mode = None if new is None or is_mode_kept else new.mode
         return Replacement(path, before, after, mode, identity=identity)
+
+
+@dataclass(frozen=True)
+class Commit:
+    """The prepared change of a repository; see `DiskChange`. It comes last, since commits need their files."""
+
+    path: Path
+    ready: Prepared
+    order: tuple[int, int] = (COMMITTED, 0)
+
+    @contextmanager
+    def staged(self, staging: Staging) -> Generator[StagedChange]:
+        yield self
+
+    def make(self) -> None:
+        self.ready.commit()
+
+    def take_back(self) -> None:
+        self.ready.take_back()
 
 
 @dataclass(frozen=True)

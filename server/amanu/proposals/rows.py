@@ -113,6 +113,11 @@ class LiveRow:
         return self.state in ("accepted", "undoing")
 
     @property
+    def is_undone(self) -> bool:
+        """Whether it is not to be applied."""
+        return self.state != "accepted"
+
+    @property
     def undecidable(self) -> str:
         is_lost = self.change.kind == "git" and self.change.after is None
         return NOT_KEPT if is_lost and self.state not in ("applied", "undoing") else ""

@@ -26,17 +26,21 @@ from amanu.core.tool import ToolError
 from amanu.proposals.decisions import unmet_need
 from amanu.proposals.editors import take_back_in_editor, write_in_editor
 from amanu.proposals.model import FILE_CHANGED, STATES_BEFORE, LiveFile, LiveProposal
-from amanu.proposals.row_plan import DENIED, RowPlan, RowPlanner, folders_made_for
+from amanu.proposals.row_plan import DENIED, Commit, RowPlan, RowPlanner, folders_made_for
 from amanu.proposals.rows import LiveRow
 from amanu.proposals.text_plan import TextPlan, plan_text
 from amanu.workspace.disk import BaseChanged, NotWritten
-from amanu.workspace.disk_changes import make_all, remove_empty_folders
+from amanu.workspace.disk_changes import DiskChange, make_all, remove_empty_folders
 from amanu.workspace.git.apply import Prepared
+from amanu.workspace.overlay import Buffer, Editor
 from amanu.workspace.shown_files import ShownFiles
 from amanu.workspace.workspace import Workspace
 
 SavePreimage = Callable[[str, Path, bytes | None, int | None], Awaitable[None]]
 """(turn id, path, bytes, permission bits); durable when it returns."""
+
+
+OPENED = "The file was opened and changed in an editor at that moment. Try again."
 
 
 class _Refused(Exception):
@@ -51,6 +55,8 @@ class _Refused(Exception):
 class _Plan:
     texts: Sequence[TextPlan]
     rows: Sequence[RowPlan]
+    left_out: bool = False
+    """Whether rows that cannot be undone are no part of it."""
 
     @property
     def on_disk(self) -> Sequence[TextPlan | RowPlan]:
@@ -71,25 +77,35 @@ class Transactions:
     rows: RowPlanner | None
     save_preimage: SavePreimage
     durable: Callable[[], Awaitable[None]]
+    publish: Callable[[LiveProposal], object]
 
     async def carry_out(self, live: LiveProposal, shown_files: ShownFiles) -> Sequence[Path]:
         """Carry out what is `accepted` or `undoing`; all of it is settled when this returns. Returns the paths that
         changed. `shown_files`: of the agent whose edits they are. Raises `AmanuError` if the decision could not be
         recorded; then nothing was changed."""
-        try:
-            plan = await self._plan(live)
-            await self._note(live, plan)
-            async with self._prepared(plan) as repositories, self._written_by_editors(plan):
-                await self._change_files(plan)
-                await self._change_repositories(repositories)
-        except _Refused as refused:
-            self._refuse(live, refused)
+        plan = await self._made(live)
+        while plan is None and live.interrupted:
+            plan = await self._made(live)
+        if plan is None:
             return []
         for change in live.interrupted:
             change.settle(None)
         for text in plan.texts:
             self._note_shown(text, shown_files)
         return plan.changed_paths
+
+    async def _made(self, live: LiveProposal) -> _Plan | None:
+        """Make all changes. Returns None if one does not fit: then none is made, and only the rows that are to be
+        undone are left to be tried again, without it."""
+        try:
+            plan = await self._plan(live)
+            await self._note(live, plan)
+            async with self._prepared(plan) as repositories, self._written_by_editors(plan):
+                await self._change_files(plan, repositories)
+        except _Refused as refused:
+            self._refuse(live, refused)
+            return None
+        return plan
 
     async def _plan(self, live: LiveProposal) -> _Plan:
         """The plans of all that is not yet as it should be. Rows that cannot be undone are left out and say why. Raises
@@ -113,6 +129,7 @@ class Transactions:
             return _Plan(texts, [])
         gone = {text.old_version.path for text in texts if text.moves or text.new_version.text is None}
         fitting: list[RowPlan] = []
+        left_out = False
         for row_plan in await self.rows.plans(rows, gone):
             row = row_plan.row
             fault = row_plan.fault or unmet_need(live, row, self.workspace.display_path)
@@ -120,9 +137,12 @@ class Transactions:
                 fitting.append(row_plan)
             elif row.state == "undoing":
                 row.settle(fault)
+                left_out = True
+            elif await asyncio.to_thread(self.rows.standing, row) == "after":
+                row.settle(None)
             else:
                 raise _Refused(row, fault)
-        return _Plan(texts, fitting)
+        return _Plan(texts, fitting, left_out)
 
     def _is_denied(self, text: TextPlan) -> bool:
         """Whether a rule denies the change. Rules are not asked about undo."""
@@ -132,6 +152,8 @@ class Transactions:
         return any(self.rows.is_denied(path, deletes=path == deleted) for path in text.paths)
 
     async def _note(self, live: LiveProposal, plan: _Plan) -> None:
+        if plan.left_out:  # a kill must not have them undone
+            self.publish(live)
         for text in plan.texts:
             mode = None if text.current is None else text.current.mode
             await self.save_preimage(live.turn_id, text.old_version.path, text.old_bytes, mode)
@@ -139,7 +161,7 @@ class Transactions:
             await self.durable()
 
     @asynccontextmanager
-    async def _prepared(self, plan: _Plan) -> AsyncGenerator[Sequence[tuple[LiveRow, Prepared]]]:
+    async def _prepared(self, plan: _Plan) -> AsyncGenerator[Sequence[tuple[RowPlan, Prepared]]]:
         """A context in which the repositories are locked and can be changed. Raises `_Refused`."""
         with ExitStack() as stack:
 
@@ -149,9 +171,9 @@ class Transactions:
                 except ToolError as error:
                     raise _Refused(row, str(error)) from None
 
-            rows = [each.row for each in plan.rows if each.row.change.kind == "git"]
+            rows = [each for each in plan.rows if each.row.change.kind == "git"]
             try:
-                yield [(row, await asyncio.to_thread(prepare, self.rows, row)) for row in rows if self.rows]
+                yield [(each, await asyncio.to_thread(prepare, self.rows, each.row)) for each in rows if self.rows]
             finally:
                 await asyncio.to_thread(stack.close)
 
@@ -175,8 +197,31 @@ class Transactions:
                     text.file.settle(None)
             raise
 
-    async def _change_files(self, plan: _Plan) -> None:
-        changes = [(change, each) for each in plan.on_disk for change in each.changes]
+    def _check_editors(self, plan: _Plan) -> None:
+        """Raise `_Refused` for a file that was opened and changed in an editor meanwhile, and for a commit of a file
+        that an editor has not saved."""
+        unsaved: dict[Path, str] = {}
+        for text in plan.texts:
+            path = text.old_version.path
+            if not text.is_written_by_editor and any(buffer.typed for _, buffer in self._opened_since(text)):
+                raise _Refused(text.file, OPENED)
+            if text.is_written_by_editor and text.file.unsaved:
+                unsaved[path] = self.workspace.display_path(path)
+        for each in plan.rows:
+            for path in each.row.change.committed if each.row.state == "accepted" else ():
+                if path in unsaved:
+                    raise _Refused(each.row, f"{unsaved[path]} is not saved in its editor. Save it, then try again.")
+
+    def _opened_since(self, text: TextPlan) -> Sequence[tuple[Editor, Buffer]]:
+        is_known = text.current is not None and text.current.from_buffer
+        return [] if is_known else self.workspace.overlay.documents(text.old_version.path)
+
+    async def _change_files(self, plan: _Plan, repositories: Sequence[tuple[RowPlan, Prepared]]) -> None:
+        changes: list[tuple[DiskChange, TextPlan | RowPlan]] = [
+            (change, each) for each in plan.on_disk for change in each.changes
+        ]
+        changes += [(Commit(each.row.change.path / ".git", ready), each) for each, ready in repositories]
+        self._check_editors(plan)
         try:
             await asyncio.to_thread(make_all, self.workspace.guard, [change for change, _ in changes])
         except (BaseChanged, NotWritten) as error:
@@ -189,21 +234,15 @@ class Transactions:
         undone = [each.row for each in plan.rows if each.row.state == "undoing"]
         await asyncio.to_thread(remove_empty_folders, self.workspace.guard, folders_made_for(undone))
 
-    async def _change_repositories(self, repositories: Sequence[tuple[LiveRow, Prepared]]) -> None:
-        """Commit the prepared changes. The files are changed by now, so if this fails, only that row says so."""
-        for row, ready in repositories:
-            try:
-                await asyncio.to_thread(ready.commit)
-            except OSError as error:
-                row.settle(f"The files were changed, but not the repository: {error.strerror}.")
-
     def _refuse(self, live: LiveProposal, refused: _Refused) -> None:
         failed = refused.change
         path = failed.change.path if isinstance(failed, LiveRow) else failed.path_with(STATES_BEFORE)
         failed.settle(str(refused))
         reason = f"{self.workspace.display_path(path)} could not be changed, so nothing else was. {refused}"
+        undoes = all(change.is_undone for change in live.interrupted)
         for change in live.interrupted:
-            change.leave_open(reason)
+            if not (undoes and (isinstance(change, LiveRow) or isinstance(failed, LiveRow))):
+                change.leave_open(reason)
 
     def _note_shown(self, plan: TextPlan, shown_files: ShownFiles) -> None:
         old_path, new_path = plan.old_version.path, plan.new_version.path

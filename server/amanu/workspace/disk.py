@@ -43,6 +43,8 @@ class StoredFile:
 
     data: bytes
     mode: int
+    names: int = 1
+    """The number of its hard links."""
 
 
 def read(guard: PathGuard, path: Path) -> StoredFile | None:
@@ -55,7 +57,7 @@ def read(guard: PathGuard, path: Path) -> StoredFile | None:
                     f"{path.name} has {status.st_size / 1e6:.0f} MB; files above {MAX_FILE // 2**20} MiB are not "
                     "read. Use grep, or a command that prints the part you need."
                 )
-            return StoredFile(read_all(handle), stat.S_IMODE(status.st_mode))
+            return StoredFile(read_all(handle), stat.S_IMODE(status.st_mode), status.st_nlink)
     except FileNotFoundError:
         return None
     except OSError as error:

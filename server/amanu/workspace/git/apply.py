@@ -63,6 +63,34 @@ def is_done(change: RepositoryChange, *, undo: bool = False) -> bool:
         return False
 
 
+def is_begun(change: RepositoryChange, *, undo: bool = False) -> bool:
+    """Whether a part of it is in the repository, as a killed daemon may leave it."""
+    try:
+        with _opened(change, undo=undo) as work:
+            # an undo is about the entries that are still ours alone
+            entries = change.entries.items() if undo else ()
+            is_unstaged = any(work.present.entries.get(key) == old for key, (old, new) in entries if old != new)
+            return work.is_begun or is_unstaged
+    except (DoesNotFit, OSError):
+        return False
+
+
+def was_made(change: RepositoryChange) -> bool:
+    """Whether all refs were moved once, as their logs tell, though they may have moved on since."""
+    try:
+        with _opened(change, undo=False) as work:
+            return work.was_logged
+    except (DoesNotFit, OSError):
+        return False
+
+
+def release(change: RepositoryChange, *, undo: bool = False) -> None:
+    """Remove the locks and temporary files that a killed daemon has left, as far as they can be told from another's.
+    Raises `OSError`."""
+    with contextlib.suppress(DoesNotFit), _opened(change, undo=undo) as work:
+        work.release_left()
+
+
 @contextmanager
 def prepared(change: RepositoryChange, store: FileStore, *, undo: bool = False) -> Generator["Prepared"]:
     """A context in which git's locks are held and only a rename or a removal can still fail. Left without `commit`, it
@@ -103,19 +131,47 @@ class Prepared:
     def __init__(self, work: "_Work", steps: Sequence[_Step]) -> None:
         self._work = work
         self._steps = steps
+        self._former: list[tuple[str, bytes | None]] = []
+        """The files that were replaced, and their content."""
 
     def commit(self) -> None:
         """Rename all into place, in this order: the index, small files, logs, packed refs, refs, HEAD. Raises
         `OSError`."""
         folder = self._work.folder
-        for step in self._steps:
-            if step.source is None:
-                folder.unlink(step.target)
-                folder.prune(step.target, _LOG_DEPTH)
-            else:
-                folder.rename(step.source, step.target)
+        try:
+            for step in self._steps:
+                self._former.append((step.target, folder.read(step.target)))
+                self._make(step)
+        except OSError:
+            self.take_back()
+            raise
         for beside in {step.target.rpartition("/")[0]: step.target for step in self._steps}.values():
             folder.sync(beside)
+
+    def take_back(self) -> None:
+        """Put back what was replaced."""
+        while self._former:
+            target, content = self._former.pop()
+            with contextlib.suppress(OSError):
+                self._put_back(target, content)
+
+    def _make(self, step: _Step) -> None:
+        if step.source is None:
+            self._work.folder.unlink(step.target)
+            self._work.folder.prune(step.target, _LOG_DEPTH)
+        else:
+            self._work.folder.rename(step.source, step.target)
+
+    def _put_back(self, target: str, content: bytes | None) -> None:
+        folder = self._work.folder
+        if folder.read(target) == content:
+            return
+        if content is None:
+            folder.unlink(target)
+        else:
+            temporary = folder.temporary(self._work.token, "former")
+            folder.write(temporary, content, target)
+            folder.rename(temporary, target)
 
 
 @contextmanager
@@ -187,6 +243,32 @@ class _Work:
         """Whether a killed daemon has left locks or files of ours."""
         names = [*self._locks, f"{INDEX}{_LOCK}", f"{HEAD}{_LOCK}", f"{PACKED}{_LOCK}"]
         return self.folder.has_temporary(self.token) or any(self._locked_by(name) == self._mark for name in names)
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether something that the change moves is as it leaves it."""
+        present, change = self.present, self.change
+        refs = any(present.value(name) == after for name, (before, after) in change.refs.items() if before != after)
+        keys = any(
+            present.entries.get(key) == after for key, (before, after) in change.entries.items() if before != after
+        )
+        return refs or keys or any(map(self._has_log, change.logs))
+
+    @property
+    def was_logged(self) -> bool:
+        """Whether the logs of all refs that move have the lines that tell of it."""
+        logs = {name: log for name, log in self.change.logs.items() if isinstance(log, Appended) and log.lines}
+        told = {name for name, log in logs.items() if log.lines in (self.present.log(name) or b"")[max(log.size, 0) :]}
+        return bool(told) and {name for name in self.change.moved if name in logs} <= told
+
+    def release_left(self) -> None:
+        """Remove locks and temporary files of ours."""
+        for name, content in self._lock_names():
+            found = self._locked_by(name)
+            with contextlib.suppress(UnknownIndex, Collision):
+                if found is not None and found in (self._mark, content()):
+                    self.folder.unlink(name)
+        self.folder.remove_temporary(self.token)
 
     def lock(self, stack: ExitStack) -> None:
         """Take git's locks, until the stack is closed. Raises `DoesNotFit`, `OSError`."""
