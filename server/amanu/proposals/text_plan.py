@@ -15,6 +15,7 @@ from amanu.proposals.model import (
     FileVersion,
     LiveFile,
 )
+from amanu.workspace.disk import read_only_message
 from amanu.workspace.disk_changes import Replacement
 from amanu.workspace.text_file import FileText, same_bytes, sha256, survives
 from amanu.workspace.workspace import Workspace
@@ -87,6 +88,8 @@ async def plan_text(workspace: Workspace, file: LiveFile) -> TextPlan | None:
             raise ToolError(changed_message(workspace, old_version.path))
         if current.lossy:
             raise ToolError(lossy_message(workspace, current))
+        if not (current.from_buffer or (current.mode or 0o200) & 0o222) and not moves and new_version.text is not None:
+            raise ToolError(read_only_message(old_version.path))
         if current.unsaved and (moves or new_version.text is None):
             verb = "moved" if moves else "deleted"
             raise ToolError(f"The file has unsaved changes in the editor; it was not {verb}.")

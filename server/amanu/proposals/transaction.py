@@ -95,15 +95,19 @@ class Transactions:
         return plan.changed_paths
 
     async def _made(self, live: LiveProposal) -> _Plan | None:
-        """Make all changes. Returns None if one does not fit: then none is made, and only the rows that are to be
-        undone are left to be tried again, without it."""
+        """Make all changes. Returns None if one does not fit or cannot be made: then none is made. Of an undo, those
+        that do fit stay `undoing` if another does not."""
         try:
             plan = await self._plan(live)
+        except _Refused as refused:
+            self._refuse(live, refused, goes_on=all(change.is_undone for change in live.interrupted))
+            return None
+        try:
             await self._note(live, plan)
             async with self._prepared(plan) as repositories, self._written_by_editors(plan):
                 await self._change_files(plan, repositories)
         except _Refused as refused:
-            self._refuse(live, refused)
+            self._refuse(live, refused, goes_on=False)
             return None
         return plan
 
@@ -234,14 +238,14 @@ class Transactions:
         undone = [each.row for each in plan.rows if each.row.state == "undoing"]
         await asyncio.to_thread(remove_empty_folders, self.workspace.guard, folders_made_for(undone))
 
-    def _refuse(self, live: LiveProposal, refused: _Refused) -> None:
+    def _refuse(self, live: LiveProposal, refused: _Refused, *, goes_on: bool) -> None:
+        """Settle what does not fit. `goes_on`: text stands or falls together, but the rest goes on without it."""
         failed = refused.change
         path = failed.change.path if isinstance(failed, LiveRow) else failed.path_with(STATES_BEFORE)
         failed.settle(str(refused))
         reason = f"{self.workspace.display_path(path)} could not be changed, so nothing else was. {refused}"
-        undoes = all(change.is_undone for change in live.interrupted)
         for change in live.interrupted:
-            if not (undoes and (isinstance(change, LiveRow) or isinstance(failed, LiveRow))):
+            if not (goes_on and (isinstance(change, LiveRow) or isinstance(failed, LiveRow))):
                 change.leave_open(reason)
 
     def _note_shown(self, plan: TextPlan, shown_files: ShownFiles) -> None:

@@ -80,6 +80,10 @@ def remove_temporary_files(guard: PathGuard, path: Path) -> None:
                     remove(name, folder)
 
 
+def read_only_message(path: Path) -> str:
+    return f"{path} is read-only. It was not changed; ask the user to make it writable."
+
+
 def _shortened(name: str) -> str:
     """So much of the name that there is room for more."""
     return os.fsencode(name)[:_MOST_BYTES].decode("utf-8", "ignore")
@@ -94,7 +98,10 @@ def _is_running(process: str | None) -> bool:
         return False
     except (PermissionError, OverflowError):
         pass
-    return True
+    try:  # one that has ended may still be waited for
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (OSError, IndexError):
+        return True
 
 
 def failure_message(verb: str, path: Path, error: OSError) -> str:

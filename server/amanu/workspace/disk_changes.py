@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from amanu.core.tool import ToolError
-from amanu.workspace.disk import BaseChanged, NotWritten, failure_message, read_all, temporary_name
+from amanu.workspace.disk import BaseChanged, NotWritten, failure_message, read_all, read_only_message, temporary_name
 from amanu.workspace.path_guard import PathGuard
 
 Identity = tuple[int, int]
@@ -301,7 +301,7 @@ class _Replacing:
         status = None if self._target is None else os.fstat(self._target)
         if status is not None and not status.st_mode & 0o222:
             self._new = None
-            raise ToolError(f"{change.path} is read-only. It was not changed; ask the user to make it writable.")
+            raise ToolError(read_only_message(change.path))
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         # A new file gets 0666 less the umask, as any editor would make it; a replaced one keeps what it had.
         handle = os.open(self._new, flags, 0o666 if status is None else 0o600, dir_fd=self._folder)
