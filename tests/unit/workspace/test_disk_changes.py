@@ -5,14 +5,20 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from amanu.proposals.row_plan import Link
-from amanu.proposals.tree_move import TreeMove
+from amanu.proposals.row_plan import Link, StoredContent
+from amanu.proposals.tree_move import (
+    TreeMove,
+    _Moving,  # pyright: ignore[reportPrivateUsage]
+)
+from amanu.storage.file_store import FileStore
 from amanu.workspace import disk_changes
 from amanu.workspace.disk import TEMPORARY, BaseChanged, NotWritten, remove_temporary_files
 from amanu.workspace.disk_changes import (
@@ -21,6 +27,8 @@ from amanu.workspace.disk_changes import (
     FolderRemoval,
     NewFolder,
     Replacement,
+    _BitsChanging,  # pyright: ignore[reportPrivateUsage]
+    _Replacing,  # pyright: ignore[reportPrivateUsage]
     make_all,
 )
 from amanu.workspace.path_guard import PathGuard
@@ -243,3 +251,157 @@ def test_what_somebody_else_made_of_it_is_kept(
         seen[0] if when == "before" else {path: text for path, text in seen[0].items() if path not in ("d", "d/e")}
     )
     assert look(root) == expected
+
+
+# Somebody else at the same moment ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The first call of a method for which `is_it` is true of the object and the arguments."""
+
+    owner: type
+    method: str
+    is_it: Callable[..., bool] = lambda *_: True
+
+    @contextmanager
+    def interrupted(self, act: Callable[[], object]) -> Generator[None]:
+        """A context in which `act` happens right before that moment, which must come."""
+        real, todo = getattr(self.owner, self.method), [act]
+
+        def method(*arguments: Any) -> Any:
+            if todo and self.is_it(*arguments):
+                todo.pop()()
+            return real(*arguments)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(self.owner, self.method, method)
+            yield
+        assert not todo
+
+
+def replacing(name: str) -> Moment:
+    """The moment when the file of that name is replaced."""
+    return Moment(_Replacing, "make", lambda change: change.path.name == name)
+
+
+def stored(tmp_path: Path, data: bytes) -> StoredContent:
+    store = FileStore(tmp_path / "store")
+    return StoredContent(store.add_bytes(data), 0o644, store)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+def save(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+
+
+def save_another(path: Path, data: bytes) -> None:
+    """Save it like an editor that writes a new file first."""
+    new = path.with_name("new")
+    new.write_bytes(data)
+    new.rename(path)
+
+
+def test_a_folder_that_leaves_takes_nothing_with_it_that_was_saved_there(root: Path, store: Path) -> None:
+    path = root / "tree" / "f"
+    lay(root / "tree", {"f": "t\n"})
+    move = TreeMove(root / "tree", store / "tree", False, lambda folder: (folder / "f").read_text() == "t\n")
+    moment = Moment(_Moving, "make")
+    with moment.interrupted(lambda: path.write_text("mine\n")), pytest.raises(BaseChanged):
+        make_all(PathGuard([root]), [move])
+    assert look(root) == {"tree": "/", "tree/f": "mine\n"}
+
+
+@pytest.mark.parametrize("saves", [save, save_another])
+def test_a_binary_that_is_saved_while_it_is_staged_is_kept(
+    root: Path, tmp_path: Path, saves: Callable[[Path, bytes], None]
+) -> None:
+    old, new = stored(tmp_path, b"A\0"), stored(tmp_path, b"B\0")
+    for name in "ab":
+        (root / name).write_bytes(b"A\0")
+    moment = Moment(StoredContent, "make")
+    with moment.interrupted(lambda: saves(root / "a", b"mine\0")), pytest.raises(BaseChanged):
+        make_all(PathGuard([root]), [Replacement(root / name, old, new) for name in "ab"])
+    assert look(root) == {"a": "mine\0", "b": "A\0"}
+
+
+@pytest.mark.parametrize("kind", ["text", "new", "binary"])
+def test_what_is_saved_in_a_file_that_was_made_is_not_taken_back(kind: str, root: Path, tmp_path: Path) -> None:
+    a, b = root / "a", root / "b"
+    changes = {
+        "text": Replacement(a, b"a\n", b"A\n"),
+        "new": Replacement(a, None, b"A\n"),
+        "binary": Replacement(a, stored(tmp_path, b"a\n"), stored(tmp_path, b"A\n")),
+    }
+    b.write_text("b\n")
+    if kind != "new":
+        a.write_text("a\n")
+
+    def act() -> None:
+        assert a.read_text() == "A\n"
+        a.write_text("A\nmine\n")
+        b.write_text("mine\n")
+
+    with replacing("b").interrupted(act), pytest.raises(BaseChanged):
+        make_all(PathGuard([root]), [changes[kind], Replacement(b, b"b\n", b"B\n")])
+    assert look(root) == {"a": "A\nmine\n", "b": "mine\n"}
+
+
+def test_bits_are_set_of_no_other_file(root: Path) -> None:
+    (root / "a").write_text("a\n")
+    moment = Moment(_BitsChanging, "make")
+    with moment.interrupted(lambda: save_another(root / "a", b"mine\n")), pytest.raises(BaseChanged):
+        make_all(PathGuard([root]), [ExecutableBits(root / "a", is_set=True)])
+    assert look(root) == {"a": "mine\n"}
+
+
+def test_nothing_is_written_in_a_folder_that_was_moved_out(root: Path, tmp_path: Path) -> None:
+    folder, outside = root / "sub", tmp_path / "outside"
+    folder.mkdir()
+
+    def act() -> None:
+        folder.rename(outside)
+        folder.symlink_to(outside)
+
+    with replacing("new").interrupted(act), pytest.raises((BaseChanged, NotWritten)):
+        make_all(PathGuard([root]), [Replacement(folder / "new", None, b"new\n")])
+    assert look(outside) == {}
+
+
+def test_a_recovery_leaves_the_temporary_files_of_a_running_transaction(root: Path) -> None:
+    """The recovery is that of another session."""
+    a, b, guard = root / "a", root / "b", PathGuard([root])
+    a.write_text("a\n")
+    b.write_text("b\n")
+
+    def act() -> None:
+        assert not a.exists()
+        remove_temporary_files(guard, a)
+        b.write_text("mine\n")
+
+    with replacing("b").interrupted(act), pytest.raises(BaseChanged):
+        make_all(guard, [Replacement(a, b"a\n", None), Replacement(b, b"b\n", None)])
+    assert look(root) == {"a": "a\n", "b": "mine\n"}
+
+
+LONG = "漢" * 80  # 240 bytes; a name has at most 255
+
+
+def test_a_file_with_a_long_name_can_be_changed(root: Path) -> None:
+    (root / LONG).write_text("a\n")
+    make_all(PathGuard([root]), [Replacement(root / LONG, b"a\n", b"A\n")])
+    assert look(root) == {LONG: "A\n"}
+
+
+def test_a_file_with_a_long_name_is_put_back(root: Path) -> None:
+    (root / LONG).write_text("a\n")
+    lay(root / "full", {"own": "mine\n"})
+    with pytest.raises(NotWritten):
+        make_all(PathGuard([root]), [Replacement(root / LONG, b"a\n", None), FolderRemoval(root / "full")])
+    assert look(root) == {LONG: "a\n", "full": "/", "full/own": "mine\n"}
