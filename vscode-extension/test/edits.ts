@@ -70,6 +70,7 @@ export function row(rowId: string, path: string, more: Partial<Row> = {}): Row {
     needs: [],
     undecidable: "",
     digest: rowId,
+    committed: [],
     earlier: [],
     turnId: "t",
     ...more,

@@ -547,9 +547,8 @@ class Proposals:
             await self._tracking.catch_up(live, [file for file in files if self._tracking.follows(live, file)])
             async with self._writer.exclusive(rows):
                 undone, redone = (hunk_ids, ()) if undo else ((), hunk_ids)
-                for (
-                    row
-                ) in rows:  # not cancelled from here on: what is marked would be carried out with the next decision
+                # Not cancelled from here on, or the next decision would carry them out.
+                for row in rows:
                     row.state = "undoing" if undo else "accepted"
                 reasons = await run_to_completion(self._writer.mark_and_apply(live, undone, redone))
             target_states: Collection[HunkState] = ("reverted",) if undo else ("applied",)
