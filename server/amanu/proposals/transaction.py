@@ -1,19 +1,21 @@
 """One decision, carried out as a whole or not at all: text and rows, by the editors, on disk, and in repositories.
 
     plan      Each file and row is compared with the workspace. If one does not fit, that one is in conflict and says
-              why, the others are open again and name it.
+              why, the others are open again and name it. Undo leaves it out instead, and says so.
     note      The proposal, with what is `accepted` or `undoing`, is in the session's journal, with the former texts of
               files; the audit log has its entries. All of it is durable before anything is changed.
-    prepare   Repositories: objects are written and git's own locks are taken. Nobody sees a change yet.
+    prepare   Repositories: objects are written and git's own locks are taken. Other gits wait; none sees a change.
     editors   Files that are open in an editor are changed there. If one refuses, the others are changed back.
     files     All else is written beside its place, then renamed into it; if one fails, all are put back.
-    git       The locks are renamed to what they lock: the index, logs, then refs.
+    git       The last of the renames: locks to what they lock, the index, git's small files, logs, refs, HEAD. If one
+              fails, these and the files are put back.
     done      The proposal, with what is `applied` or `reverted`, is in the journal.
 
 If a kill or a loss of power interrupts this, `recovery.py` ends it when the session is next opened, by the note and by
-what the workspace has. If no file on disk was changed, everything is open again; otherwise the rest follows. Git's part
-is the last, so no commit is without its files. If an editor left its text unsaved, the change may be in that text
-alone: that file is not finished, and says so.
+what the workspace has. If nothing on disk was changed, by us or by an editor that saved, everything is open again, and
+git's locks are removed; otherwise the rest follows, at the next opening if the disk is full at this one. Git's part is
+the last, and needs its files on disk, so no commit is without them. If an editor left its text unsaved, the change may
+be in that text alone: that file is not finished, and says so.
 """
 
 import asyncio
