@@ -181,7 +181,9 @@ async def test_a_commit_is_undone_with_its_files_and_made_again(tmp_path: Path) 
         for _ in range(2):
             params = ProposalUndoParams(session_id="s", scope=EditScope(), dry_run=True)
             assert not [each for file in (await d.session.edits.undo(params)).files for each in file.skipped]
-            assert not [each for file in await undo(d) for each in file.skipped]
+            undone = await undo(d)
+            assert not [each for file in undone for each in file.skipped]
+            assert ("edit", str(d.root / ".git")) in [(file.action, file.path) for file in undone]
             assert commits(d.root) == ["first"]
             assert (look(d.root), git(d.root, "status", "--porcelain")) == before
             await decide_rest(d, "redo")

@@ -352,12 +352,13 @@ def _not_undone(records: Iterable[Record], turn_id: str | None) -> list[str]:
 
 def _row_result(proposal: Proposal, row: Row, fault: str) -> r.UndoneFile:
     """The outcome of undoing a row. `fault`: why it is not undone; "" if it is."""
-    action = "delete" if row.before is None else "create" if row.after is None else "edit"
+    is_git = row.kind == "git"
+    action = "edit" if is_git else "delete" if row.before is None else "create" if row.after is None else "edit"
     reason = next((line.text for line in row.lines if line.text == NO_UNDO), fault)
     ids = {"proposal_id": proposal.proposal_id, "hunk_id": row.row_id}
     is_rename = row.new_path is not None
     return r.UndoneFile(
-        path=row.new_path or row.path,
+        path=f"{row.path}/.git" if is_git else row.new_path or row.path,
         new_path=row.path if is_rename and not reason else None,
         action="none" if reason else "rename" if is_rename else action,
         diff=f"{row.title}\n",
