@@ -210,6 +210,27 @@ async def test_two_edits_of_one_step_to_one_file_are_one_proposal(tmp_path: Path
         assert len(shown[-1].files[0].hunks) == 2, "the user was asked about only a part"
 
 
+async def test_questions_come_in_the_order_of_the_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one is slow to get on record."""
+    calls = [call("write_file", path=name, content="x\n") for name in ("a.txt", "b.txt", "c.txt")]
+    async with scripted_session(tmp_path, step("", *calls), step("Fine.")) as d:
+        emit, durable = d.session.core.emit, d.session.core.emit.durable
+
+        async def slowly() -> None:
+            items = [item for item in d.session.state.items if item.kind == "toolCall"]
+            if [item.state for item in items].count("awaitingApproval") == 1:
+                await asyncio.sleep(0.05)
+            await durable()
+
+        monkeypatch.setattr(emit, "durable", slowly)
+        await d.prompt("make them")
+        state = await d.until(lambda state: len(state.approvals) == 3)
+        assert [asked.title for asked in state.approvals] == ["Create a.txt", "Create b.txt", "Create c.txt"]
+        for _ in calls:
+            await d.answer("reject")
+        await d.ended()
+
+
 async def test_the_file_moved_under_a_proposal(tmp_path: Path) -> None:
     steps = step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("I see.")
     async with scripted_session(tmp_path, *steps) as d:

@@ -49,6 +49,8 @@ class Approvals(SessionRules):
         """Call → the bases of its proposal when the user said yes."""
         self._headless = headless
         self._past_questions: deque[PastQuestion] = deque(maxlen=_MAX_PAST_QUESTIONS)
+        self._asking = asyncio.Lock()
+        """Held until a question is with the clients, so that questions keep their order."""
         self._pending: dict[str, PendingApproval] = {}
         self._settled: dict[str, Decision] = {}
         self._revised: dict[str, Preview] = {}
@@ -103,12 +105,19 @@ class Approvals(SessionRules):
             return self._settle(call_id, decision)
         if self._headless:
             return self._settle(call_id, headless_denial(preview, verdict, self.rules(), self.context()))
-        on_ask()
-        await self._emit.durable()  # once a client shows the question, what it is about survives a crash
-        verdict, decision = self.decide_unasked(preview)  # they may have changed
-        if decision is not None:
-            return self._settle(call_id, decision)
-        return await self._ask(call_id, preview, verdict, preview_again, agent, edit and edit.original)
+        async with self._asking:
+            on_ask()
+            await self._emit.durable()  # once a client shows the question, what it is about survives a crash
+            verdict, decision = self.decide_unasked(preview)  # they may have changed
+            if decision is not None:
+                return self._settle(call_id, decision)
+            pending = self._ask(call_id, preview, verdict, preview_again, agent, edit and edit.original)
+        try:
+            return await pending.answer
+        except asyncio.CancelledError:
+            ended = "turn" if agent is None else f"sub-agent {agent.name}"
+            self._answer(call_id, Decision(outcome="cancelled", by="rule", rule=f"the end of the {ended}"))
+            raise
 
     async def catch_up(self, call_id: str) -> None:
         """If what an open question is about has changed, ask about it as it is now. Raises nothing: if it cannot be
@@ -276,7 +285,7 @@ class Approvals(SessionRules):
         proposal = self._policy.proposal(proposal_id)
         return "" if proposal is None else proposal_digest(proposal)
 
-    async def _ask(
+    def _ask(
         self,
         call_id: str,
         preview: Preview,
@@ -284,7 +293,7 @@ class Approvals(SessionRules):
         preview_again: Callable[[], Awaitable[Preview]] | None,
         agent: AgentLabel | None,
         original_command: str | None,
-    ) -> Decision:
+    ) -> PendingApproval:
         subjects = (preview.subject, *preview.extra_subjects)
         asked_subjects, scopes = self._open_subjects(subjects, verdict)
         title = one_line(preview.title)
@@ -318,12 +327,7 @@ class Approvals(SessionRules):
         self.wait.begin()
         self._pending[call_id] = pending
         self._emit(ApprovalRequested(approval=pending.approval))
-        try:
-            return await pending.answer
-        except asyncio.CancelledError:
-            ended = "turn" if agent is None else f"sub-agent {agent.name}"
-            self._answer(call_id, Decision(outcome="cancelled", by="rule", rule=f"the end of the {ended}"))
-            raise
+        return pending
 
     def _editable(self, line: str) -> str | None:
         """The command line, if a user who edits it sees all of it."""
