@@ -298,6 +298,25 @@ async def test_a_recovery_on_a_full_disk_leaves_no_mix(tmp_path: Path) -> None:
         assert found == changed(before, after)
 
 
+async def test_a_recovery_on_a_full_disk_leaves_no_lock(tmp_path: Path) -> None:
+    """The user's own git works until there is room."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async with asked_to_commit(tmp_path, BOTH) as d:
+        async with killed(d, replacing("notes.txt")):
+            await allow(d)
+        assert locks(d)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(_Replacing, "_write_beside", full)
+            await d.reopen()
+        assert not locks(d) and commits(d.root) == ["first"]
+        await d.reopen()
+        assert not locks(d) and commits(d.root) == ["mine", "first"]
+        assert git(d.root, "status", "--porcelain", "-uno") == ""
+
+
 async def test_a_recovery_leaves_what_the_user_changed_since(tmp_path: Path) -> None:
     async with changed_by(tmp_path, "draft", "sed -i 's/line 2$/LINE 2/; s/line 9/LINE 9/' notes.txt") as d:
         async with killed(d, FILES):

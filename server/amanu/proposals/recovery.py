@@ -39,8 +39,11 @@ class Recovery:
         todo = [change for change, each in standings if is_begun and self._is_to_be_made(change, each)]
         try:
             done = self._made(todo)
-        except disk.NotWritten:
-            return  # all of it is tried again when the session is next opened, or decided
+        except disk.NotWritten:  # all of it is tried again when the session is next opened, or decided
+            for change in todo:
+                if isinstance(change, LiveRow):
+                    self._release(change)
+            return
         for change, standing in standings:
             if change in done:
                 change.settle(None)

@@ -328,7 +328,8 @@ class _Replacing:
 
     def _keep_attributes(self, new: str) -> None:
         """Give a new file those of the file that it replaces, unless its mode is named."""
-        is_file = self._found is not None and stat.S_ISREG(self._found.st_mode)
+        found = _status(self._name, self._folder)  # none if a deletion is taken back
+        is_file = found is not None and stat.S_ISREG(found.st_mode)
         if not is_file or self._change.mode is not None or not stat.S_ISREG(_mode(new, self._folder)):
             return
         with self._guard.file(self.path) as source:

@@ -1,5 +1,6 @@
 """Changes of all kinds on disk: all of them are made or none, wherever the process is killed or the disk refuses."""
 
+import errno
 import itertools
 import os
 import shutil
@@ -388,6 +389,26 @@ def test_a_recovery_leaves_the_temporary_files_of_a_running_transaction(root: Pa
     with replacing("b").interrupted(act), pytest.raises(BaseChanged):
         make_all(guard, [Replacement(a, b"a\n", None), Replacement(b, b"b\n", None)])
     assert look(root) == {"a": "a\n", "b": "mine\n"}
+
+
+def test_a_deleted_binary_that_has_no_second_name_is_put_back(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its second name needed room that the disk had not."""
+    (root / "a").write_bytes(b"a\0")
+    lay(root / "full", {"own": "mine\n"})
+    rename = os.rename
+
+    def full(source: str, target: str, **folders: int) -> None:
+        if str(target).endswith(TEMPORARY):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        rename(source, target, **folders)
+
+    monkeypatch.setattr(os, "rename", full)
+    with pytest.raises(NotWritten):
+        deletion = Replacement(root / "a", stored(tmp_path, b"a\0"), None)
+        make_all(PathGuard([root]), [deletion, FolderRemoval(root / "full")])
+    assert look(root) == {"a": "a\0", "full": "/", "full/own": "mine\n"}
 
 
 LONG = "漢" * 80  # 240 bytes; a name has at most 255
