@@ -140,7 +140,7 @@ class Outcome:
     steps: tuple[str, ...]
     """The changes that were made until then."""
     told: str
-    """What the model and the user were told of the command; "" when its daemon was killed."""
+    """The words to the model and the user about the command; "" when its daemon was killed."""
     kept: bool
     """The changes were on record after that."""
 
@@ -318,7 +318,7 @@ class _Run:
                 await asyncio.sleep(0.02)
 
     def _decided(self, state: SessionState, units: Mapping[str, str]) -> dict[str, str]:
-        """What the decision was about, without the open document if the user is told that it was left behind."""
+        """The units of the decision, without the open document if the user is told that it was left behind."""
         is_kept = self._fault.since == "undo" and not COMMITS_ARE_UNDONE
         decided = _decided(units, with_commit="commit" in COMMANDS[self._fault.mode] and not is_kept)
         left_behind = "after" if self._fault.since == "undo" else "before"
@@ -344,7 +344,7 @@ class _Run:
         assert fits, f"the files are as {standing}, but what was decided is {found}"
 
     def _missing(self, units: Mapping[str, str]) -> list[str]:
-        """What the user wanted otherwise: after a decision what is as before, after an undo what is as after."""
+        """The units that are not as the user wanted: after a decision as before, after an undo as after."""
         wanted = "before" if self._fault.since == "undo" else "after"
         decided = _decided(units, with_commit=self._fault.mode in ("ask", "auto") and wanted == "after")
         return [name for name, standing in decided.items() if standing != wanted]
@@ -473,7 +473,7 @@ def _is_over(turn_id: str, state: SessionState) -> bool:
 
 
 def _told(state: SessionState) -> list[str]:
-    """What the model and the user are told of the calls and their changes."""
+    """The words to the model and the user about the calls and their changes."""
     calls = [text for call in _calls(state) for text in (call.output, call.error or "")]
     changes = [change.reason or "" for each in state.proposals for change in each.changes]
     return [*calls, *changes, *_notices(state)]

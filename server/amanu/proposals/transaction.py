@@ -40,13 +40,11 @@ from amanu.workspace.workspace import Workspace
 
 SavePreimage = Callable[[str, Path, bytes | None, int | None], Awaitable[None]]
 """(turn id, path, bytes, permission bits); durable when it returns."""
-
-
 OPENED = "The file was opened and changed in an editor at that moment. Try again."
 
 
 class _Refused(Exception):
-    """That file or row cannot be changed, for this reason."""
+    """Raised for the file or row that cannot be changed; `str()` says why."""
 
     def __init__(self, change: LiveFile | LiveRow, why: str) -> None:
         super().__init__(why)
@@ -72,8 +70,8 @@ class _Plan:
 
 @dataclass(frozen=True)
 class Transactions:
-    """The way in which decisions are carried out. `durable` returns once the decision is in the journal and the audit
-    log."""
+    """Carries out the decisions of one session. `durable` returns once the decision is in the journal and the audit
+    log; `publish` tells of a new version of the proposal."""
 
     workspace: Workspace
     rows: RowPlanner | None

@@ -22,7 +22,7 @@ from amanu.text.amounts import plural
 from amanu.text.display import all_files
 from amanu.tools.shell.held_files import HeldFile, HeldFolder, identity
 from amanu.workspace.git.change import FILES, RepositoryChange, changed_refs, log_change
-from amanu.workspace.git.index import Entries, Entry, UnknownIndex, blob_name, read_index, without_hints
+from amanu.workspace.git.index import Entries, Entry, UnknownIndex, blob_name, read_index
 from amanu.workspace.git.objects import object_name
 from amanu.workspace.git.refs import (
     MAX_COMMITS,
@@ -268,14 +268,12 @@ class _Repository:
         return Refs(loose, packed)
 
     def _entries(self) -> tuple[Entries, Entries]:
-        """The entries of the index before and after; the stored index loses the hints that git would believe."""
+        """The entries of the index before and after."""
         file = self._files.get(_INDEX)
         if file is None or file.stored is None:
             return {}, {}
         before = b"" if file.below is None else file.path.read_bytes()
-        after = file.stored.read_bytes()
-        file.stored.write_bytes(without_hints(after, before))
-        return read_index(before), read_index(after)
+        return read_index(before), read_index(file.stored.read_bytes())
 
     def _lost_record(self, name: str) -> str:
         """A line about a ref's record that no longer has all that it had: stashes are nowhere else."""

@@ -10,9 +10,7 @@ from pathlib import Path
 from amanu.sandbox.layers.changes import Change
 from amanu.sandbox.layers.layer import LayerRoot
 from amanu.system.untrusted_files import opened_folder
-
-Identity = tuple[int, int]
-"""Inode, and ctime in nanoseconds."""
+from amanu.workspace.disk_changes import Identity
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from secrets import token_hex
 from amanu.core.tool import CallContext, Outcome, Preview, Subject
 from amanu.proposals.model import FileEdit
 from amanu.proposals.rows import LiveRow, RowChange, row_title
+from amanu.sandbox.layers.layer import explained
 from amanu.storage.file_store import FileStore
 from amanu.text.amounts import files_and_folders, plural
 from amanu.text.display import all_files, file_list, one_line, unbroken, visible
@@ -301,8 +302,10 @@ def _apply_git(changes: LayerChanges, store: FileStore) -> list[str]:
         try:
             with prepared(value, store) as ready:
                 ready.commit()
-        except (DoesNotFit, OSError) as error:
+        except DoesNotFit as error:
             notes.append(f"Changes to the repository were not applied. {error}")
+        except OSError as error:
+            notes.append(f"Changes to the repository were not applied. {explained(error)}")
     return notes
 
 

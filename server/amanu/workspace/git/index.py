@@ -78,19 +78,6 @@ def changed_index(data: bytes, entries: Mapping[Key, Entry | None], written_at: 
     return body + hashlib.sha1(body, usedforsecurity=False).digest()
 
 
-def without_hints(data: bytes, before: bytes) -> bytes:
-    """The same entries, without what only makes git quicker and would be believed if it were wrong: the extensions, and
-    the times, sizes and inodes of files that `before` does not have the same. Raises `UnknownIndex`."""
-    new, old = _Reading(data), _Reading(before) if before else None
-    known = {} if old is None else {key: before[at : at + _FLAGS] for key, at in old.places.items()}
-    changed = bytearray(data[: new.end])
-    for key, at in new.places.items():
-        if data[at : at + _FLAGS] != known.get(key):
-            changed[at : at + _MODE] = bytes(_MODE)
-            changed[at + _MODE + 4 : at + _OBJECT] = bytes(_OBJECT - _MODE - 4)
-    return bytes(changed) + hashlib.sha1(changed, usedforsecurity=False).digest()
-
-
 def blob_name(data: bytes) -> str:
     """The name of git's object with that content of a file."""
     return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
