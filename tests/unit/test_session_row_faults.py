@@ -381,7 +381,7 @@ async def test_a_daemon_killed_at_a_change_knows_whether_it_is_done(
         async def killed(*arguments: Any) -> None:
             if moment == "after":
                 await real(*arguments)
-            shutil.copytree(folder, kept)
+            shutil.copytree(folder, kept, ignore=shutil.ignore_patterns(".tmp-*"))
 
         with monkeypatch.context() as patched:
             patched.setattr(Transactions, "_change_files", killed)

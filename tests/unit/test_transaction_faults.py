@@ -53,7 +53,7 @@ async def killed(d: ScriptedSession, moment: Moment) -> AsyncGenerator[None]:
 
     def keep() -> None:
         for name, folder in folders.items():
-            shutil.copytree(folder, kept / name, symlinks=True)
+            shutil.copytree(folder, kept / name, symlinks=True, ignore=shutil.ignore_patterns(".tmp-*"))
 
     with moment.interrupted(keep):
         yield
