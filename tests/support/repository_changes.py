@@ -18,7 +18,7 @@ from amanu.sandbox.layers.layer import LayerRoot
 from amanu.storage.file_store import FileStore
 from amanu.tools.shell import git_looks
 from amanu.tools.shell.git_changes import GitChanges, describe, read_git
-from amanu.tools.shell.held_files import HeldFolder
+from amanu.tools.shell.taken_files import TakenFolder
 from amanu.workspace.git.change import RepositoryChange
 
 _LOOKS = {
@@ -121,10 +121,10 @@ class ChangedCopy:
                 shutil.copy2(self.copy / name, root.upper / name)
         with patch.object(git_looks, "git_prints", self._prints):
             look = asyncio.run(git_looks.look_at_repository(cast("Any", None), root, layer))
-        git, held = GitChanges(), HeldFolder(layer / "held" / "1")
+        git, taken = GitChanges(), TakenFolder(layer)
         for name in changed:
             below = (self.root / name).lstat() if name in self._before else None
-            read_git(root, Change(name, "file" if name in after else "deleted", 0o644, below), self._begun, git, held)
+            read_git(root, Change(name, "file" if name in after else "deleted", 0o644, below), self._begun, git, taken)
         describe(git, {self.root: look}, self.store, adds=False)
         return git
 

@@ -1,7 +1,7 @@
 """A workspace with everything the tools need: real files, fake editors, and proposals whose versions are kept."""
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from amanu.workspace.text_file import sha256
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import BlobRef, Hunk, HunkState, Proposal
-from amanu_protocol.requests import EditorApplyResult, TextEdit
+from amanu_protocol.requests import EditorApplyResult, HunkDecision, RowDecision, TextEdit
 
 
 class FakeEditor:
@@ -156,6 +156,14 @@ class ToolHarness:
     async def put_blob(self, data: bytes) -> BlobRef:
         self.blobs.append(data)
         return BlobRef(blob_id=sha256(data), size=len(data))
+
+
+async def redo(
+    proposals: Proposals, proposal_id: str, hunk_ids: Collection[str], row_ids: Collection[str] = ()
+) -> None:
+    """Apply again what was rejected or undone; all of it or nothing."""
+    hunks = [HunkDecision(hunk_id=hunk_id, decision="redo") for hunk_id in hunk_ids]
+    await proposals.resolve(proposal_id, hunks, [RowDecision(row_id=row_id, decision="redo") for row_id in row_ids])
 
 
 def hunks(proposal: Proposal) -> list[Hunk]:

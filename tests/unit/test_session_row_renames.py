@@ -28,6 +28,7 @@ from support.row_session import (
     undo,
 )
 from support.scripted_session import TWELVE, ScriptedSession, scripted_session, step
+from support.tool_harness import redo
 from unit.test_session_layer import Editor, git, shell
 from unit.test_session_row_needs import commits, needed, repository
 from unit.test_session_row_needs import decide as resolve
@@ -255,7 +256,8 @@ async def test_a_rejected_rename_is_not_made_until_it_is_wanted_after_all(
         assert (look(d.root), all_states(d)) == (before, {"rejected"})
         for proposal in d.session.state.proposals:
             hunks = [hunk.hunk_id for file in proposal.files for hunk in file.hunks]
-            await d.session.core.proposals.redo(proposal.proposal_id, hunks, [row.row_id for row in proposal.rows])
+            row_ids = [row.row_id for row in proposal.rows]
+            await redo(d.session.core.proposals, proposal.proposal_id, hunks, row_ids)
         assert (look(d.root), all_states(d)) == (changed(before, changes), {"applied"})
 
 

@@ -15,6 +15,7 @@ from support.loop_time import goes_on, loop_times
 from support.required_programs import needs
 from support.row_session import by_user, changed, changed_by, decide, files, fresh, look, name, over, rows, states, undo
 from support.scripted_session import call, scripted_session, step
+from support.tool_harness import redo
 from unit.test_session_layer import shell
 
 pytestmark = pytest.mark.layers
@@ -69,7 +70,7 @@ async def test_a_rejected_folder_is_made_when_it_is_wanted_after_all(tmp_path: P
         await over(d)
         assert (look(d.root), states(d)) == (before, ["rejected"])
         (proposal,) = d.session.state.proposals
-        await d.session.core.proposals.redo(proposal.proposal_id, [], [rows(d)[0].row_id])
+        await redo(d.session.core.proposals, proposal.proposal_id, [], [rows(d)[0].row_id])
         assert (look(d.root), states(d)) == (changed(before, MADE), ["applied"])
 
 

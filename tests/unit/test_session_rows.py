@@ -29,6 +29,7 @@ from support.row_session import (
     undo,
 )
 from support.scripted_session import TWELVE, ScriptedSession
+from support.tool_harness import redo
 
 pytestmark = pytest.mark.layers
 
@@ -139,7 +140,7 @@ async def test_a_rejected_change_is_not_made_until_it_is_wanted_after_all(
         for proposal in d.session.state.proposals:
             hunks = [hunk.hunk_id for file in proposal.files for hunk in file.hunks]
             row_ids = [row.row_id for row in proposal.rows]
-            await d.session.core.proposals.redo(proposal.proposal_id, hunks, row_ids)
+            await redo(d.session.core.proposals, proposal.proposal_id, hunks, row_ids)
         assert (look(d.root), all_states(d)) == (changed(before, changes), {"applied"})
 
 

@@ -44,7 +44,7 @@ OWN: dict[str, str] = {
         """,
     "a layer, which is below the state folder": """
         sandbox.layers.copying sandbox.layers.layer sandbox.layers.redo
-        sandbox.layers.upper system.folder_list tools.shell.held_files
+        sandbox.layers.upper system.folder_list tools.shell.taken_files
         tools.shell.layer_contents tools.shell.row_changes
         """,
     "a temporary folder of its own": """

@@ -285,7 +285,7 @@ class Proposals:
             async with self._writer.exclusive(rows):
                 for row in rows:
                     row.state = "undoing"
-                await run_to_completion(self._writer.mark_and_apply(live, undo_ids=ids))
+                await run_to_completion(self._writer.mark_and_apply(live, ids))
             for file, hunk in live.hunks():
                 if hunk.hunk_id in ids and hunk.state == "reverted":
                     file.update_hunk(hunk.hunk_id, state="pending")
@@ -297,17 +297,24 @@ class Proposals:
         self, proposal_id: str, hunk_ids: Collection[str], row_ids: Collection[str] = ()
     ) -> list[SkippedHunk]:
         """Take applied hunks and rows back, all text files or none. Returns the hunks that were left, with why."""
-        return await self._undo_or_redo(proposal_id, hunk_ids, row_ids, undo=True)
+        async with self._live.lock:
+            live = self._live.find(proposal_id)
+            rows = [row for row in live.rows if row.row_id in row_ids and row.state == "applied"]
+            files = [file for file, hunk in live.hunks() if hunk.hunk_id in hunk_ids]
+            await self._tracking.catch_up(live, [file for file in files if self._tracking.follows(live, file)])
+            async with self._writer.exclusive(rows):
+                # Not cancelled from here on, or the next decision would carry them out.
+                for row in rows:
+                    row.state = "undoing"
+                reasons = await run_to_completion(self._writer.mark_and_apply(live, hunk_ids))
+            for _, hunk in live.hunks():
+                if hunk.hunk_id in hunk_ids and hunk.state != "reverted":
+                    reasons.setdefault(hunk.hunk_id, hunk.reason or "")
+            return [SkippedHunk(proposal_id, hunk_id, reason) for hunk_id, reason in reasons.items()]
 
     async def undo_faults(self, proposal_ids: Sequence[str], row_ids: Collection[str]) -> Mapping[str, str]:
         """Row id → why undo would leave the row as it is. `proposal_ids`: the proposals of these rows, newest first."""
         return await self._writer.undo_faults([*map(self._live.find, proposal_ids)], row_ids)
-
-    async def redo(
-        self, proposal_id: str, hunk_ids: Collection[str], row_ids: Collection[str] = ()
-    ) -> list[SkippedHunk]:
-        """Apply hunks and rows that were taken back or rejected. Returns the hunks that were left, with why."""
-        return await self._undo_or_redo(proposal_id, hunk_ids, row_ids, undo=False)
 
     # Looking ----------------------------------------------------------------------------------------
 
@@ -536,26 +543,6 @@ class Proposals:
         after = None if found is None else found.drafted_file(path)
         known = None if after is None or not after.from_buffer else after.sha256
         shown_files.edited(path, before if before.from_buffer else None, known)
-
-    async def _undo_or_redo(
-        self, proposal_id: str, hunk_ids: Collection[str], row_ids: Collection[str], *, undo: bool
-    ) -> list[SkippedHunk]:
-        async with self._live.lock:
-            live = self._live.find(proposal_id)
-            rows = [row for row in live.rows if row.row_id in row_ids and (row.state == "applied") == undo]
-            files = [file for file, hunk in live.hunks() if hunk.hunk_id in hunk_ids]
-            await self._tracking.catch_up(live, [file for file in files if self._tracking.follows(live, file)])
-            async with self._writer.exclusive(rows):
-                undone, redone = (hunk_ids, ()) if undo else ((), hunk_ids)
-                # Not cancelled from here on, or the next decision would carry them out.
-                for row in rows:
-                    row.state = "undoing" if undo else "accepted"
-                reasons = await run_to_completion(self._writer.mark_and_apply(live, undone, redone))
-            target_states: Collection[HunkState] = ("reverted",) if undo else ("applied",)
-            for _, hunk in live.hunks():
-                if hunk.hunk_id in hunk_ids and hunk.state not in target_states:
-                    reasons.setdefault(hunk.hunk_id, hunk.reason or "")
-            return [SkippedHunk(proposal_id, hunk_id, reason) for hunk_id, reason in reasons.items()]
 
     async def _carry_out(
         self, live: LiveProposal, decisions: Sequence[HunkDecision], row_decisions: Sequence[RowDecision]

@@ -58,11 +58,10 @@ class ProposalWriter:
         by_row = {row.row_id: faults.get(latest[row.change.key].row_id) for row in rows}
         return {row_id: fault for row_id, fault in by_row.items() if fault}
 
-    async def mark_and_apply(
-        self, live: LiveProposal, undo_ids: Collection[str] = (), redo_ids: Collection[str] = ()
-    ) -> dict[str, str]:
-        """Must not be cancelled in between: what is marked but not applied would be applied with the next decision."""
-        reasons = await self.mark(live, undo_ids, redo_ids)
+    async def mark_and_apply(self, live: LiveProposal, undo_ids: Collection[str]) -> dict[str, str]:
+        """Undo these hunks. Returns why some cannot be undone, by hunk. Must not be cancelled: what is marked but not
+        applied would be applied with the next decision."""
+        reasons = await self.mark(live, undo_ids, ())
         await self.apply(live)
         return reasons
 

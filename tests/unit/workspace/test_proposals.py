@@ -21,7 +21,7 @@ from amanu_protocol.items import Hunk, Proposal
 from amanu_protocol.requests import EditorApplyResult, HunkDecision
 from support.cancellation_points import cancelled_after
 from support.sweeps import examples
-from support.tool_harness import ToolHarness, hunks, states
+from support.tool_harness import ToolHarness, hunks, redo, states
 
 BASE = "one\ntwo\nthree\nfour\nfive\nsix\n"
 EDITED = "ONE\ntwo\nthree\nfour\nfive\nSIX\n"
@@ -434,6 +434,6 @@ async def test_deciding_costs_what_the_hunks_are_not_their_square(
     assert harness.on_disk("f.txt") == before.replace("line", "LINE").encode()
     assert await harness.proposals.undo(proposal.proposal_id, ids) == []
     assert harness.on_disk("f.txt") == before.encode()
-    assert await harness.proposals.redo(proposal.proposal_id, ids) == []
+    await redo(harness.proposals, proposal.proposal_id, ids)
     assert set(states(harness.proposals.get(proposal.proposal_id))) == {"applied"}
     assert counted < 10

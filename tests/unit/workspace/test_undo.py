@@ -11,7 +11,7 @@ from amanu.proposals.model import FileEdit
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Proposal
 from amanu_protocol.requests import HunkDecision
-from support.tool_harness import ToolHarness, hunks, states
+from support.tool_harness import ToolHarness, hunks, redo, states
 
 BASE = "".join(f"line {n}\n" for n in range(1, 13))
 
@@ -92,10 +92,9 @@ async def test_hunks_go_back(
     kept = await harness.proposals.undo(proposal.proposal_id, [ids[at] for at in undone])
     now = harness.editor.open[harness.root / "f.txt"].text if where == "editor" else harness.on_disk("f.txt").decode()
     assert now == expected and len(kept) == left and all(each.reason for each in kept)
-    again = await harness.proposals.redo(proposal.proposal_id, [ids[at] for at in undone])
+    await redo(harness.proposals, proposal.proposal_id, [ids[at] for at in undone])
     now = harness.editor.open[harness.root / "f.txt"].text if where == "editor" else harness.on_disk("f.txt").decode()
     if typed.replace("drei", "line 3") != typed or "by me" not in typed:
-        assert [each for each in again if each.hunk_id not in {k.hunk_id for k in kept}] == []
         assert ("drei" in now or 0 not in undone) and ("neun" in now or 1 not in undone)
 
 
@@ -111,7 +110,7 @@ async def test_any_order(tmp_path: Path) -> None:
             assert await harness.proposals.undo(made[at].proposal_id, [hunks(made[at])[0].hunk_id]) == []
         assert harness.on_disk("f.txt").decode() == BASE
         for at in order:
-            assert await harness.proposals.redo(made[at].proposal_id, [hunks(made[at])[0].hunk_id]) == []
+            await redo(harness.proposals, made[at].proposal_id, [hunks(made[at])[0].hunk_id])
         assert harness.on_disk("f.txt").decode() == texts[-1]
 
 
@@ -189,7 +188,7 @@ async def test_whole_files(tmp_path: Path, kind: str, meddle: str | None, works:
         assert harness.on_disk("f.sh").decode() == expected and not (tmp_path / "a/g.sh").exists()
         assert (tmp_path / "f.sh").stat().st_mode & 0o777 == 0o750
         harness.editor.open.clear()
-        assert await harness.proposals.redo(proposal.proposal_id, [hunks(proposal)[0].hunk_id]) == []
+        await redo(harness.proposals, proposal.proposal_id, [hunks(proposal)[0].hunk_id])
         assert (tmp_path / "f.sh").exists() == (kind == "create")
 
 

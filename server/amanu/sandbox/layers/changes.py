@@ -6,7 +6,7 @@ Only the upper folder is walked. Its content was made by commands, so nothing is
 import os
 import stat
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
@@ -94,18 +94,6 @@ def _with_trees(found: Sequence[Change], inside: Mapping[str, int], limit: int) 
         elif not (tree and change.path.startswith(tree)):
             left.append(change)
     return tuple(left)
-
-
-@contextmanager
-def opened_change(root: LayerRoot, change: Change) -> Generator[int]:
-    """A descriptor to read the content of a changed file from, which may be sparse and huge. Raises `OSError`, also for
-    anything that is not a regular file. Blocking."""
-    with ExitStack() as stack:
-        *parents, name = change.path.split("/")
-        folder = stack.enter_context(opened_folder(root.upper))
-        for parent in parents:
-            folder = stack.enter_context(opened_folder(parent, folder))
-        yield stack.enter_context(opened_file(name, folder))
 
 
 class _Reading:

@@ -26,7 +26,7 @@ from secrets import token_hex
 from amanu.sandbox.layers import upper as upper_folder
 from amanu.sandbox.layers.mount import is_mountable
 from amanu.storage.errors import is_full
-from amanu.system.untrusted_files import FOLDER, opened_folder, remove
+from amanu.system.untrusted_files import FOLDER, remove
 
 _WAIT = 1.0
 """Seconds to wait for the end of the mount, which follows the end of the command at once."""
@@ -182,14 +182,6 @@ class Layer:
         root, name = self.place(path)
         with root.opened() as folders:
             return root.upper.lstat() if name == "." else upper_folder.visible(folders, name)
-
-    def clear(self) -> None:
-        """Forget all that it holds, to give the room back. Raises `LayerError` when a command runs in it."""
-        with self.locked():
-            for root in self.roots:
-                with opened_folder(root.upper) as upper:
-                    for name in os.listdir(upper):  # noqa: PTH208 (of a handle)
-                        remove(name, upper)
 
     def close(self) -> None:
         """Give it up: whoever cleans up next removes it. Closing twice is harmless."""

@@ -20,7 +20,7 @@ from amanu.storage.file_store import FileStore
 from amanu.system.untrusted_files import opened_file, opened_folder
 from amanu.text.amounts import plural
 from amanu.text.display import all_files
-from amanu.tools.shell.held_files import HeldFile, HeldFolder, identity
+from amanu.tools.shell.taken_files import TakenFile, TakenFolder, identity
 from amanu.workspace.git.change import FILES, RepositoryChange, changed_refs, log_change
 from amanu.workspace.git.index import Entries, Entry, UnknownIndex, blob_name, read_index
 from amanu.workspace.git.objects import object_name
@@ -63,7 +63,7 @@ _COMPARED = 64 << 20
 class GitChanges:
     """The changes that a command made to git's own files."""
 
-    files: list[HeldFile] = field(default_factory=list[HeldFile])
+    files: list[TakenFile] = field(default_factory=list[TakenFile])
     refused: str = ""
     """A file that does not come home from a layer; "" for none."""
     commits: list[str] = field(default_factory=list[str])
@@ -87,7 +87,7 @@ class GitChanges:
         return bool(self.files) and not self.is_plain_staging
 
 
-def read_git(root: LayerRoot, change: Change, begun: int, git: GitChanges, held: HeldFolder) -> None:
+def read_git(root: LayerRoot, change: Change, begun: int, git: GitChanges, taken: TakenFolder) -> None:
     """Add a changed path in git's folder. Raises `OSError`. Blocking."""
     name = change.path.removeprefix(".git/")
     below = change.below
@@ -103,8 +103,8 @@ def read_git(root: LayerRoot, change: Change, begun: int, git: GitChanges, held:
     if not allowed or name.endswith(".lock") or (below is not None and below.st_ctime_ns >= begun):
         git.refused = git.refused or name
         return
-    stored = None if change.kind == "deleted" else held.take(root, change.path)
-    git.files.append(HeldFile(root, change.path, identity(change), stored, change.kind))
+    stored = None if change.kind == "deleted" else taken.take(root, change.path)
+    git.files.append(TakenFile(root, change.path, identity(change), stored, change.kind))
 
 
 def describe(git: GitChanges, looks: Mapping[Path, RepositoryLook | None], store: FileStore, *, adds: bool) -> None:
@@ -153,7 +153,7 @@ def describe(git: GitChanges, looks: Mapping[Path, RepositoryLook | None], store
 class _Repository:
     """The changes in one repository."""
 
-    def __init__(self, root: LayerRoot, files: Mapping[str, HeldFile], look: RepositoryLook) -> None:
+    def __init__(self, root: LayerRoot, files: Mapping[str, TakenFile], look: RepositoryLook) -> None:
         self._root = root
         self._files = files
         self._look = look
@@ -322,7 +322,7 @@ class _Repository:
         return is_free and _is_file(entry, self._root.path / path)
 
 
-def _inner(file: HeldFile) -> str:
+def _inner(file: TakenFile) -> str:
     return file.name.removeprefix(".git/")
 
 

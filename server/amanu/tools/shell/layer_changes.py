@@ -16,7 +16,7 @@ from amanu.sandbox.layers.changes import Change, Changes, read_changes
 from amanu.sandbox.layers.layer import Layer, LayerRoot
 from amanu.system.untrusted_files import opened_file, opened_folder
 from amanu.tools.shell.git_changes import GitChanges, read_git
-from amanu.tools.shell.held_files import HeldFile, HeldFolder, identity
+from amanu.tools.shell.taken_files import TakenFile, TakenFolder, identity
 from amanu.tools.shell.tracked_folders import tracked_folders
 from amanu.workspace.ignore import IgnoredPaths
 from amanu.workspace.text_file import FileText, decode
@@ -34,8 +34,6 @@ MAX_BYTES = 8 << 20
 class LayerChanges:
     """What one command changed."""
 
-    folder: HeldFolder
-    """Where what was taken out of the layer is kept; whoever has decided on the changes removes it."""
     edits: Sequence[FileEdit] = ()
     rows: Sequence[RowChange] = ()
     """Changes that no hunk shows; without those that are drafted already."""
@@ -77,7 +75,7 @@ class LayerChanges:
 class NewText:
     """A file of text, as it is now."""
 
-    file: HeldFile
+    file: TakenFile
     text: str | None
     """None: deleted."""
     encoding: str = ""
@@ -88,12 +86,12 @@ class NewText:
 class FoundChanges:
     """As `LayerChanges`, before it is compared with what the user sees."""
 
-    folder: HeldFolder
+    folder: TakenFolder
     begun: int
     texts: dict[Path, NewText] = field(default_factory=dict[Path, NewText])
-    held: list[HeldFile] = field(default_factory=list[HeldFile])
+    files: list[TakenFile] = field(default_factory=list[TakenFile])
     folders: list[Path] = field(default_factory=list[Path])
-    trees: list[HeldFile] = field(default_factory=list[HeldFile])
+    trees: list[TakenFile] = field(default_factory=list[TakenFile])
     """New folders with all that is in them."""
     drafted_trees: list[Path] = field(default_factory=list[Path])
     """The drafted folders that were in the layer when the command started and are still there."""
@@ -135,7 +133,7 @@ def read_layer(layer: Layer, laid: LaidIn, found: FoundChanges) -> None:
             _RootReading(root, laid, found).read_same(path, name)
         elif file is not None:
             # It was there for the command.
-            found.texts[path] = NewText(HeldFile(root, name, None, None), None)
+            found.texts[path] = NewText(TakenFile(root, name, None, None), None)
     found.paths += laid_in
 
 
@@ -158,7 +156,7 @@ class _RootReading:
             if change.kind == "pruned":
                 (found.drafted_trees if path in self._trees else found.ignored).append(path)
             elif change.kind == "tree":
-                found.trees.append(HeldFile(self._root, change.path, None, found.folder.take(self._root, change.path)))
+                found.trees.append(TakenFile(self._root, change.path, None, found.folder.take(self._root, change.path)))
             elif change.path != ".":
                 found.paths.append(path)
                 self._read(change, path, is_empty=change.path not in filled)
@@ -212,7 +210,7 @@ class _RootReading:
             self._read_deletion(change.path)
         elif change.kind == "symlink":
             stored = found.folder.take(self._root, change.path)
-            found.held.append(HeldFile(self._root, change.path, identity(change), stored))
+            found.files.append(TakenFile(self._root, change.path, identity(change), stored))
         elif change.kind == "file":
             self._read_file(path, change)
 
@@ -221,22 +219,22 @@ class _RootReading:
         stored = found.folder.take(self._root, change.path)
         size = stored.lstat().st_size
         what = TOO_LARGE if size > MAX_BYTES else ""
-        held = HeldFile(self._root, change.path, identity(change), stored, what)
+        taken = TakenFile(self._root, change.path, identity(change), stored, what)
         if change.below is not None and not stat.S_ISREG(change.below.st_mode):
-            found.held.append(held)
+            found.files.append(taken)
             return
         try:
             if size > MAX_BYTES:
                 raise ToolError("It is too big.")
             text, encoding = decode(_content(stored), path)
         except (ToolError, OSError):
-            found.held.append(held)
+            found.files.append(taken)
             return
         found.bytes += size
         if found.bytes > MAX_BYTES:
             found.refused = f"it changed more than {MAX_BYTES >> 20} MB of text"
             return
-        found.texts[path] = NewText(held, text, encoding, change.mode)
+        found.texts[path] = NewText(taken, text, encoding, change.mode)
 
     def _read_deletion(self, name: str) -> None:
         """A folder is deleted with all that was in it, each file by itself."""
@@ -247,7 +245,7 @@ class _RootReading:
                 return
             status = path.lstat()
             inner = path.relative_to(self._root.path).as_posix()
-            if len(found.texts) + len(found.held) > MAX_CHANGES:
+            if len(found.texts) + len(found.files) > MAX_CHANGES:
                 found.refused = f"it changed more than {MAX_CHANGES} files"
                 return
             if stat.S_ISDIR(status.st_mode):
@@ -256,10 +254,10 @@ class _RootReading:
                 found.conflicts.append(path)
             elif stat.S_ISREG(status.st_mode):
                 below = (status.st_ino, status.st_ctime_ns)
-                found.texts[path] = NewText(HeldFile(self._root, inner, below, None), None)
+                found.texts[path] = NewText(TakenFile(self._root, inner, below, None), None)
             else:
                 below = (status.st_ino, status.st_ctime_ns)
-                found.held.append(HeldFile(self._root, inner, below, None))
+                found.files.append(TakenFile(self._root, inner, below, None))
 
 
 def _replaces_kind(change: Change) -> bool:

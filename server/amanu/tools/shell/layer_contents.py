@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from amanu.sandbox.layers.layer import Layer
-from amanu.tools.shell.held_files import HeldFile
+from amanu.tools.shell.taken_files import TakenFile
 
 
-def put_back(layer: Layer, files: Iterable[HeldFile]) -> None:
+def put_back(layer: Layer, files: Iterable[TakenFile]) -> None:
     """Put these changes into the layer, where the next command finds them."""
     for file in files:
         if file.stored is None:

@@ -112,7 +112,7 @@ class LayerReview:
             if not applied and (fault := self._git_fault(call)):
                 if fault.startswith(MOVED):
                     return None
-                await self.withdraw(changes, call, fault)
+                await self.withdraw(call, fault)
                 title = f"Run {command}: nothing changed"
                 return replace(with_notes(outcome, [fault, _NOTHING]), changes=None, is_error=True, title=title)
         elif call.accept_all:
@@ -139,7 +139,6 @@ class LayerReview:
         missing = [self._row_name(row.change) for row in rows if row.state == "conflicted"]
         notes = [await self._proposals.settled_report(call.call_id)]
         if proposal.draft and not call.accept_all:
-            await asyncio.to_thread(changes.folder.remove)
             return with_notes(replace(outcome, changes=None), notes)
         ended = replace(outcome, changes=None, refused=states == {"rejected"})
         if "applied" in states:
@@ -153,25 +152,23 @@ class LayerReview:
             title = f"{applied} {'applied' if rows and count else 'changed'}"
             title = f"Run {command}: {f'not applied: {file_list(missing)}' if missing else title}"
             ended = replace(ended, is_error=ended.is_error or "conflicted" in states, title=title)
-        await asyncio.to_thread(changes.folder.remove)
         return with_notes(ended, notes)
 
     def _is_begun(self, call: CallContext) -> bool:
         """Whether the user has decided on some of it already, hunk by hunk."""
         return not self._proposals.states_of_call(call.call_id) <= {"pending", "conflicted"}
 
-    async def withdraw(self, changes: LayerChanges, call: CallContext, reason: str = _MOVED) -> str:
+    async def withdraw(self, call: CallContext, reason: str = _MOVED) -> str:
         """Withdraw changes that cannot be taken over any more. Returns the sentence for the model."""
         if (proposal := self._proposals.of_call(call.call_id)) is not None:
             await self._proposals.reject_all(proposal.proposal_id, reason, call.call_id, by_user=False)
-        await asyncio.to_thread(changes.folder.remove)
         return f"{reason} {_NOTHING}"
 
     @asynccontextmanager
     async def _repositories(self, changes: LayerChanges) -> AsyncGenerator[None]:
         """While the context is open, no other session changes the repositories that they change."""
         async with AsyncExitStack() as stack:
-            for root in sorted({file.root.path for file in changes.git.files}):
+            for root in sorted({value.root for value in changes.git.values}):
                 if self._sandbox is not None:
                     await stack.enter_async_context(self._sandbox.repository_lock(root))
             yield
@@ -180,7 +177,6 @@ class LayerReview:
         """They are not wanted. Returns that for the model."""
         if (proposal := self._proposals.of_call(call.call_id)) is not None:
             await self._proposals.reject_all(proposal.proposal_id, reason or None, call.call_id, by_user=call.by_user)
-        await asyncio.to_thread(changes.folder.remove)
         left = [*([self._names(changes.paths)] if changes.paths else []), *self._repository(changes)]
         said = f": {reason}" if reason else ""
         said = said if said.endswith((".", "!", "?")) else f"{said}."
@@ -199,7 +195,6 @@ class LayerReview:
         if not changes.needs_decision:
             async with self._repositories(changes):
                 notes += await asyncio.to_thread(_apply_git, changes, self._store)
-            await asyncio.to_thread(changes.folder.remove)
         if changes.ignored:
             subjects = [Subject("write_file", "write", self._workspace.relative(path)) for path in changes.ignored]
             allowed = {subject.text for subject in call.allowed(subjects)}

@@ -70,8 +70,6 @@ class LayeredCommands:
         if place.then == "drafted" and outcome.blocked is None and not reason:
             changes, notes = await self._drafted(changes, call)
             outcome = with_notes(outcome, [*notes, *await self._review.left_notes(changes)])
-            if not changes.needs_decision:
-                await asyncio.to_thread(changes.folder.remove)
             if not changes.edits or outcome.is_error:  # it ran on what the draft is now; a failure is not to be missed
                 await self._proposals.drafts.note_run(_draft_run(params, outcome))
             return replace(outcome, changes=changes) if changes.needs_decision else outcome
@@ -80,7 +78,6 @@ class LayeredCommands:
             if place.reach.writes_git and self._proposals.drafts.is_open:
                 outcome = with_notes(outcome, [_WITHOUT_DRAFT])
             return replace(outcome, changes=changes) if changes.needs_decision else outcome
-        await asyncio.to_thread(changes.folder.remove)
         return replace(outcome, blocked=outcome.blocked or Blocked(frozenset({"write"}), reason))
 
     async def run_again(self, params: RunShellCommandParams, changes: LayerChanges, call: CallContext) -> Outcome:

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from secrets import token_hex
 
 from amanu.core import protected_paths as protected
 from amanu.core.place import Place
@@ -21,7 +20,6 @@ from amanu.sandbox.layers.layer import Layer
 from amanu.storage.file_store import FileStore
 from amanu.system.folder_list import list_folder
 from amanu.tools.shell.git_changes import describe
-from amanu.tools.shell.held_files import HeldFile, HeldFolder
 from amanu.tools.shell.layer_changes import (
     EXECUTABLE,
     MAX_CHANGES,
@@ -37,6 +35,7 @@ from amanu.tools.shell.layer_contents import drop, put_back
 from amanu.tools.shell.renames import renamed_edits, split_renames, with_renames
 from amanu.tools.shell.row_changes import bit_rows, file_rows, folder_rows
 from amanu.tools.shell.row_trees import TreeRefused, tree_row
+from amanu.tools.shell.taken_files import TakenFile, TakenFolder
 from amanu.workspace.git.refs import RepositoryLook
 from amanu.workspace.text_file import UNKNOWN, FileText, decode_as, encode, same_bytes
 
@@ -85,11 +84,13 @@ class LayeredRun:
         self._view = view
         self._laid_in = view.laid_in
         self._call = call
+        self.taken = TakenFolder(layer.folder)
+        """To be removed once the changes are described."""
         self._begun = _tick()
 
     def forget(self) -> None:
         """Nobody reads what it changes; the layer is of no further use."""
-        self.changes = LayerChanges(HeldFolder(self.layer.folder / "held" / token_hex(8)))
+        self.changes = LayerChanges()
         self.is_clean = False
 
     async def describe_git(
@@ -101,8 +102,7 @@ class LayeredRun:
     async def read(self) -> LayerChanges:
         """The command's changes, once it has ended. They are taken out of the layer. What git ignores stays there, and
         so does what was drafted and is unchanged. Raises `LayerError`, `OSError`."""
-        held = HeldFolder(self.layer.folder / "held" / token_hex(8))
-        found = FoundChanges(held, self._begun)
+        found = FoundChanges(self.taken, self._begun)
         try:
             filled = self._view.filled
             trees = {path for path, each in filled.items() if each.tree}
@@ -122,7 +122,7 @@ class LayeredRun:
         """The changes, with those that no hunk shows and that are not drafted already. `drafts`: the files with drafted
         text. Blocking."""
         filled, drafted = self._view.filled, {row.key: row for row in self._view.drafted}
-        same = [file for file in found.held if file.path in filled and filled[file.path].content == _content(file)]
+        same = [file for file in found.files if file.path in filled and filled[file.path].content == _content(file)]
         same_trees = self._take_changed_trees(found)
         trees, refused = ([], changes.refused) if changes.refused else self._tree_rows(found)
         drop(self.layer, [path for path in found.paths if path not in found.folders or path not in filled])
@@ -130,7 +130,7 @@ class LayeredRun:
         kept = {*(file.path for file in same), *same_trees, *(path for path in filled if path in found.folders)}
         for path in [path for path in filled if path not in kept]:
             del filled[path]
-        stored, unstored = file_rows([file for file in found.held if file not in same], self._store)
+        stored, unstored = file_rows([file for file in found.files if file not in same], self._store)
         deletes = any(row.kind == "deletion" for row in stored) or any(edit.text is None for edit in changes.edits)
         if unstored and (changes.git.needs_decision or deletes):  # what is deleted may be all that is in the new file
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -167,7 +167,7 @@ class LayeredRun:
             if listing.changed < self._begun and self._store.is_listed(self._view.filled[path].tree, listing):
                 same.append(path)
             else:
-                found.trees.append(HeldFile(root, name, None, found.folder.take(root, name)))
+                found.trees.append(TakenFile(root, name, None, found.folder.take(root, name)))
         return same
 
     def _tree_rows(self, found: FoundChanges) -> tuple[list[RowChange], str]:
@@ -206,7 +206,7 @@ class LayeredRun:
             try:
                 base = await self._base(path)
             except ToolError:  # what it was is no text
-                found.held.append(new.file)
+                found.files.append(new.file)
                 continue
             laid = self._laid_in.get(path)
             if path in self._laid_in and base.text != ("" if laid is None else laid.text):
@@ -214,9 +214,9 @@ class LayeredRun:
                     moved.append(path)
                     continue
                 new = replace(new, text=base.text if base.exists or base.from_buffer else None)  # it left it alone
-            text, held = self._text(path, new, base, found)
-            if held is not None:
-                found.held.append(held)
+            text, taken = self._text(path, new, base, found)
+            if taken is not None:
+                found.files.append(taken)
                 continue
             if new.text is not None and bool(new.mode & EXECUTABLE) != bool((base.mode or 0) & EXECUTABLE):
                 executable[path] = bool(new.mode & EXECUTABLE)
@@ -227,7 +227,6 @@ class LayeredRun:
         edits, executable = await self._renamed(edits, executable, found)
         denied = self._denied(list(executable))
         changes = LayerChanges(
-            found.folder,
             edits,
             denied=denied,
             ignored=found.ignored,
@@ -240,7 +239,7 @@ class LayeredRun:
 
     def _text(
         self, path: Path, new: NewText, base: FileText, found: FoundChanges
-    ) -> tuple[str | None, HeldFile | None]:
+    ) -> tuple[str | None, TakenFile | None]:
         """The text that the file gets, in the encoding of `base`; or the file, if it is to be a row."""
         text = new.text
         if text is None:
@@ -256,7 +255,7 @@ class LayeredRun:
             return filled.content is None
         if base.unsaved or path in self._laid_in:
             return False
-        made = [file.stored for file in found.held if file.what == TOO_LARGE and file.below is None]
+        made = [file.stored for file in found.files if file.what == TOO_LARGE and file.below is None]
         sizes = {stored.lstat().st_size for stored in made if stored is not None}
         with contextlib.suppress(OSError):
             return bool(sizes) and path.lstat().st_size in sizes
@@ -297,7 +296,7 @@ def _tick() -> int:
     return now
 
 
-def _content(file: HeldFile) -> tuple[int, int, int, int] | None:
+def _content(file: TakenFile) -> tuple[int, int, int, int] | None:
     return None if file.stored is None else content(file.stored)
 
 

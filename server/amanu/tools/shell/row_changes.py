@@ -13,7 +13,7 @@ from amanu.storage.file_store import MAX_HASHED, FileStore, hashed
 from amanu.system.image_info import media_type
 from amanu.system.untrusted_files import FILE, opened_file, opened_folder
 from amanu.text.display import unbroken
-from amanu.tools.shell.held_files import HeldFile, HeldFolder
+from amanu.tools.shell.taken_files import TakenFile, TakenFolder
 from amanu_protocol.items import BlobRef, Line, RowVersion
 
 MAX_BASE = 64 << 20
@@ -28,7 +28,7 @@ _HEAD = 16
 _NEW = 0o644
 
 
-def file_rows(files: Sequence[HeldFile], store: FileStore) -> tuple[list[RowChange], list[Path]]:
+def file_rows(files: Sequence[TakenFile], store: FileStore) -> tuple[list[RowChange], list[Path]]:
     """The rows of files and links; none for a file that is what it was before. Also the paths of files for which the
     disk has no room. Raises `OSError`."""
     room = MAX_STORE - store.size()
@@ -99,7 +99,7 @@ def version_at(path: Path, store: FileStore | None = None, room: int = 0) -> Row
         os.close(handle)
 
 
-def put_version(version: RowVersion, folder: HeldFolder, store: FileStore) -> Path:
+def put_version(version: RowVersion, folder: TakenFolder, store: FileStore) -> Path:
     """Make that version of a file or link in that folder. Returns its path. Raises `OSError`, `Damaged`."""
     target = folder.new()
     if version.kind == "link":
@@ -141,12 +141,12 @@ def _with_picture(version: RowVersion, handle: int) -> RowVersion:
     return version.model_copy(update={"picture": picture, "media_type": kind})
 
 
-def _mode_row(file: HeldFile, before: RowVersion, after: RowVersion) -> Iterator[RowChange]:
+def _mode_row(file: TakenFile, before: RowVersion, after: RowVersion) -> Iterator[RowChange]:
     if before.executable != after.executable:
         yield RowChange("mode", file.path, before, after, identity=file.below)
 
 
-def _file_row(file: HeldFile, before: RowVersion | None, after: RowVersion | None, *, is_kept: bool) -> RowChange:
+def _file_row(file: TakenFile, before: RowVersion | None, after: RowVersion | None, *, is_kept: bool) -> RowChange:
     is_lost = before is not None and before.kind == "file" and not is_kept
     lines = [Line(tone="warning", text=NO_UNDO)] if is_lost else []
     if after is None:

@@ -12,8 +12,8 @@ from amanu.storage.file_store import FileStore
 from amanu.system.folder_list import Entry, list_folder
 from amanu.text.amounts import byte_count
 from amanu.text.display import one_line, unbroken, visible
-from amanu.tools.shell.held_files import HeldFile
 from amanu.tools.shell.row_changes import MAX_STORE
+from amanu.tools.shell.taken_files import TakenFile
 from amanu_protocol.items import Line, RowVersion
 
 LEADS_OUT = "Links that lead out of the workspace: "
@@ -29,7 +29,7 @@ class TreeRefused(Exception):
     """The folder cannot be decided on as a whole. `str()` says why, as a clause."""
 
 
-def tree_row(tree: HeldFile, store: FileStore, named: Callable[[Path, Iterable[str]], Sequence[str]]) -> RowChange:
+def tree_row(tree: TakenFile, store: FileStore, named: Callable[[Path, Iterable[str]], Sequence[str]]) -> RowChange:
     """The row of a folder that was taken out of a layer. `named`: a folder and the paths in it → those, the folder
     included, that a rule of the user's denies or asks about. Raises `TreeRefused`, `OSError`."""
     assert tree.stored is not None
@@ -78,7 +78,7 @@ def _refusal(path: str, kind: str) -> str:
     return ""
 
 
-def _lines(tree: HeldFile, entries: Sequence[Entry]) -> list[Line]:
+def _lines(tree: TakenFile, entries: Sequence[Entry]) -> list[Line]:
     """The lines for the user: what can be executed, which links lead out, and what is at its top."""
     root = tree.root.path
     executable = [entry.path for entry in entries if entry.executable]

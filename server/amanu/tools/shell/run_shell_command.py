@@ -195,17 +195,16 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             try:
                 again = await self._layered.run_again(params, changes, call)
             except ToolError:
-                await self._review.withdraw(changes, call)
+                await self._review.withdraw(call)
                 raise
             new = again.changes
             if not (isinstance(new, LayerChanges) and await asyncio.to_thread(are_same, changes, new)):
                 break
-            await asyncio.to_thread(changes.folder.remove)
             outcome, changes = again, new
             await self._review.propose_again(changes, call)
         else:
-            raise ToolError(await self._review.withdraw(changes, call))
-        why = await self._review.withdraw(changes, call)
+            raise ToolError(await self._review.withdraw(call))
+        why = await self._review.withdraw(call)
         if isinstance(new, LayerChanges):
             return replace(again, changes=replace(new, asked_again=True))
         title = f"Run {short_line(params.command)}: nothing changed"

@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from secrets import token_hex
 
 from amanu.core.place import LOOK, Place
 from amanu.core.tool import CallContext, Subject, SubjectFilter, ToolError
@@ -27,10 +26,10 @@ from amanu.storage.file_store import Damaged, FileStore
 from amanu.system.tasks import run_to_completion
 from amanu.text.display import file_list, one_line
 from amanu.tools.shell.discarded_layer import DiscardedLayer
-from amanu.tools.shell.held_files import HeldFolder
 from amanu.tools.shell.layer_contents import drop, drop_folders, lay_in_emptied
 from amanu.tools.shell.layered_run import Filled, LayeredRun, View, content
 from amanu.tools.shell.row_changes import put_version
+from amanu.tools.shell.taken_files import TakenFolder
 from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
 
@@ -49,7 +48,6 @@ class SessionLayer:
         self._sandbox = sandbox
         self.store = store
         self._layer: Layer | None = None
-        self._discarded: list[Layer] = []
         self._ignored: dict[Path, None] = {}
         """Paths in the layer that git ignores."""
         self._filled: dict[Path, Filled] = {}
@@ -166,7 +164,7 @@ class SessionLayer:
         wanted = {row.path: row for row in drafted if row.key[0] == "path" and not _is_removed_folder(row)}
         for path in [path for path in filled if path not in wanted or filled[path].digest != wanted[path].digest]:
             self._forget(layer, path, filled.pop(path))
-        folder = HeldFolder(layer.folder / "held" / token_hex(8))
+        folder = TakenFolder(layer.folder)
         try:
             for path, row in wanted.items():
                 if path not in filled:
@@ -182,13 +180,13 @@ class SessionLayer:
         if filled.tree:  # moved aside: to remove a hundred thousand files takes long
             root, name = layer.place(path)
             if os.path.lexists(root.upper / name):
-                HeldFolder(layer.folder / "held" / token_hex(8)).take(root, name)
+                TakenFolder(layer.folder).take(root, name)
         elif filled.content is not None:
             drop(layer, [path])
             return
         drop_folders(layer, [path])
 
-    def _put(self, layer: Layer, row: RowChange, folder: HeldFolder) -> tuple[int, int, int, int] | None:
+    def _put(self, layer: Layer, row: RowChange, folder: TakenFolder) -> tuple[int, int, int, int] | None:
         if row.after is None:
             layer.delete(row.path)
         elif row.is_tree:
@@ -253,17 +251,11 @@ class SessionLayer:
     async def close(self) -> None:
         async with self._lock:
             await self._discard()
-            for layer in self._discarded:
-                await asyncio.to_thread(_remove, layer)
-            self._discarded.clear()
 
     async def _discard(self) -> None:
-        """Stop using the layer; the next command gets a new one. What is held in it for a decision stays until
-        `close`."""
+        """Remove the layer; the next command gets a new one."""
         if self._layer is not None:
-            self._discarded.append(self._layer)
-            with contextlib.suppress(LayerError, OSError):
-                await asyncio.to_thread(self._layer.clear)
+            await asyncio.to_thread(_remove, self._layer)
         self._layer = None
         self._ignored.clear()
         self._filled.clear()
@@ -276,6 +268,7 @@ class SessionLayer:
         if not run.is_clean:
             await self._discard()
             return
+        await asyncio.to_thread(run.taken.remove)
         self._ignored = await asyncio.to_thread(_there, run.layer, [*self._ignored, *run.changes.ignored])
 
     def _roots(self) -> list[Path]:
@@ -359,8 +352,10 @@ def _lay_in(layer: Layer, files: dict[Path, FileText | None]) -> dict[Path, File
 
 def _remove(layer: Layer) -> None:
     """Remove it. The next daemon removes what cannot be removed now."""
-    with contextlib.suppress(LayerError, OSError):
+    try:
         layer.remove()
+    except (LayerError, OSError):
+        layer.close()
 
 
 def _ignored_files(layer: Layer, paths: Sequence[Path]) -> Iterator[Path]:

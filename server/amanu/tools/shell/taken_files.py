@@ -1,4 +1,4 @@
-"""What a command changed and no proposal shows: kept in the layer's folder, by call, until it is decided on."""
+"""What a command changed in its layer and no hunk shows, taken out of the layer to be kept in the session's store."""
 
 import os
 import shutil
@@ -6,6 +6,7 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 
 from amanu.sandbox.layers.changes import Change
 from amanu.sandbox.layers.layer import LayerRoot
@@ -14,7 +15,7 @@ from amanu.workspace.disk_changes import Identity
 
 
 @dataclass(frozen=True)
-class HeldFile:
+class TakenFile:
     """A changed path of the workspace."""
 
     root: LayerRoot
@@ -40,37 +41,33 @@ class HeldFile:
         return self.below == (found.st_ino, found.st_ctime_ns)
 
 
-class HeldFolder:
-    """Where the files of one call are kept."""
+class TakenFolder:
+    """A new folder in a layer's, made when something is first put there. Everything here blocks."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, layer: Path) -> None:
+        self._folder = layer / "taken" / token_hex(8)
         self._count = 0
 
     def new(self) -> Path:
-        """An unused path in the folder. Raises `OSError`. Blocking."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return self.folder / str(self._next())
+        """An unused path in the folder. Raises `OSError`."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._count += 1
+        return self._folder / str(self._count)
 
     def take(self, root: LayerRoot, name: str) -> Path:
-        """Move a path out of the layer. Returns where it is. Raises `OSError`. Blocking."""
+        """Move a path out of the layer. Returns its new path. Raises `OSError`."""
         stored = self.new()
         *parents, last = name.split("/")
         with _opened(root, parents) as folder:
             os.rename(last, stored, src_dir_fd=folder)
         return stored
 
-    def _next(self) -> int:
-        self._count += 1
-        return self._count
-
     def remove(self) -> None:
-        """Blocking."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def identity(change: Change) -> Identity | None:
-    """What the workspace had there."""
+    """The identity of what the workspace had there."""
     return None if change.below is None else (change.below.st_ino, change.below.st_ctime_ns)
 
 
