@@ -66,7 +66,7 @@ def deny(d: ScriptedSession, rule: str) -> None:
 
 
 async def settled(d: ScriptedSession) -> None:
-    await d.session._draft.close()  # pyright: ignore[reportPrivateUsage, reportOptionalMemberAccess]
+    await d.session._built_files.close()  # pyright: ignore[reportPrivateUsage, reportOptionalMemberAccess]
 
 
 async def end_daemon(d: ScriptedSession) -> None:

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from amanu.core.rules import Kind
 from amanu.permissions import approvals as approval
+from amanu.permissions.offers import rules_of
 from amanu.proposals import tracking
+from amanu.proposals.row_plan import DENIED
 from amanu_protocol.items import Hunk, Mode, Row
 from amanu_protocol.requests import EditScope, HunkDecision, ProposalResolveParams, ProposalUndoParams, RowDecision
-from support.draft_session import DONE, decide_all, finish
+from support.draft_session import DONE, decide_all, deny, finish
 from support.required_programs import needs
 from support.row_session import changed, files, look, name, undo
 from support.row_session import decide as decide_rest
@@ -189,6 +192,43 @@ async def test_a_commit_is_undone_with_its_files_and_made_again(tmp_path: Path) 
             await decide_rest(d, "redo")
             assert (commits(d.root), look(d.root)) == (["mine", "first"], after)
             assert git(d.root, "status", "--porcelain") == "?? other.txt\n" and git(d.root, "fsck", "--strict") == ""
+
+
+@pytest.mark.parametrize("mode", ["ask", "acceptEdits", "auto", "draft"])
+@pytest.mark.parametrize(
+    ("kind", "rule", "line"),
+    [
+        ("deny", "write_file(.git/**)", "git commit -qam second"),
+        ("deny", "write_file(.git/refs/heads/main)", "git commit -qam second"),
+        ("deny", "write_file(.git/HEAD)", "git checkout -qb other"),
+        ("deny", "write_file(.git/index)", "git add ."),
+        ("mustAsk", "write_file(.git/**)", "git commit -qam second"),
+        ("mustAsk", "write_file(.git/index)", "git add ."),
+    ],
+)
+async def test_rules_hold_for_what_git_writes(tmp_path: Path, mode: Mode, kind: Kind, rule: str, line: str) -> None:
+    async with scripted_session(tmp_path, step("", call("run_shell_command", command=line)), DONE, mode=mode) as d:
+        repository(d.root)
+        d.file.write_text("typed\n")
+        before = git(d.root, "log", "--all", "--format=%s %D"), git(d.root, "status", "--porcelain")
+        for each in rules_of(rule, "session", kind):
+            d.session.core.approvals.allow_in_session(each)
+        await d.prompt("go")
+        state = await d.until(lambda state: state.approvals or state.last_turn)
+        assert bool(state.approvals) == (kind == "mustAsk")
+        assert (git(d.root, "log", "--all", "--format=%s %D"), git(d.root, "status", "--porcelain")) == before
+        if kind == "mustAsk":
+            await d.answer("allow")
+            await d.over("p1")
+            assert git(d.root, "status", "--porcelain") == ("" if "commit" in line else "M  notes.txt\n")
+
+
+async def test_a_commit_is_not_made_if_a_rule_has_denied_it_since(tmp_path: Path) -> None:
+    async with committed(tmp_path) as d:
+        deny(d, "write_file(.git/**)")
+        await decide_all(d, "accept")
+        assert (states(d)["git"], changes(d)["git"].reason) == ("conflicted", DENIED)
+        assert commits(d.root) == ["first"] and d.file.read_text() == TWELVE
 
 
 SINCE: dict[str, tuple[str, str]] = {

@@ -155,6 +155,8 @@ class RowPlanner:
             change, undoes = self.repository_change(row), row.state == "undoing"
         except ToolError as error:
             return str(error)
+        if not undoes and any(self.is_denied(path, deletes=False) for path in change.paths):
+            return DENIED
         if not undoes and not all(map(self._store.has, change.objects.values())):
             return _LOST_COMMIT
         return fault(change, undo=undoes)

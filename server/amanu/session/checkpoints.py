@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pydantic import ValidationError
 
 from amanu.core.conversation import Rewound
+from amanu.session.built_files import REWOUND
 from amanu.session.core import SessionCore
-from amanu.session.draft import REWOUND
 from amanu.session.history import SHOWN_ITEMS
 from amanu.session.queue import PromptQueue
 from amanu.session.record_format import read_event

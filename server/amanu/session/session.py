@@ -20,10 +20,10 @@ from amanu.models import routing
 from amanu.models.session_transport import Player
 from amanu.permissions import offers
 from amanu.session.agents import SessionAgents
+from amanu.session.built_files import BuiltFiles
 from amanu.session.checkpoints import Checkpoints
 from amanu.session.child_sessions import ChildSessions, ParentSession
 from amanu.session.core import Assignment, SessionCore
-from amanu.session.draft import SessionDraft
 from amanu.session.events import Client
 from amanu.session.history import SHOWN_ITEMS
 from amanu.session.hook_commands import HookCommands
@@ -94,7 +94,7 @@ class Session:
         """When it was last asked for (`time.monotonic()`)."""
         self.trust = SessionTrust(core, self._trust_changed)
         core.proposal_listeners += [self.trust.on_proposal, core.approvals.on_proposal]
-        self._draft = SessionDraft(core) if assignment is None else None
+        self._built_files = BuiltFiles(core) if assignment is None else None
         self._own_work: OwnWork | None = None
         if assignment is None:
             self._own_work = OwnWork(core)
@@ -162,8 +162,8 @@ class Session:
         await self.composer.turn_factory.hooks.end()
         if self._own_work is not None:
             await self._own_work.stop()
-        if self._draft is not None:
-            await self._draft.close()
+        if self._built_files is not None:
+            await self._built_files.close()
         await self.core.layer.close()
         await self.core.proposals.wait_until_settled()  # what the user just accepted reaches its file, and is recorded
         async with self.core.turn.starting:

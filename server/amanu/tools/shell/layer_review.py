@@ -62,6 +62,7 @@ class LayerReview:
             *(subject for edit in changes.edits for subject in self._edit_subjects(edit)),
             *(self._row_subject(part, call, may_destroy=may_destroy) for row in changes.rows for part in row.parts),
             *(commands if git else ()),
+            *self.guarded_in_git(changes, call),
         ]
         ended = f"It ended: {one_line(outcome.line)}"
         lines = [_ASKED_AGAIN] if changes.asked_again else []
@@ -92,6 +93,11 @@ class LayerReview:
             proposal_id=proposal.proposal_id,
             notes=tuple(notes),
         )
+
+    def guarded_in_git(self, changes: LayerChanges, call: CallContext) -> Sequence[Subject]:
+        """The writes of git's own files that a rule denies or asks about."""
+        paths = [path for value in changes.git.values for path in value.paths]
+        return call.guarded(self._edit_subject(path, deletes=False) for path in paths)
 
     async def propose_again(self, changes: LayerChanges, call: CallContext) -> None:
         """Propose the repository changes of a second run, which changed the same, in place of the first run's."""

@@ -66,6 +66,8 @@ class LayeredCommands:
             if looks:
                 adds = not drafts(self._mode()) and await self._only_adds(params, call)
                 await layered.describe_git(changes, looks, adds=adds)
+                if self._review.guarded_in_git(changes, call):
+                    changes.git.is_plain_staging = False
             reason = _unreviewable(changes, changes_repository=place.reach.writes_git)
         if place.then == "drafted" and outcome.blocked is None and not reason:
             changes, notes = await self._drafted(changes, call)

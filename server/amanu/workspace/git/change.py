@@ -78,6 +78,17 @@ class RepositoryChange:
     def committed_paths(self) -> list[Path]:
         return [self.root / path for path in self.committed]
 
+    @property
+    def paths(self) -> list[Path]:
+        """Git's own files that change, but for objects, which have their content for a name."""
+        names = [
+            *self.moved,
+            *(f"logs/{name}" for name in self.logs),
+            *self.files,
+            *(["index"] if self.entries else []),
+        ]
+        return [self.root / ".git" / name for name in names]
+
     def encode(self) -> bytes:
         return json.dumps(
             {

@@ -1,5 +1,5 @@
-"""The end of a session's draft: what its commands have built and git ignores comes into the workspace once all of the
-draft is accepted."""
+"""Files that commands have built on a draft and git ignores: no row, they come into the workspace once all of the draft
+is accepted."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -11,7 +11,7 @@ REWOUND = "The conversation was rewound to before this was proposed."
 """The reason of hunks and rows that a rewind rejects: nobody decided on them."""
 
 
-class SessionDraft:
+class BuiltFiles:
     def __init__(self, core: SessionCore) -> None:
         self._core = core
         self._open_ids: set[str] = set()
