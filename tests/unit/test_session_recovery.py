@@ -19,7 +19,7 @@ from support.scripted_session import TWELVE, scripted_session, step
 DEATHS = """
 import asyncio, json, os, signal, sys
 from pathlib import Path
-from amanu.workspace.disk_changes import _Replacing
+from amanu.workspace.replacement import _Replacing
 from amanu_protocol.requests import SessionListParams
 from support.scripted_session import call, scripted_session, step
 

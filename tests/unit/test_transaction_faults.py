@@ -19,8 +19,8 @@ from amanu.proposals.row_plan import Commit, RowPlanner
 from amanu.proposals.transaction import Transactions
 from amanu.tools.shell import git_looks
 from amanu.workspace.disk import TEMPORARY
-from amanu.workspace.disk_changes import _Replacing  # pyright: ignore[reportPrivateUsage]
 from amanu.workspace.git.folder import GitFolder
+from amanu.workspace.replacement import _Replacing  # pyright: ignore[reportPrivateUsage]
 from support.draft_session import DONE, decide_all, deny
 from support.required_programs import needs
 from support.row_session import by_user, changed, changed_by, decide, look, rows, undo

@@ -16,7 +16,8 @@ SERVER = Path(__file__).parents[2] / "server" / "amanu"
 
 ROAD: dict[str, str] = {
     # What was proposed, and accepted by the user or a rule.
-    "workspace.disk_changes": "files, links, folders, executable bits: made, replaced, renamed, deleted",
+    "workspace.disk_changes": "folders and executable bits",
+    "workspace.replacement": "files and links: made, replaced, renamed, deleted",
     "workspace.path_guard": "folders above a new file",
     "workspace.git.folder": "git's files",
     "workspace.git.apply": "the same, in their order",

@@ -15,7 +15,8 @@ from amanu.proposals.model import STATES_AFTER, STATES_BEFORE, FileVersion, Live
 from amanu.proposals.row_plan import RowPlanner, Standing
 from amanu.proposals.rows import LiveRow
 from amanu.workspace import disk
-from amanu.workspace.disk_changes import DiskChange, Replacement, make_all
+from amanu.workspace.disk_changes import DiskChange, make_all
+from amanu.workspace.replacement import Replacement
 from amanu.workspace.workspace import Workspace
 
 CHANGED_WHILE_STOPPED = "The file changed while Amanu was not running."

@@ -25,14 +25,13 @@ from amanu.workspace.disk_changes import (
     DiskChange,
     ExecutableBits,
     FolderRemoval,
-    Identity,
     NewFolder,
-    Replacement,
     StagedChange,
     Staging,
 )
 from amanu.workspace.git.apply import DoesNotFit, Prepared, fault, is_begun, is_done, prepared, release, was_made
 from amanu.workspace.git.change import RepositoryChange
+from amanu.workspace.replacement import Identity, Replacement
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import RowVersion
 

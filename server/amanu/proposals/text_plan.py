@@ -16,7 +16,7 @@ from amanu.proposals.model import (
     LiveFile,
 )
 from amanu.workspace.disk import read_only_message
-from amanu.workspace.disk_changes import Replacement
+from amanu.workspace.replacement import Replacement
 from amanu.workspace.text_file import FileText, same_bytes, sha256, survives
 from amanu.workspace.workspace import Workspace
 

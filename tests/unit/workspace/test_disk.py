@@ -10,12 +10,9 @@ import pytest
 from amanu.core.tool import ToolError
 from amanu.workspace import disk
 from amanu.workspace.disk import BaseChanged
-from amanu.workspace.disk_changes import (
-    Replacement,
-    _Replacing,  # pyright: ignore[reportPrivateUsage]
-    make_all,
-)
+from amanu.workspace.disk_changes import make_all
 from amanu.workspace.path_guard import PathGuard
+from amanu.workspace.replacement import Replacement, _Replacing  # pyright: ignore[reportPrivateUsage]
 
 
 def names(folder: Path) -> list[str]:

@@ -22,17 +22,9 @@ from amanu.proposals.tree_move import (
 from amanu.storage.file_store import FileStore
 from amanu.workspace import disk_changes
 from amanu.workspace.disk import TEMPORARY, BaseChanged, NotWritten, remove_temporary_files
-from amanu.workspace.disk_changes import (
-    DiskChange,
-    ExecutableBits,
-    FolderRemoval,
-    NewFolder,
-    Replacement,
-    _BitsChanging,  # pyright: ignore[reportPrivateUsage]
-    _Replacing,  # pyright: ignore[reportPrivateUsage]
-    make_all,
-)
+from amanu.workspace.disk_changes import DiskChange, ExecutableBits, FolderRemoval, NewFolder, _BitsChanging, make_all  # pyright: ignore[reportPrivateUsage]
 from amanu.workspace.path_guard import PathGuard
+from amanu.workspace.replacement import Replacement, _Replacing  # pyright: ignore[reportPrivateUsage]
 from support.file_faults.sitecustomize import FileFaults
 from support.sweeps import WHOLE
 

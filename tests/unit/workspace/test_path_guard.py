@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from amanu.core.tool import ToolError
 from amanu.workspace import disk
 from amanu.workspace import path_guard as guard
-from amanu.workspace.disk_changes import Replacement, make_all
+from amanu.workspace.disk_changes import make_all
 from amanu.workspace.path_guard import PathGuard
+from amanu.workspace.replacement import Replacement
 from support.sweeps import examples
 
 

@@ -4,14 +4,15 @@ Everything here blocks."""
 
 import contextlib
 import os
+import stat
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from amanu.sandbox.layers.layer import Layer, LayerError, LayerRoot
-from amanu.sandbox.layers.transfer import place, set_executable
-from amanu.system.untrusted_files import FOLDER, TEMPORARY, opened_folder, status
+from amanu.sandbox.layers.transfer import place
+from amanu.system.untrusted_files import FILE, FOLDER, TEMPORARY, opened_folder, status
 
 
 def finish_old(layer: Layer, entry: dict[str, Any]) -> None:
@@ -30,7 +31,9 @@ def finish_old(layer: Layer, entry: dict[str, Any]) -> None:
                     _make(root, name, stored)
         if batch["lock"] and Path(batch["lock"]).is_symlink():
             Path(batch["lock"]).unlink()
-    set_executable(layer, {Path(path): is_set for path, is_set in entry.get("executable", ())})
+    for path, is_set in entry.get("executable", ()):
+        with contextlib.suppress(OSError, LayerError):
+            _set_executable(*layer.place(Path(path)), is_set=is_set)
 
 
 def _is_unchanged(path: Path, below: list[int] | None) -> bool:
@@ -48,6 +51,17 @@ def _make(root: LayerRoot, name: str, stored: Path | None) -> None:
         else:
             with opened_folder(stored.parent) as source:
                 place(stored.name, source, last, folder, f".old{TEMPORARY}", status(last, folder))
+
+
+def _set_executable(root: LayerRoot, name: str, *, is_set: bool) -> None:
+    with _opened_parent(root, name, make=False) as (folder, last):
+        file = os.open(last, FILE, dir_fd=folder)
+        try:
+            mode = os.fstat(file).st_mode
+            if stat.S_ISREG(mode):
+                os.fchmod(file, stat.S_IMODE(mode | (mode & 0o444) >> 2 if is_set else mode & ~0o111))
+        finally:
+            os.close(file)
 
 
 @contextmanager

@@ -5,16 +5,16 @@ followed: where one leads to the path, that is an `OSError`."""
 import errno
 import os
 import stat
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from amanu.core import protected_paths as protected
-from amanu.sandbox.layers.layer import Layer, LayerError, LayerRoot
+from amanu.sandbox.layers.layer import LayerRoot
 from amanu.sandbox.layers.upper import is_whiteout
 from amanu.system.sparse_files import copy_data
-from amanu.system.untrusted_files import FILE, FOLDER, TEMPORARY, opened_file, opened_folder, status
+from amanu.system.untrusted_files import FOLDER, TEMPORARY, opened_file, opened_folder, status
 
 _DEPTH = 100
 """Levels of folders that are brought home; each takes a descriptor, and a build has a dozen."""
@@ -83,38 +83,6 @@ def leads_out(link: Path, target: str, root: Path) -> bool:
     leads_to = os.path.join(link.parent, target)  # noqa: PTH118
     places = os.path.normpath(leads_to), os.path.realpath(leads_to)
     return not all(place == str(root) or place.startswith(f"{root}/") for place in places)
-
-
-def set_executable(layer: Layer, executable: Mapping[Path, bool]) -> dict[Path, OSError | LayerError]:
-    """Set or clear the executable bits of files in the workspace, by real path. Returns why some were not changed."""
-    faults: dict[Path, OSError | LayerError] = {}
-    for path, is_set in executable.items():
-        try:
-            _set_executable(layer, path, is_set=is_set)
-        except (OSError, LayerError) as error:
-            faults[path] = error
-    return faults
-
-
-def _set_executable(layer: Layer, path: Path, *, is_set: bool) -> None:
-    with ExitStack() as stack:
-        root, name = layer.place(path)
-        folder = stack.enter_context(root.opened()).below
-        *parents, last = name.split("/")
-        for parent in parents:
-            folder = os.open(parent, FOLDER, dir_fd=folder)
-            stack.callback(os.close, folder)
-        file = os.open(last, FILE, dir_fd=folder)
-        stack.callback(os.close, file)
-        found = os.fstat(file)
-        if stat.S_ISREG(found.st_mode):
-            os.fchmod(file, with_executable(stat.S_IMODE(found.st_mode), is_set=is_set))
-            os.fsync(file)
-
-
-def with_executable(mode: int, *, is_set: bool) -> int:
-    """Permission bits: who may read may execute, or nobody may."""
-    return mode | (mode & 0o444) >> 2 if is_set else mode & ~0o111
 
 
 class _Transfer:

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from amanu.proposals.rows import RowChange
-from amanu.sandbox.layers.transfer import leads_out, with_executable
+from amanu.sandbox.layers.transfer import leads_out
 from amanu.storage.errors import is_full
 from amanu.storage.file_store import MAX_HASHED, FileStore, hashed
 from amanu.system.image_info import media_type
 from amanu.system.untrusted_files import FILE, opened_file, opened_folder
 from amanu.text.display import unbroken
 from amanu.tools.shell.taken_files import TakenFile, TakenFolder
+from amanu.workspace.disk_changes import with_executable
 from amanu_protocol.items import BlobRef, Line, RowVersion
 
 MAX_BASE = 64 << 20

@@ -20,7 +20,7 @@ from amanu.proposals.rows import RowChange
 from amanu.sandbox.layers.copying import copy_in, copy_paths
 from amanu.sandbox.layers.layer import Layer, LayerError, explained
 from amanu.sandbox.layers.redo import noted
-from amanu.sandbox.layers.transfer import files_in, transfer, with_executable
+from amanu.sandbox.layers.transfer import files_in, transfer
 from amanu.sandbox.sandbox import Sandbox
 from amanu.storage.file_store import Damaged, FileStore
 from amanu.system.tasks import run_to_completion
@@ -30,6 +30,7 @@ from amanu.tools.shell.layer_contents import drop, drop_folders, lay_in_emptied
 from amanu.tools.shell.layered_run import Filled, LayeredRun, View, content
 from amanu.tools.shell.row_changes import put_version
 from amanu.tools.shell.taken_files import TakenFolder
+from amanu.workspace.disk_changes import with_executable
 from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
 

@@ -11,7 +11,7 @@ from secrets import token_hex
 from amanu.sandbox.layers.changes import Change
 from amanu.sandbox.layers.layer import LayerRoot
 from amanu.system.untrusted_files import opened_folder
-from amanu.workspace.disk_changes import Identity
+from amanu.workspace.replacement import Identity
 
 
 @dataclass(frozen=True)
