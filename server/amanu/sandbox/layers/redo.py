@@ -45,7 +45,7 @@ def finish_left(layers: Path) -> None:
     with contextlib.suppress(OSError), left_layers(layers) as left:
         for folder in left:
             for path in sorted(folder.glob("redo/*.json")):
-                with contextlib.suppress(OSError, ValueError, KeyError, TypeError, IndexError, LayerError):
+                with contextlib.suppress(OSError, ValueError, LookupError, TypeError, AttributeError, LayerError):
                     _finish(Layer.open(folder), json.loads(path.read_bytes()))
 
 
