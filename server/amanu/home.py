@@ -17,9 +17,11 @@ class Home(NamedTuple):
     """The user's folders. Made private (0700) when first asked for by `make`."""
 
     config: Path
-    """`config.toml`, `mcp.toml`, `mcp-auth.json`, `rules.toml`, `auth.json`, `chatgpt.json`, `trust.json`."""
+    """`config.toml`, `hooks.json`, `mcp.toml`, `rules.toml`, `trust.json`; `auth.json`, `chatgpt.json`,
+    `mcp-auth.json`; the user's own agents, commands and skills."""
     state: Path
-    """Sessions and their index; the texts of what was trusted; what commands wrote and may not (`aside`)."""
+    """Sessions and their index; the audit log; the texts of what was trusted; approved hooks and servers; records of
+    running commands; what commands wrote and may not (`aside`)."""
     logs: Path
     runtime: Path
     """Socket, its token, and locks."""
