@@ -5,6 +5,7 @@ import os
 import sys
 
 from amanu.home import hide_memory
+from amanu.parts import verbs
 
 COMMANDS = {
     "serve": ("amanu.daemon.serve", "language server on stdin/stdout, for an editor (--alone: no shared daemon)"),
@@ -22,7 +23,7 @@ COMMANDS = {
         "amanu.cli.plugin",
         "add, list and remove plug-ins: folders with skills, commands, agents, hooks, servers",
     ),
-    "hooks": ("amanu.cli.hooks", "show the hooks, test them, and approve them"),
+    **verbs(),
     "models": ("amanu.cli.models", "list the models, with window, price and what is about to be shut down"),
     "auth": ("amanu.cli.auth", "manage the keys of model services"),
     "doctor": ("amanu.cli.doctor", "check the setup and say what to do"),

@@ -21,6 +21,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu": "",  # its __init__; every other module is in a room, or has a line of its own
     "amanu.core": "",
     "amanu.home": "",
+    "amanu.parts": "",
     "amanu.config": "core home",
     "amanu.text": "",
     "amanu.system": "home text",
@@ -36,18 +37,19 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.proposals": "core text system workspace storage.errors storage.file_store sandbox.layers.copying",
     "amanu.checks": "core config text system sandbox workspace proposals",
     "amanu.permissions": "core config text system storage workspace context checks",
-    "amanu.hooks": "core system text sandbox workspace",
     "amanu.tools": "core config text system web shell storage.errors storage.file_store sandbox mcp workspace context "
     "proposals checks permissions.policy permissions.placing",
     "amanu.agent": "core text system models.availability models.retry permissions",  # no vendor, disk, process, editor
     "amanu.session": "core home config text system models web storage sandbox mcp workspace context proposals checks "
-    "permissions hooks tools agent",
+    "permissions tools agent parts",
+    "amanu.hooks": "core config home system text sandbox workspace context session",
     "amanu.frontends": "core text system storage workspace context session",
     "amanu.daemon": "core home config text system sandbox session frontends",
     "amanu.client": "home session frontends.lsp daemon",
     "amanu.frontends.acp": "text system workspace client frontends.row_text",
     "amanu.cli": "core home config text system models web storage sandbox mcp workspace context proposals permissions "
-    "hooks tools agent session frontends daemon client",
+    "tools agent session parts frontends daemon client",
+    "amanu.hooks.verb": "core config home text system sandbox workspace permissions hooks cli.exits cli.text",
     "amanu.__main__": "*",
 }
 ALONE: dict[str, str] = {
@@ -262,6 +264,7 @@ def test_the_root_is_small() -> None:
         "__main__.py",
         "config.py",
         "home.py",
+        "parts.py",
     ]
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from amanu.cli.plugin import main as plugin
 from amanu.core.tool import Subject
+from amanu.hooks.part import HooksPart
 from amanu.mcp.model import ServerView
 from amanu.permissions import approvals, session_rules
 from amanu.permissions.policy import Verdict
@@ -303,7 +304,9 @@ async def test_those_of_a_plugin_obey_the_same(tmp_path: Path, capsys: pytest.Ca
     steps = [reads, step("One."), reads, writes, step("Two."), reads, step("Three.")]
     async with scripted_session(tmp_path, *steps, mode="acceptEdits") as d:
         script(d.root, "x.sh", "echo by-hook >&2; exit 2")
-        hooks = d.session.core.services.hooks
+        part = d.session.core.part(HooksPart)
+        assert part is not None
+        hooks = part.hooks.configured_hooks
         hooks.pins.approve(hooks.views(d.session.core.workspace, trusted=True))
         assert "not trusted" in view(d, name).reason
         with pytest.raises(AmanuError, match="not trusted"):

@@ -98,12 +98,13 @@ async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
     answer. Ctrl-C cancels it in order."""
     from amanu.agent.calls import CallEnvironment, Calls
     from amanu.config import load_settings
+    from amanu.core.agent import AgentLimits, AgentRun, SystemPrompt
     from amanu.core.conversation import Call
+    from amanu.core.session_part import turn_listeners
     from amanu.home import find_home
+    from amanu.parts import daemon_parts
     from amanu.permissions.offers import rules_of
     from amanu.session.core import SessionCore
-    from amanu.session.hook_listener import HookListener
-    from amanu.session.hooks import SessionHooks
     from amanu.session.restore import Restored
     from amanu.session.services import make_services
     from amanu.storage.journal import Journal
@@ -134,14 +135,15 @@ async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
     core.workspace.ripgrep = shutil.which("rg", path=environ.get("PATH"))
     core.proposal_listeners.append(core.approvals.on_proposal)
     events = ToolEvents(core, yes=use.yes)
-    hooks = SessionHooks(core)
+    core.parts = [part for each in daemon_parts() if (part := each(home, settings).part_of(core)) is not None]
     try:
         await services.sandbox.proved()
         for text in use.allow:
             for rule in rules_of(text, "--allow"):
                 core.approvals.allow_in_session(rule)
         tools = make_tools(core.tool_environment(), headless=True)
-        listeners = [HookListener(hooks, TURN, "")]
+        run = AgentRun(TURN, "", core.conversation, lambda _: SystemPrompt(""), tools, AgentLimits(1, 1), core.emit)
+        listeners = turn_listeners(core.parts, run)
         calls = Calls(
             [Call(call_id=mint(), tool=use.name, arguments=use.arguments)],
             1,
@@ -154,7 +156,8 @@ async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
         diff = "" if events.proposal is None else core.proposals.diff(events.proposal.proposal_id)
         return _answer(events.item, calls.results[0].text, diff)
     finally:
-        await hooks.end()
+        for part in reversed(core.parts):
+            await part.stop()
         await core.jobs.close()
         await core.layer.close()
         await core.proposals.close()

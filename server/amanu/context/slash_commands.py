@@ -5,11 +5,11 @@
 
 Where they are: `context/extension_folders.py`. What stands for arguments, files and commands in a text:
 `context/command_template.py`. `allowed-tools` and `model` of a file change nothing: what a command may do is up to the
-user's rules. `/compact`, `/memory`, `/skills`, `/mcp` and `/hooks` are built in.
+user's rules. `/compact`, `/memory`, `/skills` and `/mcp` are built in, and parts of the daemon answer to more names.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
@@ -24,7 +24,6 @@ COMPACT = "compact"
 MEMORY = "memory"
 MCP = "mcp"
 SKILLS = "skills"
-HOOKS = "hooks"
 BUILT_IN = (
     Command(
         name=COMPACT,
@@ -49,16 +48,8 @@ BUILT_IN = (
         description="Show the skills: what each is for, where it is from, whether it is active",
         source="daemon",
     ),
-    Command(
-        name=HOOKS,
-        description="Show the hooks and their state, or approve one",
-        argument_hint="[approve NUMBER]",
-        source="daemon",
-    ),
 )
 """Commands that the daemon carries out itself; no file can take their names."""
-ANSWERED = (MEMORY, SKILLS, MCP, HOOKS)
-"""Those that are answered at once, without a turn."""
 
 _COMMAND = re.compile(r"/([A-Za-z0-9_-]+(?::[A-Za-z0-9_-]+)*)(?:\s+(.*))?\Z", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
@@ -148,10 +139,10 @@ def compaction(prompt: str) -> str | None:
     return called[1] if called is not None and called[0] == COMPACT else None
 
 
-def request(prompt: str) -> tuple[str, str] | None:
-    """(name, arguments) if the prompt is a command of the daemon's that is answered without a turn; else None."""
+def request(prompt: str, names: Container[str]) -> tuple[str, str] | None:
+    """(name, arguments) if the prompt is one of these commands, which the daemon answers without a turn; else None."""
     called = invocation(prompt.strip())
-    return called if called is not None and called[0] in ANSWERED else None
+    return called if called is not None and called[0] in names else None
 
 
 def _names(folder: ExtensionFolder) -> Iterator[tuple[str, str]]:

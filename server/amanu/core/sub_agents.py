@@ -6,6 +6,8 @@ from typing import Any, Literal, Protocol
 
 from amanu.core.tool import CallContext
 
+COMPLETE_TASK = "complete_task"
+"""The tool with which a sub-agent ends its work."""
 AgentEnd = Literal[
     "completed", "noResult", "turnLimit", "timeLimit", "costLimit", "stalled", "hook", "cancelled", "closed", "failed"
 ]

@@ -6,9 +6,6 @@ from amanu.hooks.matching import TOOL_NAMES, matches_any, names
 from amanu.hooks.model import Hook, HookView
 from amanu.text.display import one_line, visible
 
-RUNNING = "hookRunning"
-"""Code of the notice that is shown while hooks run, and withdrawn when they have ended."""
-
 _STATES = {
     "on": "on",
     "new": "off: needs your approval",

@@ -10,7 +10,6 @@ from typing import Literal
 
 from amanu.core.rules import MCP
 from amanu.core.tool import ToolError
-from amanu.hooks.model import HookDecision, HookRun, HookView
 from amanu.storage.audit_log import AuditLog
 from amanu.workspace.diff import compose
 from amanu.workspace.text_file import encode, split_lines
@@ -100,52 +99,25 @@ class AuditRecorder:
     def record_start(self) -> None:
         """Record the mode and trust that a new session starts with."""
         state = self.state
-        self._add(
+        self.record(
             "mode",
             f"The session starts in mode {state.mode}.",
             mode=state.mode,
             model=state.model_id,
             roots=state.roots,
         )
-        self._add("trust", f"The folder is {_trusted(state.trusted)}.", trusted=state.trusted, roots=state.roots)
+        self.record("trust", f"The folder is {_trusted(state.trusted)}.", trusted=state.trusted, roots=state.roots)
 
     def record_server(self, text: str, **data: str) -> None:
         """Record what the user decided on an MCP server."""
-        self._add("server", text, **data)
-
-    def record_hook(self, run: HookRun, decision: HookDecision, call_id: str | None) -> None:
-        """Record that a hook has run, for that call or for none."""
-        hook = run.hook
-        self._add(
-            "hook",
-            f"Hook {hook.label} ({hook.event}): {run.failure or _ANSWERS[decision.action]}",
-            call_id,
-            event=hook.event,
-            source=str(hook.source.path),
-            command=hook.command,
-            args=None if hook.arguments is None else list(hook.arguments),
-            answer=decision.action,
-            reason=decision.reason or None,
-            input=None if decision.updated_input is None else dict(decision.updated_input),
-            exit=run.exit_code,
-            failure=run.failure or None,
-            ms=round(run.seconds * 1000),
-            stdout=_measure(run.stdout),
-            stderr=_measure(run.stderr),
-        )
-
-    def record_hook_approved(self, view: HookView) -> None:
-        """Record that the user has approved a hook."""
-        text = f"Approved the hook {view.hook.label} ({view.hook.event})."
-        source = str(view.hook.source.path)
-        self._add("trust", text, event=view.hook.event, source=source, files=dict(view.files), digest=view.digest)
+        self.record("server", text, **data)
 
     def _on_asked(self, approval: Approval, position: int) -> None:
         call_id = approval.tool_call_id
         call = self._calls.setdefault(call_id, _Call())
         call.digest, call.decided, call.started = approval.digest, False, None
         fields = approval.model_dump(mode="json", exclude={"tool_call_id", "asked_at"}, exclude_defaults=True)
-        self._add("asked", f"Asked: {approval.title}", call_id, record=position, **fields)
+        self.record("asked", f"Asked: {approval.title}", call_id, record=position, **fields)
 
     def _on_decided(self, call_id: str, decision: Decision, position: int) -> None:
         call = self._calls.setdefault(call_id, _Call())
@@ -157,10 +129,10 @@ class AuditRecorder:
         fields = decision.model_dump(mode="json", exclude_defaults=True)
         where = "" if decision.place is None else f", to run {decision.place.words}"
         text = f"{decision.outcome.capitalize()} by {who}{where}."
-        self._add("decided", text, call_id, record=position, digest=call.digest or None, **fields)
+        self.record("decided", text, call_id, record=position, digest=call.digest or None, **fields)
         if decision.by == "user" and decision.rule and decision.scope not in (None, "once"):
             text = f"Remembered for the {decision.scope}: {decision.rule}"
-            self._add("rule", text, call_id, record=position, rule=decision.rule, scope=decision.scope)
+            self.record("rule", text, call_id, record=position, rule=decision.rule, scope=decision.scope)
 
     def _on_call_changed(self, item: ToolCall, position: int) -> None:
         if item.decision is not None:
@@ -171,7 +143,7 @@ class AuditRecorder:
         call.started = time.monotonic()
         is_command = item.effect == "run" and not item.tool.startswith(MCP)
         sandbox = item.sandbox or (self.state.sandbox if is_command else None)
-        self._add(
+        self.record(
             "started",
             f"Started: {item.title}",
             item.item_id,
@@ -193,7 +165,7 @@ class AuditRecorder:
         sandbox = item.sandbox and item.sandbox.model_dump(mode="json")
         exit, obeyed = command_end(item)
         summary = "; ".join(f"protected files {_FATES[how]}: {names}" for how, names in obeyed.items())
-        self._add(
+        self.record(
             "ended",
             f"{item.state.capitalize()}: {item.title}{f' ({summary})' if summary else ''}",
             item.item_id,
@@ -214,7 +186,7 @@ class AuditRecorder:
         if job.state == "running" or job.job_id in self._ended_jobs:
             return
         self._ended_jobs.add(job.job_id)
-        self._add(
+        self.record(
             "ended",
             f"Background command {job.job_id} ended: {job.title} ({job.summary})",
             job.tool_call_id,
@@ -253,7 +225,7 @@ class AuditRecorder:
         self, kind: Literal["changing", "changed"], label: str, proposal: Proposal, row: Row, position: int
     ) -> None:
         """Record a step of one row."""
-        self._add(
+        self.record(
             kind,
             f"{label} {' → '.join(filter(None, (row.path, row.new_path)))}: {row.title}",
             proposal.tool_call_ids[-1] if len(proposal.tool_call_ids) == 1 else None,
@@ -285,7 +257,7 @@ class AuditRecorder:
         deciders = {
             "user" if hunk.reviewed else "rule" for hunk in file.hunks if hunk.hunk_id in applied | undone | failed
         }
-        self._add(
+        self.record(
             kind,
             f"{_CHANGE_LABELS[kind, bool(applied), bool(failed)]} {file.path}",
             proposal.tool_call_ids[-1] if len(proposal.tool_call_ids) == 1 else None,
@@ -316,10 +288,10 @@ class AuditRecorder:
 
     def _on_session_changed(self, event: SessionChanged, position: int) -> None:
         if event.mode is not None:
-            self._add("mode", f"The mode is now {event.mode}.", record=position, mode=event.mode)
+            self.record("mode", f"The mode is now {event.mode}.", record=position, mode=event.mode)
         if event.trusted is not None:
             roots = self.state.roots
-            self._add(
+            self.record(
                 "trust",
                 f"The folder is {_trusted(event.trusted)}.",
                 record=position,
@@ -328,19 +300,10 @@ class AuditRecorder:
             )
         if event.sandbox is not None:
             sandbox = event.sandbox.model_dump(mode="json")
-            self._add("sandbox", f"Sandbox for commands: {event.sandbox.summary}", record=position, sandbox=sandbox)
+            self.record("sandbox", f"Sandbox for commands: {event.sandbox.summary}", record=position, sandbox=sandbox)
 
-    def _add(self, kind: AuditKind, text: str, call_id: str | None = None, **data: object) -> None:
+    def record(self, kind: AuditKind, text: str, call_id: str | None = None, **data: object) -> None:
         self.audit.add(kind, text, session_id=self.state.session_id, tool_call_id=call_id, **data)
-
-
-_ANSWERS = {"none": "no objection.", "allow": "allowed.", "ask": "the user is to be asked.", "deny": "refused."}
-
-
-def _measure(output: str) -> dict[str, object]:
-    """What of an output is kept: no entry holds what a program printed."""
-    data = output.encode("utf-8", "surrogatepass")
-    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
 def _trusted(trusted: bool) -> str:

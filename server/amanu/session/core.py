@@ -5,11 +5,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from amanu.agent.budget import CostLimits
 from amanu.checks.editor_feedback import EditorFeedback
 from amanu.core.agent import AgentLimits
 from amanu.core.rules import Rule
+from amanu.core.session_part import SessionPart
 from amanu.core.sub_agents import AgentDefinition, SubAgents
 from amanu.core.tool import AgentLabel
 from amanu.models.routing import AUTO
@@ -22,7 +24,7 @@ from amanu.session.access import Access
 from amanu.session.audit_recorder import AuditRecorder
 from amanu.session.costs import SessionCosts
 from amanu.session.events import EventStream
-from amanu.session.hook_rules import HookRules
+from amanu.session.git_hook_rules import GitHookRules
 from amanu.session.jobs import SessionJobs
 from amanu.session.notices import Notices
 from amanu.session.plan import NAME as PLAN_NAME
@@ -47,6 +49,8 @@ from amanu_protocol.events import Event, ProposalChanged
 from amanu_protocol.items import Mode, Proposal, Scope
 from amanu_protocol.state import SessionState
 
+T = TypeVar("T")
+
 
 class ClientEnvironment(Mapping[str, str]):
     """The environment commands start with: that of the client whose prompt came last."""
@@ -70,11 +74,11 @@ class ClientEnvironment(Mapping[str, str]):
 class SessionPolicy:
     """A session's mode, trust and rules, for its decisions; see `permissions.session_rules.PolicySource`."""
 
-    def __init__(self, services: Services, state: SessionState, workspace: Workspace) -> None:
+    def __init__(self, services: Services, state: SessionState, parts: Callable[[], Sequence[SessionPart]]) -> None:
         self._services = services
         self._state = state
-        self._hooks = HookRules()
-        self._programs = ProgramRules(services, state, workspace)
+        self._git_hooks = GitHookRules()
+        self._programs = ProgramRules(services, state, parts)
 
     def context(self) -> PolicyContext:
         settings = self._services.settings.sandbox
@@ -85,7 +89,7 @@ class SessionPolicy:
         return self._services.rules.rules(self._state.roots, trusted=self._state.trusted)
 
     def rules_of_folders(self) -> Sequence[Rule]:
-        return self._hooks.rules(self._state.roots)
+        return self._git_hooks.rules(self._state.roots)
 
     def rules_of_programs(self) -> Sequence[Rule]:
         return self._programs.rules()
@@ -128,6 +132,8 @@ class SessionCore:
         self.late_decisions = restored.late_decisions
         self.access = Access(self.state)
         self.turn = TurnTask(self.access)
+        self.parts: Sequence[SessionPart] = ()
+        """Set once they are made, for which they need this."""
         self.environment = ClientEnvironment()
         # From the clock: events that a dead daemon sent but did not save must not be taken for ours.
         epoch = max(restored.epoch + 1, int(time.time() * 1000))
@@ -170,7 +176,7 @@ class SessionCore:
                 durable=self._decision_durable,
             )
             self.layer = SessionLayer(self.workspace, self.proposals, services.sandbox, self.files)
-            self.policy = SessionPolicy(services, self.state, self.workspace)
+            self.policy = SessionPolicy(services, self.state, lambda: self.parts)
             self.approvals = Approvals(
                 self.emit,
                 self.policy,
@@ -190,6 +196,10 @@ class SessionCore:
         self.plan = SessionPlan(
             journal, self.emit, self.conversation, self.approvals, self.workspace, self.todos, self.jobs
         )
+
+    def part(self, kind: type[T]) -> T | None:
+        """The part that is one of that class, or implements that interface."""
+        return next((part for part in self.parts if isinstance(part, kind)), None)
 
     def covers(self, path: Path, data: bytes) -> bool:
         """Whether the user trusted that file with that content."""

@@ -3,11 +3,13 @@
 import contextlib
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 from amanu.session.child_sessions import ChildSessions
 from amanu.session.core import Assignment
+from amanu.session.daemon_part import DaemonPart
 from amanu.session.restore import REWINDS, Restored, restore, rewound
 from amanu.session.sandbox_report import SandboxReport
 from amanu.session.services import Services
@@ -27,12 +29,18 @@ class SessionLoader:
     closed, and its lease would stay with us."""
 
     def __init__(
-        self, services: Services, settings: UserSettings, summaries: Summaries, children: ChildSessions
+        self,
+        services: Services,
+        settings: UserSettings,
+        summaries: Summaries,
+        children: ChildSessions,
+        parts: Sequence[DaemonPart],
     ) -> None:
         self._services = services
         self._settings = settings
         self._summaries = summaries
         self._children = children
+        self._parts = parts
         self._sandbox = SandboxReport(services.sandbox)
 
     async def begin(self, session_id: str, first: SessionChanged, assignment: Assignment | None = None) -> Session:
@@ -89,7 +97,7 @@ class SessionLoader:
                     raise _not_found(session_id)
             self._summaries.opened(session_id, restored.created_at)
             services = replace(self._services, settings=self._settings.current)
-            session = Session(services, journal, restored, self._children, assignment)
+            session = Session(services, journal, restored, self._children, self._parts, assignment)
             await session.open(begins=begins)
         except BaseException:
             with contextlib.suppress(AmanuError):

@@ -7,10 +7,10 @@ from functools import partial
 
 from amanu.context.server_instructions import ServerInstructions
 from amanu.context.slash_commands import ExpandedPrompt
+from amanu.core.session_part import PromptBlocked
 from amanu.core.tool import ToolError
 from amanu.mcp.model import McpServer, McpServers, ServerView
 from amanu.session.core import SessionCore
-from amanu.session.hooks import PromptBlocked
 from amanu.session.mcp_prompts import expand, prompts_of
 from amanu.session.roots import SessionFolders
 from amanu.session.unasked_calls import CallRefused, UnaskedCalls

@@ -8,6 +8,8 @@ from amanu_protocol.events import ItemCompleted
 from amanu_protocol.items import Notice
 
 Level = Literal["info", "warning"]
+RUNNING = "hookRunning"
+"""Code of a notice that is shown while a part works, and withdrawn when it has ended."""
 
 
 class Notices:

@@ -7,6 +7,8 @@ from typing import Protocol
 
 from amanu.context import slash_commands
 from amanu.context.editor import EditorContext
+from amanu.core.session_part import SlashCommand
+from amanu.session.daemon_part import DaemonPart
 from amanu.session.mention_completion import MentionCompletion
 from amanu.session.services import Services
 from amanu.session.session import Session
@@ -30,10 +32,14 @@ class SessionSource(Protocol):
 class PromptCompletion:
     """In a session, or in the folders of one that is yet to be created."""
 
-    def __init__(self, services: Services, sessions: SessionSource) -> None:
+    def __init__(self, services: Services, sessions: SessionSource, parts: Sequence[DaemonPart]) -> None:
         self._home = services.home
         self._overlay = services.overlay
         self._sessions = sessions
+        self._built_in = [
+            *slash_commands.BUILT_IN,
+            *(_listed(command) for part in parts for command in part.session_part.commands()),
+        ]
         self._completions: dict[tuple[Path, ...], MentionCompletion] = {}
         """Of the folders that were asked about last, before there is a session."""
 
@@ -47,7 +53,9 @@ class PromptCompletion:
             of_servers = await session.mcp.prompt_commands()
         else:
             listed = await asyncio.to_thread(user_commands, self._home)
-        return CommandListResult(commands=[*slash_commands.BUILT_IN, *listed, *of_servers])
+        taken = {command.name for command in self._built_in}
+        listed = [command for command in listed if command.name not in taken]
+        return CommandListResult(commands=[*self._built_in, *listed, *of_servers])
 
     async def mention(
         self, params: MentionCompleteParams, editor: EditorContext | None = None
@@ -68,3 +76,9 @@ class PromptCompletion:
                 }
             completion = self._completions[roots]
         return await completion.complete(params.text, terminal=params.terminal, editor=editor, changed=changed)
+
+
+def _listed(command: SlashCommand) -> Command:
+    return Command(
+        name=command.name, description=command.description, argument_hint=command.argument_hint, source="daemon"
+    )

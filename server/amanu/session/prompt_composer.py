@@ -14,13 +14,13 @@ from amanu.context.editor import EditorNotes, describe
 from amanu.context.memory import RecalledMemory
 from amanu.context.surroundings import Surroundings
 from amanu.core.conversation import User
-from amanu.core.ending import Ending
 from amanu.core.notes import SystemNote
 from amanu.core.rules import MCP
 from amanu.models.image_layout import unseen
 from amanu.session.command_lines import CommandLines, LineOutputs, report_lines
 from amanu.session.core import SessionCore
 from amanu.session.mention_lookup import Findings, MentionLookup
+from amanu.session.prompt_listeners import PromptListeners
 from amanu.session.queue import Prompt, PromptQueue
 from amanu.session.skills import WARNING as SKILL_WARNING
 from amanu.session.skills import CalledSkill, command_folders, without_shadowed
@@ -38,8 +38,8 @@ class ComposedPrompt(PromptMessage):
     lines: LineOutputs = field(default_factory=LineOutputs)
     skill: str = ""
     """The skill that it activates."""
-    ending: Ending | None = None
-    """A hook that heard of its calls wants the turn to end."""
+    listeners: PromptListeners = field(default_factory=lambda: PromptListeners(()))
+    """Those that are still to hear that the model has it."""
 
 
 @dataclass(frozen=True)
@@ -107,15 +107,15 @@ class PromptComposer:
         self._surroundings.look()
 
     async def expand(self, text: str, attachments: Sequence[Attachment], *, by_user: bool = True) -> ComposedPrompt:
-        """The prompt as the model gets it. `by_user`: hooks are asked about its words, before anything that it mentions
+        """The prompt as the model gets it. `by_user`: parts are asked about its words, before anything that it mentions
         is read or run. Raises like `compose`."""
         mask = self._services.secrets.mask_content
-        hooks = self.turn_factory.hooks
-        started = await hooks.begin()
-        calls = UnaskedCalls(self._core, self.turn_factory.tools, hooks)
+        listeners = PromptListeners(self._core.parts)
+        started = await listeners.begin()
+        calls = UnaskedCalls(self._core, self.turn_factory.tools, listeners.calls)
         expanded, command, skill = await self._expand_command(text, calls)
         words = "\n\n".join([expanded.text, *([] if skill is None else [skill.text])])
-        context = await hooks.submit_prompt(words, typed=text) if by_user else ""
+        context = await listeners.on_words(words, typed=text) if by_user else ""
         lines = LineOutputs()
         if command is not None:
             lines = await CommandLines(calls).run(command.filled.lines)
@@ -128,7 +128,7 @@ class PromptComposer:
             heard = heard.with_context(skill.text)
         heard = heard.with_context(started).with_context(context)
         activated = skill.name if skill is not None and skill.is_new else ""
-        return ComposedPrompt(heard.message, (*heard.left_out, *lines.not_run), lines, activated, calls.ending)
+        return ComposedPrompt(heard.message, (*heard.left_out, *lines.not_run), lines, activated, listeners)
 
     async def _expand_command(
         self, text: str, calls: UnaskedCalls
@@ -154,15 +154,13 @@ class PromptComposer:
         return without_shadowed(commands.find(command_folders(self._core)), self.skills.commands)
 
     def add_request(self, user_message: UserMessage, text: str, context: str) -> None:
-        """Add what the user asked of the daemon, as the model hears it, and what hooks add."""
+        """Add what the user asked of the daemon, as the model hears it, and what parts add."""
         message = User(text="\n\n".join(filter(None, (text, context))))
-        self.turn_factory.hooks.on_prompt_told()
         self._emit(ItemCompleted(item=user_message), entry=message)
         self._conversation.append(message)
 
     def add_to_conversation(self, user_message: UserMessage, opening: OpeningMessage) -> None:
         """Add the user's message to the conversation, after the notes that were still waiting."""
-        self.turn_factory.hooks.ending = None  # the last turn's
         message = opening.prompt.message
         if opening.recalled.system is not None:
             self._conversation.memory = opening.recalled.system.text
@@ -194,7 +192,7 @@ class PromptComposer:
         message = message.model_copy(update={"text": content, "status": status})
         self._emit(ItemCompleted(item=user_message), entry=message)
         self._conversation.append(message)
-        self.report_unsent(user_message, opening.prompt)
+        self.report_unsent(user_message, opening.prompt, opens_turn=True)
         if warnings := self.skills.warnings():
             self._notices.report_on_prompt(
                 f"{user_message.item_id}.skills", user_message.turn_id, SKILL_WARNING, "\n".join(warnings)
@@ -207,12 +205,12 @@ class PromptComposer:
         if recalled is not None:
             self._emit(ItemCompleted(item=recalled.notice(f"{user_message.item_id}.memory", user_message.turn_id)))
 
-    def report_unsent(self, user_message: UserMessage, heard: ComposedPrompt) -> None:
+    def report_unsent(self, user_message: UserMessage, heard: ComposedPrompt, *, opens_turn: bool = False) -> None:
         """Tell the user which attachments the model does not get, and what their command or skill did."""
         if heard.skill:
             self.skills.report_activated(heard.skill, user_message.turn_id)
         report_lines(heard.lines, user_message.turn_id, self._emit)
-        self.turn_factory.hooks.on_prompt_told(heard.ending)
+        heard.listeners.told(opens_turn=opens_turn)
         if heard.left_out:
             text = "\n".join(heard.left_out)
             self._notices.report_on_prompt(

@@ -12,11 +12,12 @@ from amanu.context.images import PictureLimitReached
 from amanu.core.agent import AgentRun
 from amanu.core.conversation import User
 from amanu.core.ending import Ending
+from amanu.core.session_part import PromptBlocked
 from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import SessionCore
 from amanu.session.events import Client
-from amanu.session.hooks import PromptBlocked
 from amanu.session.prompt_composer import ComposedPrompt, PromptComposer
+from amanu.session.prompt_listeners import PromptListeners
 from amanu.session.queue import Prompt
 from amanu.session.recording import SessionRecording
 from amanu.session.trust_state import SessionTrust
@@ -60,9 +61,9 @@ class Prompts:
         trust: SessionTrust,
         recording: SessionRecording,
         checkpoints: Checkpoints,
-        daemon_commands: Mapping[str, Callable[[str], Awaitable[None]]],
+        answers: Mapping[str, Callable[[str], Awaitable[None]]],
     ) -> None:
-        """`daemon_commands`: what carries out a prompt that is a word to the daemon, by its name."""
+        """`answers`: slash command → what answers it at once, without a turn."""
         self._core = core
         self._state = core.state
         self._approvals = core.approvals
@@ -75,11 +76,10 @@ class Prompts:
         self._prompt_ids = composer.queue.prompt_ids
         self._pictures = composer.pictures
         self._turn_factory = composer.turn_factory
-        self._hooks = composer.turn_factory.hooks
         self._trust = trust
         self._recording = recording
         self._checkpoints = checkpoints
-        self._daemon_commands = daemon_commands
+        self._answers = answers
         self._turn_client: Client | None = None
         """The client whose prompt began the last turn."""
         self._prompted_after_stop = False
@@ -90,7 +90,7 @@ class Prompts:
         changes nothing, but if that prompt waits and no turn runs, the queue goes on. Raises `AmanuError`:
         invalidParams for a picture no model would take; turnInProgress for a sub-agent at work, after which its session
         is closed; storageError when it cannot be saved, and then it is as if it had never been sent."""
-        if (request := commands.request(params.text)) is not None:
+        if (request := commands.request(params.text, self._answers)) is not None:
             await self._answer(params.prompt_id, *request)
             return PromptSendResult(status="answered")
         if self._core.assignment is not None:
@@ -152,7 +152,7 @@ class Prompts:
         if self._turn_factory.rewrite.has_run(params.turn_id):  # its only step would never hear it
             raise AmanuError("staleTurn", "This turn only makes the edit.", hint="Send this as a new prompt.")
         focus = commands.compaction(params.text)
-        if (request := commands.request(params.text)) is not None:
+        if (request := commands.request(params.text, self._answers)) is not None:
             await self._answer(params.prompt_id, *request)
         elif (self._turn and not self._queue.is_open) or user_request(params.text, self._core) is not None:
             await self.send(PromptSendParams(**params.model_dump(exclude={"turn_id"})), client)
@@ -200,7 +200,7 @@ class Prompts:
         self._require_writable()
         if prompt_id not in self._prompt_ids:
             self._prompt_ids.add(prompt_id)
-            await self._daemon_commands[name](arguments)
+            await self._answers[name](arguments)
 
     def _compact_in_turn(self, params: PromptSteerParams, focus: str) -> None:
         """Compact in the running turn: the message is shown, but the model does not get it."""
@@ -304,9 +304,9 @@ class Prompts:
         self._core.services.auth.learn(prompt.environment)
         focus = commands.compaction(prompt.text)
         request = user_request(prompt.text, self._core)
-        context = ""
+        listeners, context = PromptListeners(self._core.parts), ""
         if request is not None:
-            added = [await self._hooks.begin(), await self._hooks.submit_prompt(prompt.text)]
+            added = [await listeners.begin(), await listeners.on_words(prompt.text, typed=prompt.text)]
             context = "\n\n".join(filter(None, added))
         await self._pictures.load()
         opening = None
@@ -333,6 +333,7 @@ class Prompts:
             self._composer.add_to_conversation(message, opening)
         elif request is not None:
             self._composer.add_request(message, request.text, context)
+            listeners.told(opens_turn=True)
         else:
             self._emit(ItemCompleted(item=message))
         self._pictures.forget()

@@ -31,10 +31,10 @@ from amanu.core.conversation import (
 )
 from amanu.core.ending import DAEMON_STOPPED
 from amanu.core.questions import outlives_its_call
-from amanu.hooks.report import RUNNING
 from amanu.proposals.model import UNDECIDED
 from amanu.session.history import ItemHistory
 from amanu.session.late_decisions import LateDecisions
+from amanu.session.notices import RUNNING
 from amanu.session.record_format import read_event
 from amanu.storage.journal import Record
 from amanu.text.questions import STILL_OPEN, report, summary

@@ -8,7 +8,6 @@ from functools import partial
 from amanu.checks.runner import Checkers
 from amanu.config import Settings
 from amanu.home import Home
-from amanu.hooks.hooks import Hooks
 from amanu.mcp.model import McpServers
 from amanu.mcp.servers import Servers
 from amanu.models.availability import Availability
@@ -19,7 +18,7 @@ from amanu.permissions import policy
 from amanu.permissions.rule_store import RuleStore
 from amanu.permissions.trust_store import TrustStore
 from amanu.sandbox.sandbox import Sandbox
-from amanu.session.plugins import plugin_hooks, plugin_servers
+from amanu.session.plugins import plugin_servers
 from amanu.storage.audit_log import AuditLog
 from amanu.system import logs
 from amanu.text.redaction import Secrets
@@ -48,7 +47,6 @@ class Services:
     sandbox: Sandbox
     audit: AuditLog
     """The audit log of all sessions."""
-    hooks: Hooks
     headless: bool = False
     """Nobody is there to ask: what needs approval is denied, naming the rule that would allow it."""
     until_done: bool = False
@@ -91,7 +89,6 @@ def make_services(home: Home, settings: Settings, *, headless: bool = False, unt
         Checkers(settings.checks, sandbox, settings.key_variables),
         sandbox,
         AuditLog(home.audit, secrets, settings.history.keep_audit_mb),
-        Hooks(home.config, home.state / "hooks.json", partial(plugin_hooks, home.plugins)),
         headless=headless,
         until_done=until_done,
         pages=PageFetcher(settings.web.allow_hosts),

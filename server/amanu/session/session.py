@@ -6,12 +6,14 @@ A prompt becomes a turn in `prompts.py`. Everything a session does goes out by `
 import asyncio
 import contextlib
 import time
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Literal
 
 from amanu.context.agent_files import AgentPlaces
 from amanu.context.mentions import without_mentions
 from amanu.context.plugins import plugin_folders
-from amanu.context.slash_commands import HOOKS, MCP, MEMORY, SKILLS
+from amanu.context.slash_commands import MCP, MEMORY, SKILLS
 from amanu.core.agent import AgentLimits
 from amanu.core.ending import Ending
 from amanu.core.sub_agents import AgentDefinition
@@ -24,9 +26,9 @@ from amanu.session.built_files import BuiltFiles
 from amanu.session.checkpoints import Checkpoints
 from amanu.session.child_sessions import ChildSessions, ParentSession
 from amanu.session.core import Assignment, SessionCore
+from amanu.session.daemon_part import DaemonPart
 from amanu.session.events import Client
 from amanu.session.history import SHOWN_ITEMS
-from amanu.session.hook_commands import HookCommands
 from amanu.session.mcp_decisions import McpDecisions
 from amanu.session.memory import SessionMemory
 from amanu.session.mention_completion import MentionCompletion
@@ -83,9 +85,11 @@ class Session:
         journal: Journal,
         restored: Restored,
         children: ChildSessions,
+        parts: Sequence[DaemonPart],
         assignment: Assignment | None = None,
     ) -> None:
-        """`children` opens the sessions of its sub-agents. With an `assignment` it is one itself."""
+        """`children` opens the sessions of its sub-agents. `parts` make its parts. With an `assignment` it is the
+        session of a sub-agent itself."""
         core = self.core = SessionCore(services, journal, restored, assignment)
         self.state, self.emit = core.state, core.emit
         self.approvals = core.approvals
@@ -103,6 +107,7 @@ class Session:
             self._work = assignment.work
         self.recording = SessionRecording(core, self._work.transport)
         self.agents = SessionAgents(ParentSession(core, children, self._assign), self._agent_places())
+        core.parts = [part for each in parts if (part := each.part_of(core)) is not None]
         with_agents = services.settings.agents.enabled and assignment is None
         queue = PromptQueue(core, restored)
         turn_factory = TurnFactory(core, queue, self._work, self.agents if with_agents else None)
@@ -115,13 +120,14 @@ class Session:
         self.mcp = self.composer.turn_factory.mcp
         self._rewrite = turn_factory.rewrite
         self.mcp_decisions = McpDecisions(core, self.mcp)
-        daemon_commands = {
+        answers: dict[str, Callable[[str], Awaitable[None]]] = {
             MEMORY: self.memory.carry_out,
             SKILLS: turn_factory.skills.carry_out,
             MCP: self.mcp_decisions.carry_out,
-            HOOKS: HookCommands(core, turn_factory.hooks).carry_out,
         }
-        self.prompts = Prompts(core, self.composer, self.trust, self.recording, self.checkpoints, daemon_commands)
+        for part in core.parts:
+            answers |= {command.name: partial(command.answer, part) for command in part.commands()}
+        self.prompts = Prompts(core, self.composer, self.trust, self.recording, self.checkpoints, answers)
         self.pages = ItemPages(core)
         self._answering = asyncio.Lock()
         """Held while an answer is taken: the next one is late."""
@@ -140,6 +146,8 @@ class Session:
         if self._own_work is not None:
             await self._own_work.open(begins=begins)
         await self.core.plan.restore()
+        for part in self.core.parts:
+            await part.open(begins=begins)
         self.composer.queue.report_waiting()
         if begins:
             self.mcp.announce()
@@ -159,7 +167,8 @@ class Session:
         await self.agents.close()
         self.mcp_decisions.close()
         await self.composer.turn_factory.title.close()
-        await self.composer.turn_factory.hooks.end()
+        for part in reversed(self.core.parts):
+            await part.stop()
         if self._own_work is not None:
             await self._own_work.stop()
         if self._built_files is not None:
@@ -174,9 +183,13 @@ class Session:
                     self.core.access.closed = False
                     if self._own_work is not None:
                         self._own_work.reopen()
+                    for part in self.core.parts:
+                        part.resume()
                     raise
             if self._own_work is not None:
                 await self._own_work.close()
+            for part in reversed(self.core.parts):
+                await part.close()
             self.mcp.close()
             self.core.plan.close()
             with contextlib.suppress(AmanuError):
@@ -190,6 +203,7 @@ class Session:
             and self.core.assignment is None
             and not self.agents.running
             and not self.core.jobs.running
+            and all(part.idle for part in self.core.parts)
             and not self.emit.attached
             and not self.core.turn.starting.locked()
         )
@@ -358,6 +372,8 @@ class Session:
         await self._set(SessionChanged(mode=mode, plan=plan))
         if is_entered:
             self.core.jobs.report_going_on()
+        for part in self.core.parts:
+            part.on_mode(plan_entered=is_entered)
 
     async def set_model(self, model_id: str, client: Client) -> None:
         """Takes effect with the next turn. Raises `AmanuError` when there is no such model or no key for it."""
@@ -439,6 +455,8 @@ class Session:
         self.mcp.announce()
         if taken_back and self._own_work is not None:
             self._own_work.stop_checkers()
+        for part in self.core.parts:
+            part.on_trust(taken_back=taken_back)
 
 
 def _answer_result(

@@ -13,6 +13,7 @@ from dataclasses import replace
 from amanu.config import load_settings
 from amanu.home import find_home
 from amanu.mcp.model import McpServers
+from amanu.parts import daemon_parts
 from amanu.session.child_sessions import NewChild
 from amanu.session.client_models import ClientModels
 from amanu.session.core import Assignment
@@ -83,8 +84,9 @@ class Sessions:
         self.keys = Keys(services)
         self.trust = FolderTrust(services, self._open)
         self.rules = UserRules(services, self.settings, self._open)
-        self.completion = PromptCompletion(services, self)
-        self._loader = SessionLoader(services, self.settings, self.summaries, self)
+        self.parts = [part(services.home, services.settings) for part in daemon_parts()]
+        self.completion = PromptCompletion(services, self, self.parts)
+        self._loader = SessionLoader(services, self.settings, self.summaries, self, self.parts)
         if services.mcp is not None:
             services.mcp.listeners.append(self._mcp_changed)
 

@@ -26,11 +26,10 @@ from amanu.core.ending import Ending
 from amanu.core.listeners import TurnListener
 from amanu.core.model_families import family
 from amanu.core.notes import SystemNote
+from amanu.core.session_part import Slot, turn_listeners
 from amanu.core.tool import AnyTool
 from amanu.session.agents import SessionAgents
 from amanu.session.core import Assignment, SessionCore
-from amanu.session.hook_listener import HookEnding, HookListener
-from amanu.session.hooks import AgentIdentity, SessionHooks
 from amanu.session.mcp import SessionMcp
 from amanu.session.model_choice import ModelChoice, ModelChooser
 from amanu.session.queue import PromptQueue
@@ -55,6 +54,7 @@ class TurnFactory:
 
     def __init__(self, core: SessionCore, queue: PromptQueue, work: SharedWork, agents: SessionAgents | None) -> None:
         """`agents`: None where there are no sub-agents."""
+        self._core = core
         self._assignment = core.assignment
         self._costs = core.costs
         self.agents = agents
@@ -93,9 +93,6 @@ class TurnFactory:
         self.plan = core.plan
         self.skills = SessionSkills(core)
         self.title = SessionTitle(core)
-        self.hooks = SessionHooks(core)
-        if core.assignment is not None:
-            self.hooks.agent = AgentIdentity(core.assignment.label.agent_id, core.assignment.definition.name)
         self._step_notes = StepNotes(core, work.feedback, self.status, agents)
         self._todo_reminder = TodoReminder(core.todos, conversation)
         self.model_chooser = ModelChooser(settings, services.registry, services.availability, state)
@@ -188,20 +185,17 @@ class TurnFactory:
         return any(call.tool == ReviewDraft.name and call.state != "cancelled" for call in calls)
 
     def _listeners(self, run: AgentRun, guard: LoopGuard | None) -> Sequence[TurnListener]:
-        """The listeners in the order they are called: limits before anything that costs a request; the user's messages
-        before the daemon's notes on a reply, and once more after them, for those take time."""
-        hooks = HookListener(self.hooks, run.turn_id, run.task)
-        return [
-            HookEnding(hooks),
-            LimitGuard(run.limits, self._cost_limits, self._approvals),
-            *run.listeners,
-            *([] if run.inbox is None else [Steering(run.inbox)]),
-            FaultReminders(run.tools),
-            *([] if guard is None else [guard]),
-            *self._stop_listeners(run),
-            hooks,
-            *([] if run.inbox is None else [LateSteering(run.inbox)]),
-        ]
+        """The listeners in the order they are called, by their slots; in each, those of the parts come last."""
+        own: Mapping[Slot, Sequence[TurnListener]] = {
+            "limits": [LimitGuard(run.limits, self._cost_limits, self._approvals)],
+            "context": run.listeners,
+            "steering": [] if run.inbox is None else [Steering(run.inbox)],
+            "faults": [FaultReminders(run.tools)],
+            "loops": [] if guard is None else [guard],
+            "end": self._stop_listeners(run),
+            "late": [] if run.inbox is None else [LateSteering(run.inbox)],
+        }
+        return turn_listeners(self._core.parts, run, own)
 
     def _title_listeners(self, run: AgentRun, choice: ModelChoice) -> Sequence[TurnListener]:
         listener = self.title.listener(run.task, choice.utility)

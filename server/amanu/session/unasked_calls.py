@@ -1,7 +1,7 @@
 """Calls of the session's tools that no model asked for: for what a prompt mentions, and the command lines of a slash
-command. A turn has not begun, so nobody can be asked: only what policy and hooks allow without a question runs."""
+command. A turn has not begun, so nobody can be asked: only what policy and listeners allow without a question runs."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
@@ -9,16 +9,13 @@ from uuid import uuid4
 from pydantic import JsonValue
 
 from amanu.agent.calls import KEPT_CHANGING, bind_to_call, with_standing
-from amanu.agent.turn_listeners import before_call
+from amanu.agent.turn_listeners import after_call, before_call
 from amanu.context.attachments import Content
 from amanu.core.conversation import Call, Result
-from amanu.core.ending import Ending
-from amanu.core.listeners import MAX_CHANGES, Block, ChangedArguments, MustAsk
+from amanu.core.listeners import MAX_CHANGES, Block, ChangedArguments, MustAsk, TurnListener
 from amanu.core.tool import AnyTool, CallContext, Outcome, ParsedCall, Preview, Subject, ToolError
 from amanu.permissions.offers import permitting
 from amanu.session.core import SessionCore
-from amanu.session.hook_listener import HookListener
-from amanu.session.hooks import SessionHooks
 from amanu.tools.files.read_file import ReadFile
 
 
@@ -32,7 +29,7 @@ class NeedsApproval(ToolError):
 
 
 class CallRefused(ToolError):
-    """A hook refused the call."""
+    """A listener refused the call."""
 
 
 @dataclass(frozen=True)
@@ -40,28 +37,23 @@ class UnaskedCall:
     """A call that has run."""
 
     call: Call
-    """The call that ran: hooks may have changed its arguments."""
+    """The call that ran: listeners may have changed its arguments."""
     title: str
     rule: str
     """The rule that allowed it."""
     outcome: Outcome
     result: Result
-    """Its outcome for the model, as hooks left it; its `notes` are theirs alone."""
+    """Its outcome for the model, as listeners left it; its `notes` are theirs alone."""
 
 
 class UnaskedCalls:
     """Runs tools of one session for one prompt."""
 
-    def __init__(self, core: SessionCore, tools: Mapping[str, AnyTool], hooks: SessionHooks) -> None:
+    def __init__(self, core: SessionCore, tools: Mapping[str, AnyTool], listeners: Sequence[TurnListener]) -> None:
         self._approvals = core.approvals
         self._policy = core.policy
         self._tools = tools
-        self._hooks = HookListener(hooks, None, "")
-
-    @property
-    def ending(self) -> Ending | None:
-        """The ending that hooks give the turn which the prompt is about to begin; None when they give none."""
-        return self._hooks.ending
+        self._listeners = listeners
 
     async def run(self, name: str, **arguments: Any) -> UnaskedCall:
         """Run the tool with those arguments. Raises `ToolError`; `NeedsApproval` when policy does not allow it, and
@@ -71,10 +63,10 @@ class UnaskedCalls:
     async def read(
         self, tool: str, arguments: Mapping[str, JsonValue], preview: Preview, reading: Callable[[], Awaitable[Content]]
     ) -> Content:
-        """Do what a call of that tool would do without calling it: the user's own word allows it, and hooks hear of it
-        as of a call. Raises like `run`, and like `reading`."""
+        """Do what a call of that tool would do without calling it: the user's own word allows it, and listeners
+        hear of it as of a call. Raises like `run`, and like `reading`."""
         call = _call(tool, arguments)
-        match await before_call([self._hooks], call, bind_to_call(preview, call)):
+        match await before_call(self._listeners, call, bind_to_call(preview, call)):
             case Block(reason=reason):
                 raise CallRefused(reason)
             case ChangedArguments(arguments=changed):
@@ -89,7 +81,7 @@ class UnaskedCalls:
         except ToolError as error:
             raise await self._failure(call, error) from None
         result = Result(call_id=call.call_id, tool=tool, text=content.text, pictures=content.pictures)
-        result = await self._hooks.after_run(call, result)
+        result = await self._after_call(call, result)
         return replace(content, text=result.text, pictures=result.pictures)
 
     async def _run(self, call: Call) -> UnaskedCall:
@@ -104,7 +96,7 @@ class UnaskedCalls:
             denied=self._approvals.denied,
             guarded=self._approvals.guarded,
         )
-        call, parsed, preview = await self._ask_hooks(call, tool, context)
+        call, parsed, preview = await self._ask_listeners(call, tool, context)
         context.preview = preview
         subjects = [preview.subject, *preview.extra_subjects]
         if len(self._approvals.allowed(subjects)) < len(subjects):
@@ -122,19 +114,19 @@ class UnaskedCalls:
             fields={name: value for name, value in outcome.fields.items() if name != "notes"},
             pictures=outcome.pictures,
         )
-        return UnaskedCall(call, preview.title, rule, outcome, await self._hooks.after_run(call, result))
+        return UnaskedCall(call, preview.title, rule, outcome, await self._after_call(call, result))
 
-    async def _ask_hooks(
+    async def _ask_listeners(
         self, call: Call, tool: AnyTool, context: CallContext
     ) -> tuple[Call, ParsedCall[Any], Preview]:
-        """The call as hooks leave it, and what it would do. Changed arguments make a new call, which hooks hear of
+        """The call as listeners leave it, and what it would do. Changed arguments make a new call, which they hear of
         again."""
         for _ in range(MAX_CHANGES + 1):
             assert isinstance(call.arguments, dict)
             parsed = tool.parse(call.arguments)
             call = call.model_copy(update={"arguments": parsed.arguments})
             preview = bind_to_call(await tool.preview(parsed.params, context), call)
-            answer = await before_call([self._hooks], call, preview)
+            answer = await before_call(self._listeners, call, preview)
             if not isinstance(answer, Block | ChangedArguments):
                 return call, parsed, with_standing(preview, answer)
             await tool.reject(parsed.params, context, answer.reason)  # undoes what the preview prepared
@@ -144,11 +136,16 @@ class UnaskedCalls:
         raise CallRefused(KEPT_CHANGING)
 
     async def _failure(self, call: Call, error: ToolError) -> ToolError:
-        """The failure of a call as hooks leave it."""
+        """The failure of a call as listeners leave it."""
         result = Result(call_id=call.call_id, tool=call.tool, text=str(error), is_error=True)
-        heard = ToolError((await self._hooks.after_run(call, result)).text)
+        heard = ToolError((await self._after_call(call, result)).text)
         heard.for_user = error.for_user
         return heard
+
+    async def _after_call(self, call: Call, result: Result) -> Result:
+        for listener in self._listeners:
+            result = await after_call(listener, call, result)
+        return result
 
     def _rules(self, subjects: list[Subject]) -> list[str]:
         return permitting(self._approvals.rules(), subjects, self._policy.context())

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field, JsonValue
 
 from amanu.core.model import ToolSpec
+from amanu.core.sub_agents import COMPLETE_TASK
 from amanu.core.tool import CallContext, Outcome, Params, ParsedCall, Preview, Subject, Tool, ToolError, tool_schema
 
 MAX_FAULTS = 5
@@ -25,7 +26,7 @@ class _Report(Params):
 class CompleteTask(Tool[Any]):
     """`result` is None until it was called."""
 
-    name = "complete_task"
+    name = COMPLETE_TASK
     effect = "read"
     description = (
         "Ends your task with its result. Call it, alone, when the task is done or you are sure that it cannot be done; "

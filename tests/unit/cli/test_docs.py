@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from amanu.__main__ import COMMANDS
 from amanu.cli import exits
 
 PAGE = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -46,7 +47,7 @@ def parsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
 )
 def test_the_page_lists_the_options_that_there_are(command: str) -> None:
     section = SECTIONS[command]
-    parser = importlib.import_module(f"amanu.cli.{command}").parser()
+    parser = importlib.import_module(COMMANDS[command][0]).parser()
     described = set(re.findall(r"^\| `(--[\w-]+)", section, re.MULTILINE))
     offered: set[str] = set()
     for each in parsers(parser):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amanu.cli import hooks
+from amanu.hooks import verb as hooks
 from support.cli_in_process import InProcessCli, fails
 from support.hook_files import answer, configure, configure_user, handler, script
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from amanu.hooks.part import HooksPart
+from amanu.hooks.session_hooks import AgentIdentity
 from amanu.permissions import approvals as approval
-from amanu.session.hooks import AgentIdentity
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import PromptSteerParams
 from support.hook_files import (
@@ -345,7 +346,9 @@ async def test_a_message_to_the_running_turn_is_a_prompt_too(tmp_path: Path) -> 
 
 async def test_a_session_that_works_for_another_has_its_own_events(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, DONE, DONE) as d:
-        d.session.composer.turn_factory.hooks.agent = AgentIdentity("a1", "investigator")
+        part = d.session.core.part(HooksPart)
+        assert part is not None
+        part.hooks.agent = AgentIdentity("a1", "investigator")
         configure_user(
             SubagentStart=[handler("echo begun", matcher="investigator")],
             SubagentStop=[handler(answer(decision="block", reason="look again"), matcher="investigator")],

@@ -6,18 +6,22 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from pydantic import JsonValue
 
 from amanu.core.ending import Ending
+from amanu.core.session_part import PromptBlocked
+from amanu.hooks.audit import record_run
 from amanu.hooks.dispatch import run_hooks
+from amanu.hooks.hooks import Hooks
 from amanu.hooks.matching import matches
 from amanu.hooks.model import Event as HookEvent
 from amanu.hooks.model import HookDecision, HookMoment, HookOutcome, HookRun, HookView
-from amanu.hooks.report import RUNNING, off_sentence
+from amanu.hooks.report import off_sentence
 from amanu.hooks.runner import HookPlace, HookRunner
-from amanu.session.core import SessionCore
-from amanu.session.notices import Level
+from amanu.session.core import Assignment, SessionCore
+from amanu.session.notices import RUNNING, Level
 from amanu.text.display import one_line
 from amanu.text.fences import block
 from amanu_protocol.errors import AmanuError
@@ -40,14 +44,6 @@ _MODES: Mapping[Mode, str] = {
 """Mode → its name for hooks: Claude Code's, where it has the mode."""
 
 
-class PromptBlocked(AmanuError):
-    """A hook refused the prompt: it goes on no record, and the model is not sent it."""
-
-    def __init__(self, reason: str) -> None:
-        stop = "" if reason.endswith((".", "!", "?", "…")) else "."  # more may be said after it
-        super().__init__("permissionDenied", f"A hook refused this prompt, so it was not sent: {reason}{stop}")
-
-
 @dataclass(frozen=True)
 class AgentIdentity:
     """Which agent a session is, if it works for another."""
@@ -60,13 +56,14 @@ class SessionHooks:
     """One session's hooks. Methods raise nothing but when cancelled, except where they say so: a hook that fails counts
     as `Hook.on_failure` says."""
 
-    def __init__(self, core: SessionCore) -> None:
+    def __init__(self, core: SessionCore, configured_hooks: Hooks) -> None:
         self._core = core
+        self.configured_hooks = configured_hooks
         self._state = core.state
         self._emit = core.emit
         self._runner = HookRunner()
-        self.agent: AgentIdentity | None = None
-        """Set for a session that is a sub-agent: then `Stop` is `SubagentStop`, and `SessionStart` `SubagentStart`."""
+        self.agent = None if core.assignment is None else _identity(core.assignment)
+        """A session that is a sub-agent: then `Stop` is `SubagentStop`, and `SessionStart` `SubagentStart`."""
         self._executing: set[str] = set()
         self._asked: set[str] = set()
         self._background: set[asyncio.Task[HookOutcome]] = set()
@@ -81,11 +78,26 @@ class SessionHooks:
 
     async def views(self) -> list[HookView]:
         """All hooks as they stand now. Raises `AmanuError` (storageError)."""
-        services, workspace = self._core.services, self._core.workspace
+        hooks, workspace = self.configured_hooks, self._core.workspace
         trusted, home = self._core.trusted(), self._core.environment.get("HOME", "")
-        if not services.hooks.configured(workspace, trusted=trusted) and not services.home.plugins.is_dir():
+        if not self._may_be_configured():
             return []  # the usual case: no call waits for a thread
-        return await asyncio.to_thread(lambda: services.hooks.views(workspace, trusted=trusted, home=home))
+        return await asyncio.to_thread(lambda: hooks.views(workspace, trusted=trusted, home=home))
+
+    def program_files(self) -> list[Path]:
+        """The files of the workspace that approved hooks run. Blocking, for an instant."""
+        if not self._may_be_configured():
+            return []
+        try:
+            workspace, trusted = self._core.workspace, self._core.trusted()
+            return self.configured_hooks.program_files(workspace, trusted=trusted, home=str(Path.home()))
+        except AmanuError:  # none of them runs
+            return []
+
+    def _may_be_configured(self) -> bool:
+        workspace, trusted = self._core.workspace, self._core.trusted()
+        configured = self.configured_hooks.configured(workspace, trusted=trusted)
+        return configured or self._core.services.home.plugins.is_dir()
 
     async def listening(self, event: HookEvent) -> bool:
         """Whether a hook of that event may run."""
@@ -109,7 +121,7 @@ class SessionHooks:
 
         def on_run(run: HookRun, decision: HookDecision) -> None:
             call_id = None if moment.call is None else moment.call.call_id
-            self._core.audit.record_hook(run, decision, call_id)
+            record_run(self._core.audit, run, decision, call_id)
 
         showing = asyncio.create_task(self._show_running(due, moment, turn_id))
         running = asyncio.create_task(run_hooks(due, moment, self._place(), self._runner, on_run))
@@ -130,15 +142,15 @@ class SessionHooks:
 
     # Moments of a session ---------------------------------------------------------------------------
 
-    async def submit_prompt(self, text: str, *, typed: str | None = None) -> str:
+    async def submit_prompt(self, text: str, *, typed: str) -> str:
         """The user sends this: what hooks add to it for the model, "" for nothing. `typed`: the prompt before its
         command was replaced by that command's text. Raises `PromptBlocked`."""
         about: dict[str, JsonValue] = {"prompt": text}
-        if typed is not None and typed != text:
+        if typed != text:
             about["typed_prompt"] = typed
         outcome = await self.run(HookMoment("UserPromptSubmit", about))
         if outcome.action == "deny" or outcome.ends:
-            raise PromptBlocked(outcome.reason or outcome.end_reason or "it gave no reason.")
+            raise _blocked(outcome.reason or outcome.end_reason or "it gave no reason.")
         return self.context(outcome)
 
     async def begin(self) -> str:
@@ -151,11 +163,11 @@ class SessionHooks:
             self._start_context = self.context(await self.run(moment))
         return self._start_context
 
-    def on_prompt_told(self, ending: Ending | None = None) -> None:
+    def on_prompt_told(self, ending: Ending | None, *, opens_turn: bool) -> None:
         """A prompt has reached the model, with what `begin` returned. `ending`: what a hook that heard of its calls
         wants of the turn."""
         self._start_context = ""
-        self.ending = ending or self.ending
+        self.ending = ending or (None if opens_turn else self.ending)
 
     async def end(self) -> None:
         """The session is put away: run its `SessionEnd` hooks, if it has begun."""
@@ -277,6 +289,15 @@ class SessionHooks:
             task = asyncio.create_task(self.run(moment))
             self._background.add(task)
             task.add_done_callback(self._background.discard)
+
+
+def _blocked(reason: str) -> PromptBlocked:
+    stop = "" if reason.endswith((".", "!", "?", "…")) else "."  # more may be said after it
+    return PromptBlocked(f"A hook refused this prompt, so it was not sent: {reason}{stop}")
+
+
+def _identity(assignment: Assignment) -> AgentIdentity:
+    return AgentIdentity(assignment.label.agent_id, assignment.definition.name)
 
 
 def _permission_moment(approval: Approval) -> HookMoment:

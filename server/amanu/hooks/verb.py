@@ -67,9 +67,9 @@ class _HookFolder:
         from amanu.config import load_settings
         from amanu.home import find_home
         from amanu.hooks.hooks import Hooks
+        from amanu.hooks.plugin_hooks import plugin_hooks
         from amanu.permissions.policy import unasked
         from amanu.permissions.trust_store import TrustStore
-        from amanu.session.plugins import plugin_hooks
         from amanu.workspace.overlay import Overlay
         from amanu.workspace.workspace import Workspace
 

@@ -20,13 +20,13 @@ from amanu.core.listeners import (
 )
 from amanu.core.model import ReplyCompleted
 from amanu.core.notes import SystemNote
+from amanu.core.sub_agents import COMPLETE_TASK
 from amanu.core.tool import Preview
 from amanu.hooks.call_input import our_arguments
 from amanu.hooks.matching import names
 from amanu.hooks.model import CallFacts, HookMoment, HookOutcome
-from amanu.session.hooks import CODE, SessionHooks
+from amanu.hooks.session_hooks import CODE, SessionHooks
 from amanu.text.fences import block
-from amanu.tools.complete_task import CompleteTask
 
 MAX_CONTINUED = 3
 """How often `Stop` hooks may make one turn go on."""
@@ -116,7 +116,7 @@ class HookListener(TurnListener):
         arguments = call.arguments if isinstance(call.arguments, dict) else {}
         if self.ending is not None:
             return Block("Not run: a hook ended the turn.")
-        if call.tool == CompleteTask.name:
+        if call.tool == COMPLETE_TASK:
             objection = await self._objection(json.dumps(arguments, ensure_ascii=False))
             return None if objection is None else Block(_not_done(objection))
         if self._selected_tools is not None and not self._selected_tools & {*names(call.tool)}:
@@ -151,12 +151,8 @@ class HookListener(TurnListener):
         return standing if isinstance(standing, Permitted) else None
 
     async def after_call(self, call: Call, result: Result) -> Result:
-        if not self._hooks.executed(call.call_id):
+        if self._turn_id is not None and not self._hooks.executed(call.call_id):
             self._previews.pop(call.call_id, None)
-        return await self.after_run(call, result)
-
-    async def after_run(self, call: Call, result: Result) -> Result:
-        """The result of a call that has run, as hooks leave it."""
         asked = self._calls.pop(call.call_id, None)
         preview = self._previews.pop(call.call_id, None)
         if asked is not None and asked.context:

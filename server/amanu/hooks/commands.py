@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Sequence
 
+from amanu.hooks.audit import record_approval
 from amanu.hooks.model import HookView
 from amanu.hooks.report import listing
+from amanu.hooks.session_hooks import SessionHooks
 from amanu.session.core import SessionCore
-from amanu.session.hooks import SessionHooks
 from amanu.text.display import one_line
 from amanu_protocol.errors import AmanuError
 
@@ -40,7 +41,7 @@ class HookCommands:
         self._listed = await self._hooks.views()
         unread: list[str] = []
         if not self._core.trusted():
-            unread = await asyncio.to_thread(self._core.services.hooks.unread, self._core.workspace)
+            unread = await asyncio.to_thread(self._hooks.configured_hooks.unread, self._core.workspace)
         text = listing(self._listed, unread)
         if any(view.state in ("new", "changed") for view in self._listed):
             text += "\n/hooks approve NUMBER approves one as it is now. Check the files it runs first."
@@ -57,6 +58,6 @@ class HookCommands:
         label = one_line(shown.hook.label)
         if current.state not in ("new", "changed"):
             return f"Nothing to approve: {label} is {current.state}. {current.reason}".rstrip()
-        await asyncio.to_thread(self._core.services.hooks.pins.approve, [current])
-        self._core.audit.record_hook_approved(current)
+        await asyncio.to_thread(self._hooks.configured_hooks.pins.approve, [current])
+        record_approval(self._core.audit, current)
         return f"Approved {label} as it is now: it runs from the next {shown.hook.event} on."

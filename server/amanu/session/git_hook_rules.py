@@ -12,7 +12,7 @@ from amanu.sandbox.git_dirs import HOOKS, hooks_folders, repository_of, settings
 _REASON = "git runs the hooks in this folder"
 
 
-class HookRules:
+class GitHookRules:
     """The rules of one session. They are made again when the settings have changed."""
 
     def __init__(self) -> None:

@@ -1,0 +1,27 @@
+"""One feature as the daemon has it: what its parts of all sessions share, and what has no session."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from amanu.config import Settings
+from amanu.core.session_part import Request, SessionPart
+from amanu.home import Home
+from amanu.session.core import SessionCore
+
+
+class DaemonPart:
+    """Made once, with the daemon or the program that has one session. `session_part` is the class of its parts of
+    sessions; see `core/session_part.py`."""
+
+    session_part: ClassVar[type[SessionPart]]
+
+    def __init__(self, home: Home, settings: Settings) -> None: ...
+
+    def part_of(self, core: SessionCore) -> SessionPart | None:
+        """Make the part of that session; None if it has none."""
+        raise NotImplementedError
+
+    @classmethod
+    def requests(cls) -> Mapping[str, Request]:
+        """Requests about no session. Their `call` takes this instead of a part of a session."""
+        return {}
