@@ -6,7 +6,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from amanu.config import Settings
+from amanu.home import find_home
 from amanu.models.offered import OfferedModels
+from amanu.parts import daemon_parts
+from amanu.session.daemon_part import DaemonPart
 from amanu.session.events import Client
 from amanu.workspace.overlay import Overlay
 from amanu_protocol import requests as r
@@ -163,6 +167,7 @@ class FakeSessions:
         self.sessions: dict[str, FakeSession] = {}
         self.clients: list[Client] = []
         self.down = False
+        self.parts: list[DaemonPart] = [part(find_home().make(), Settings()) for part in daemon_parts()]
 
     async def create(self, params: r.SessionCreateParams, client: Client) -> r.SessionResult:
         if params.session_id not in self.sessions:

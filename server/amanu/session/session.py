@@ -8,7 +8,7 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Literal
+from typing import Literal, TypeVar
 
 from amanu.context.agent_files import AgentPlaces
 from amanu.context.mentions import without_mentions
@@ -73,6 +73,9 @@ from amanu_protocol.state import SessionState
 
 SMALLEST_ALLOWANCE = 1e-6
 """US dollars: with nothing left a sub-agent ends at its cost limit, too."""
+
+
+T = TypeVar("T")
 
 
 class Session:
@@ -216,6 +219,13 @@ class Session:
     @property
     def running(self) -> bool:
         return self.prompts.running
+
+    def part(self, kind: type[T]) -> T:
+        """The part of that class. Raises `AmanuError` (invalidParams) if this session has none."""
+        part = self.core.part(kind)
+        if part is None:
+            raise AmanuError("invalidParams", "This session has no such thing.")
+        return part
 
     # Watching ---------------------------------------------------------------------------------------
 

@@ -16,10 +16,10 @@ from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
-from typing import Protocol as TypingProtocol
+from typing import TYPE_CHECKING, Any, cast
 
 from amanu.context.editor import EditorContext
+from amanu.core.session_part import Request
 from amanu.frontends.lsp import document_messages as d
 from amanu.frontends.lsp import handshake
 from amanu.frontends.lsp.buffers import Buffers, EditorClient, path_of
@@ -32,10 +32,10 @@ from amanu.frontends.lsp.message_weight import LARGE, MAX_VALUES, weigh
 from amanu.frontends.lsp.model_host import EditorModelHost
 from amanu.frontends.lsp.outbox import Outbox
 from amanu.frontends.lsp.pulled_documents import PulledDocuments
+from amanu.session.requests import DAEMON_REQUESTS, SESSION_REQUESTS
 from amanu.system.frames import BrokenStream, FrameReader
 from amanu.workspace.overlay import Editor
 from amanu_protocol import requests as r
-from amanu_protocol.base import Wire
 from amanu_protocol.events import EventMessage, SessionChanged
 from amanu_protocol.items import Item
 
@@ -57,14 +57,6 @@ PARENT_SECONDS = 2.0
 """Between two looks whether the editor's process is there."""
 
 log = logging.getLogger(__name__)
-
-
-class _OfSession(TypingProtocol):
-    @property
-    def session_id(self) -> str: ...
-
-
-P = TypeVar("P", bound=_OfSession)
 
 
 @dataclass(frozen=True)
@@ -209,93 +201,46 @@ class Connection:
     # amanu/* ----------------------------------------------------------------------------------------
 
     def _routes(self) -> dict[str, RequestRoute]:
-        s = self._sessions
-        return {
+        sessions = self._sessions
+        routes = {
             "amanu/session/create": RequestRoute(r.SessionCreateParams, self._create),
-            "amanu/session/list": RequestRoute(r.SessionListParams, s.summaries.list, reads=True),
             "amanu/session/attach": RequestRoute(r.SessionAttachParams, self._attach),
             "amanu/session/detach": RequestRoute(r.SessionParams, self._detach),
-            "amanu/session/rename": self._on(r.SessionRenameParams, lambda s, p: s.rename(p.title)),
-            "amanu/session/close": RequestRoute(
-                r.SessionCloseParams, lambda p: s.put_away(p.session_id) if p.idle_only else s.close(p.session_id)
-            ),
-            "amanu/session/delete": RequestRoute(r.SessionParams, lambda p: s.delete(p.session_id)),
-            "amanu/session/setMode": self._on(r.SessionSetModeParams, lambda s, p: s.set_mode(p.mode)),
-            "amanu/session/setModel": self._on(r.SessionSetModelParams, lambda s, p: s.set_model(p.model_id, self)),
-            "amanu/session/setEffort": self._on(r.SessionSetEffortParams, lambda s, p: s.set_effort(p.effort)),
-            "amanu/session/compact": self._on(r.SessionCompactParams, lambda s, p: s.prompts.compact(p.focus, self)),
-            "amanu/session/record": self._on(r.SessionRecordParams, lambda s, p: s.record(p.path)),
-            "amanu/prompt/begin": RequestRoute(r.PromptBeginParams, lambda p: s.begin_prompt(p, self)),
-            "amanu/prompt/send": self._on(r.PromptSendParams, lambda s, p: s.send_prompt(p, self)),
-            "amanu/prompt/steer": self._on(r.PromptSteerParams, lambda s, p: s.prompts.steer(p, self)),
-            "amanu/prompt/unqueue": self._on(r.PromptUnqueueParams, lambda s, p: s.prompts.unqueue(p.prompt_id)),
-            "amanu/turn/cancel": self._on(r.TurnCancelParams, lambda s, p: s.prompts.cancel(p.turn_id)),
             "amanu/rewrite/start": RequestRoute(r.RewriteStartParams, self._start_rewrite),
-            "amanu/rewrite/refine": self._on(r.RewriteRefineParams, lambda s, p: s.refine(p, self)),
-            "amanu/rewrite/continue": self._on(r.SessionParams, lambda s, p: s.continue_rewrite(self)),
-            "amanu/commit/message": RequestRoute(
-                r.CommitMessageParams, lambda p: s.write_commit_message(p, self), reads=True
-            ),
-            "amanu/approval/resolve": self._on(r.ApprovalResolveParams, lambda s, p: s.resolve_approval(p, self)),
-            "amanu/question/answer": self._on(r.QuestionAnswerParams, lambda s, p: s.answer_question(p, self)),
-            "amanu/proposal/resolve": self._on(r.ProposalResolveParams, lambda s, p: s.edits.resolve(p)),
-            "amanu/proposal/decide": self._on(r.ProposalDecideParams, lambda s, p: s.edits.decide(p)),
-            "amanu/proposal/revise": self._on(r.ProposalReviseParams, lambda s, p: s.edits.revise(p)),
-            "amanu/proposal/setReview": self._on(r.ProposalSetReviewParams, lambda s, p: s.edits.set_review(p)),
-            "amanu/proposal/undo": self._on(r.ProposalUndoParams, lambda s, p: s.edits.undo(p)),
-            "amanu/proposal/diff": self._on(r.ProposalDiffParams, lambda s, p: s.edits.diff(p), reads=True),
-            "amanu/proposal/patch": self._on(r.ProposalPatchParams, lambda s, p: s.patches.patch(p), reads=True),
-            "amanu/checkpoint/list": self._on(r.CheckpointListParams, lambda s, p: s.checkpoints.list(), reads=True),
-            "amanu/checkpoint/preview": self._on(r.CheckpointPreviewParams, lambda s, p: s.checkpoints.preview(p)),
-            "amanu/checkpoint/restore": self._on(r.CheckpointRestoreParams, lambda s, p: s.checkpoints.restore(p)),
-            "amanu/job/output": self._on(r.JobOutputParams, lambda s, p: s.core.jobs.output(p), reads=True),
-            "amanu/job/input": self._on(r.JobInputParams, lambda s, p: s.core.jobs.input(p)),
-            "amanu/job/stop": self._on(r.JobParams, lambda s, p: s.core.jobs.stop(p)),
-            "amanu/agent/stop": self._on(r.AgentParams, lambda s, p: s.agents.stop(p)),
-            "amanu/history/page": self._on(r.HistoryPageParams, lambda s, p: s.pages.items(p), reads=True),
-            "amanu/blob/get": self._on(r.BlobGetParams, lambda s, p: s.pages.blob(p), reads=True),
-            "amanu/command/list": RequestRoute(r.CommandListParams, s.completion.commands, reads=True),
-            "amanu/memory/list": self._on(r.SessionParams, lambda s, p: s.memory.list(), reads=True),
-            "amanu/memory/strike": self._on(r.MemoryStrikeParams, lambda s, p: s.memory.strike(p.number, p.text)),
-            "amanu/mcp/list": self._on(r.SessionParams, lambda s, p: s.mcp_decisions.list(), reads=True),
-            "amanu/mcp/approve": self._on(r.McpApproveParams, lambda s, p: s.mcp_decisions.approve(p.name, p.digest)),
-            "amanu/mcp/approveTools": self._on(
-                r.McpApproveToolsParams, lambda s, p: s.mcp_decisions.approve_tools(p.name, p.tools_digest)
-            ),
-            "amanu/mcp/turnOff": self._on(r.McpServerParams, lambda s, p: s.mcp_decisions.turn_off(p.name)),
-            "amanu/mcp/restart": self._on(r.McpServerParams, lambda s, p: s.mcp_decisions.restart(p.name)),
-            "amanu/mcp/signIn": self._on(r.McpServerParams, lambda s, p: s.mcp_decisions.sign_in(p.name)),
-            "amanu/mcp/offer": self._on(r.McpOfferParams, lambda s, p: s.mcp.offer(p.servers, self.name)),
             "amanu/mention/complete": RequestRoute(
-                r.MentionCompleteParams, lambda p: s.completion.mention(p, self.context), reads=True
+                r.MentionCompleteParams, lambda p: sessions.completion.mention(p, self.context), reads=True
             ),
-            "amanu/model/list": RequestRoute(r.Empty, lambda p: s.models.list(self), reads=True),
-            "amanu/model/offer": RequestRoute(r.ModelOfferParams, lambda p: s.offered.put(self.models, p.models)),
+            "amanu/model/offer": RequestRoute(
+                r.ModelOfferParams, lambda p: sessions.offered.put(self.models, p.models)
+            ),
             "amanu/model/part": RequestRoute(r.ModelPartParams, self.models.add_part),
-            "amanu/auth/status": RequestRoute(r.Empty, lambda p: s.keys.status(self)),
-            "amanu/auth/set": RequestRoute(r.AuthSetParams, s.keys.set),
-            "amanu/auth/check": RequestRoute(r.AuthCheckParams, lambda p: s.keys.check(p, self), reads=True),
-            "amanu/settings/list": RequestRoute(r.Empty, lambda p: s.settings.list(), reads=True),
-            "amanu/settings/set": RequestRoute(r.SettingsSetParams, lambda p: s.settings.set(p.key, p.value)),
-            "amanu/trust/get": RequestRoute(r.TrustGetParams, lambda p: s.trust.get(p, self), reads=True),
-            "amanu/trust/set": RequestRoute(r.TrustSetParams, s.trust.set),
-            "amanu/rule/list": RequestRoute(r.RuleListParams, lambda p: s.rules.list(p, self), reads=True),
-            "amanu/rule/add": RequestRoute(r.RuleAddParams, s.rules.add),
-            "amanu/rule/remove": RequestRoute(r.RuleRemoveParams, s.rules.remove),
-            "amanu/rule/preview": RequestRoute(r.RulePreviewParams, s.rules.preview),
-            "amanu/audit/query": RequestRoute(r.AuditQueryParams, s.audit_query, reads=True),
             "amanu/event/ack": RequestRoute(r.EventAckParams, lambda p: self._outbox.acknowledge(p.session_id, p.seq)),
             "amanu/editor/contextChanged": RequestRoute(r.ContextChangedParams, self._context_changed),
         }
+        for method, request in DAEMON_REQUESTS.items():
+            routes[method] = self._about(sessions, request)
+        for method, request in SESSION_REQUESTS.items():
+            routes[method] = self._in_session(request, lambda session: session)
+        for part in sessions.parts:
+            for method, request in part.requests().items():
+                routes[method] = self._about(part, request)
+            for method, request in part.session_part.requests().items():
+                routes[method] = self._in_session(request, lambda session, kind=part.session_part: session.part(kind))
+        return routes
 
-    def _on(self, params: type[P], call: "Callable[[Session, P], Any]", reads: bool = False) -> RequestRoute:
-        """A request about one session."""
+    def _about(self, target: object, request: Request) -> RequestRoute:
+        """A request that `target` answers."""
+        return RequestRoute(request.params, lambda params: request.call(target, params, self), request.reads)
 
-        async def handler(params: P) -> Any:
-            result = call(await self._sessions.get(params.session_id), params)
+    def _in_session(self, request: Request, target: "Callable[[Session], object]") -> RequestRoute:
+        """A request about one session, which the `target` in it answers."""
+
+        async def handler(params: Any) -> Any:
+            session = await self._sessions.get(params.session_id)
+            result = request.call(target(session), params, self)
             return await result if inspect.isawaitable(result) else result
 
-        return RequestRoute(cast("type[Wire]", params), handler, reads)
+        return RequestRoute(request.params, handler, request.reads)
 
     async def _create(self, params: r.SessionCreateParams) -> r.SessionResult:
         self._outbox.forget(params.session_id)
