@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -261,8 +262,45 @@ async def test_tools_do_not_write_into_a_drafted_folder(tmp_path: Path, tool: st
         await turn(d)
         await turn(d, "p2")
         assert [name(d, row) for row in rows(d)] == ["big"]
-        if tool != "edit":
-            assert "drafted the new folder big, which is decided as a whole" in results(d)[-1]
+        assert "drafted the new folder big, which is decided as a whole" in results(d)[-1]
+
+
+READ = {
+    "big/run.sh": "[draft: with your drafted changes, which the user has not accepted yet]\nrun\n",
+    "big/sub/7.txt": "the file is empty",
+    "big/a.bin": "is a binary file",
+    "big/in": "a symbolic link there",
+    "big/sub": "is a folder",
+    "big/none.txt": "There is no file big/none.txt in the drafted new folder big. Use a command to list it.",
+    "big/../notes.txt": "line 1\n",
+}
+"""Paths, and a part of what `read_file` says of them while the folder is drafted."""
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_a_file_in_a_drafted_folder_is_read_from_the_draft(tmp_path: Path, restarts: bool) -> None:
+    reads = [call("read_file", path=path) for path in READ]
+    steps = [step("", shell(f"{MAKE}; {MORE}")), DONE, step("", *reads), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        if restarts:
+            await end_daemon(d)
+        await turn(d, "p2")
+        found = dict(zip(READ, results(d)[-len(READ) :], strict=True))
+        assert {path: text for path, text in found.items() if READ[path] not in text} == {}
+        assert not any("tree-" in text for text in found.values())
+
+
+@pytest.mark.parametrize(("decision", "expected"), [("accept", "run\n"), ("reject", "There is no file big/run.sh")])
+async def test_a_file_in_a_decided_folder_is_read_from_the_workspace(
+    tmp_path: Path, decision: Literal["accept", "reject"], expected: str
+) -> None:
+    steps = [step("", shell(f"{MAKE}; {MORE}")), DONE, step("", call("read_file", path="big/run.sh")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        await decide_all(d, decision)
+        await turn(d, "p2")
+        assert results(d)[-1].startswith(expected)
 
 
 @pytest.mark.parametrize("damage", ["rm -r {}", "touch {}/mine", "rm {}.list", "echo x >> {}.list"])

@@ -1,6 +1,7 @@
 """The proposals that are drafts: the session's tools and commands see what is still open in them, whichever turn they
 are from."""
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,9 +9,10 @@ from pathlib import Path
 from amanu.core.tool import CallContext, ToolError
 from amanu.proposals.live_proposals import LiveProposals
 from amanu.proposals.model import FileEdit, LiveFile, LiveProposal, TakenOver, missing_file
+from amanu.proposals.row_plan import RowPlanner
 from amanu.proposals.rows import WITHDRAWN, LiveRow, RowChange
 from amanu.proposals.tracking import FileTracking
-from amanu.workspace.text_file import FileText
+from amanu.workspace.text_file import FileText, decode
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import DraftRun, Proposal
 
@@ -19,8 +21,11 @@ _MAX_RUNS = 5
 
 
 class Drafts:
-    def __init__(self, workspace: Workspace, live: LiveProposals, tracking: FileTracking) -> None:
+    def __init__(
+        self, workspace: Workspace, live: LiveProposals, tracking: FileTracking, rows: RowPlanner | None
+    ) -> None:
         self._workspace = workspace
+        self._rows = rows
         self._live = live
         self._tracking = tracking
 
@@ -37,7 +42,7 @@ class Drafts:
         """See `workspace.Drafts`."""
         await self.follow(path)
         found = self._find(path)
-        return None if found is None else found[1].drafted_file(path)
+        return await self._in_tree(path) if found is None else found[1].drafted_file(path)
 
     async def drafts(self) -> list[FileText]:
         """See `workspace.Drafts`."""
@@ -47,6 +52,11 @@ class Drafts:
     def open_rows(self) -> list[LiveRow]:
         """The open rows of all drafts. The caller must not change them."""
         return [row for live in self._live if live.draft for row in live.rows if row.is_open]
+
+    def tree_around(self, path: Path) -> RowChange | None:
+        """The drafted new folder that the path is in; None if it is in none."""
+        trees = (row.change for row in self.open_rows() if row.change.is_tree)
+        return next((tree for tree in trees if tree.path in path.parents), None)
 
     def put_rows(self, live: LiveProposal, changes: Sequence[RowChange], call: CallContext) -> list[LiveProposal]:
         """Let that call add or change rows of `live`. A drafted row goes into the draft that has this row already,
@@ -199,6 +209,18 @@ class Drafts:
             earlier.files.remove(source)
         live.tool_call_ids += [call for call in calls[-1:] if call not in live.tool_call_ids]
         return file
+
+    async def _in_tree(self, path: Path) -> FileText | None:
+        """The file as a drafted new folder has it; None if it is in none. Raises `ToolError`."""
+        tree = self.tree_around(path)
+        if tree is None or self._rows is None:
+            return None
+        stored = await asyncio.to_thread(self._rows.file_in_tree, tree, path)
+        if stored is None:
+            return None
+        text, encoding = await asyncio.to_thread(decode, stored.data, path)
+        file = replace(missing_file(path), text=text, encoding=encoding, mode=stored.mode)
+        return LiveFile(file, text).drafted_file(path)
 
     def _find(self, path: Path) -> tuple[LiveProposal, LiveFile] | None:
         """The draft with open changes in the file at that path, or in one that it moves there or away from there."""

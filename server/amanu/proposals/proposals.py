@@ -89,7 +89,7 @@ class Proposals:
         self.shown_files = self._live.shown_files
         self._tracking = FileTracking(workspace, self._live)
         self._live.listeners.append(on_change)
-        self.drafts = Drafts(workspace, self._live, self._tracking)
+        self.drafts = Drafts(workspace, self._live, self._tracking, rows)
         transactions = Transactions(workspace, rows, save_preimage, durable, self._live.publish)
         self._writer = ProposalWriter(transactions, self._live, self._tracking, accept_change)
 
@@ -98,7 +98,11 @@ class Proposals:
     async def text(self, call: CallContext, path: Path) -> FileText:
         """What an edit of that call starts from: the file with what is drafted, and with the still undecided edits of
         earlier calls of the same step, else as the user sees it. A file that is not there is an empty one with
-        `exists` False."""
+        `exists` False. Raises `ToolError`, also for a file in a drafted new folder."""
+        self._check_around(path)
+        return await self._text(call, path)
+
+    async def _text(self, call: CallContext, path: Path) -> FileText:
         await self.drafts.follow(path)
         file = self.pending(call, path)
         if file is not None:
@@ -107,7 +111,7 @@ class Proposals:
 
     async def text_for_command(self, call: CallContext, path: Path) -> FileText:
         """The file as a command of that call is to find it: like `text`, but not where it is moved away from."""
-        text, file = await self.text(call, path), self.pending(call, path)
+        text, file = await self._text(call, path), self.pending(call, path)
         is_moved_away = file is not None and not file.delete and file.new_path not in (None, path)
         return missing_file(path) if is_moved_away else text
 
@@ -487,9 +491,12 @@ class Proposals:
             raise ToolError(
                 f"A command has drafted another version of {name}, which is not text. Use a command to change it."
             )
-        above = {row.change.path for row in self.drafts.open_rows() if row.change.is_tree} & {*path.parents}
-        if above:
-            folder = self._workspace.display_path(above.pop())
+        self._check_around(path)
+
+    def _check_around(self, path: Path) -> None:
+        """Raise `ToolError` if the path is in a drafted new folder."""
+        if (tree := self.drafts.tree_around(path)) is not None:
+            name, folder = map(self._workspace.display_path, (path, tree.path))
             raise ToolError(
                 f"A command has drafted the new folder {folder}, which is decided as a whole. Use a command to change "
                 f"{name}."

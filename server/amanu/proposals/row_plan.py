@@ -19,6 +19,7 @@ from amanu.proposals.tree_move import TreeMove
 from amanu.storage.file_store import Damaged, FileStore
 from amanu.system.folder_list import list_folder, listed_paths
 from amanu.text.display import one_line
+from amanu.workspace import disk
 from amanu.workspace.disk import failure_message
 from amanu.workspace.disk_changes import (
     COMMITTED,
@@ -31,6 +32,7 @@ from amanu.workspace.disk_changes import (
 )
 from amanu.workspace.git.apply import DoesNotFit, Prepared, fault, is_begun, is_done, prepared, release, was_made
 from amanu.workspace.git.change import RepositoryChange
+from amanu.workspace.path_guard import PathGuard
 from amanu.workspace.replacement import Identity, Replacement
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import RowVersion
@@ -126,6 +128,17 @@ class RowPlanner:
     def changes_left(self, row: LiveRow) -> list[DiskChange]:
         """The changes that a killed daemon has not made. Blocking."""
         return [self._change(row, step) for step in row.steps if self._standing(row, step) == "before"]
+
+    def file_in_tree(self, tree: RowChange, path: Path) -> disk.StoredFile | None:
+        """A file of a new folder that is still in the store; None if the folder is in the workspace by now. Raises
+        `ToolError`. Blocking."""
+        assert tree.after is not None
+        kept_at = self._store.path(tree.after.file_id)
+        found = disk.read(PathGuard([tree.path], kept_at=[kept_at]), path)
+        if found is None and kept_at.is_dir():
+            name, folder = map(self._workspace.display_path, (path, tree.path))
+            raise ToolError(f"There is no file {name} in the drafted new folder {folder}.", "Use a command to list it.")
+        return found
 
     def repository_change(self, row: LiveRow) -> RepositoryChange:
         """The change that a row of a repository stands for. Raises `ToolError`. Blocking."""

@@ -32,7 +32,8 @@ _HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 class PathGuard:
     """Roots of a session and the paths inside them; `private` are folders that are in no workspace, `plan` and `memory`
-    the files that are admitted besides. Stateless but for those and for `admit_folder`; safe in threads."""
+    the files that are admitted besides; `kept_at` is where the roots are if they are not in their places yet. Stateless
+    but for those and for `admit_folder`; safe in threads."""
 
     def __init__(
         self,
@@ -40,9 +41,10 @@ class PathGuard:
         private: Sequence[Path] = (),
         plan: Path | None = None,
         memory: Path | None = None,
+        kept_at: Sequence[Path] = (),
     ) -> None:
         self.roots = tuple(Path(os.path.abspath(root)) for root in roots)  # noqa: PTH100
-        self.real_roots = tuple(Path(os.path.realpath(root)) for root in self.roots)
+        self.real_roots = tuple(Path(os.path.realpath(root)) for root in kept_at or self.roots)
         self.private = tuple(private)
         self.plan = plan and Path(os.path.realpath(plan.parent)) / plan.name
         self.memory = memory and Path(os.path.realpath(memory.parent)) / memory.name
