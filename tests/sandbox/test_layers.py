@@ -219,6 +219,26 @@ async def test_what_is_laid_in(home: Home, root: Path) -> None:
     assert (root / "a").read_text() == "one\n" and not (root / "new").exists()
 
 
+async def test_what_is_dropped_of_a_folder_that_was_made_again(home: Home, root: Path) -> None:
+    """It shows again, and the rest stays deleted."""
+    layer = Layer.create(home.layers, [root])
+    (root / "d" / "in").mkdir()
+    for name in ("d/y", "d/in/x", "d/in/y"):
+        (root / name).write_text("old\n")
+    await said(home, layer, "rm -r d; mkdir -m 750 d; mkdir d/in; echo new > d/x; echo new > d/in/x", root)
+    shown: list[str] = []
+    for path in ("d/x", "d/in/x", "d/y", "d/in/y"):
+        layer.drop(root / path)
+        shown.append(await said(home, layer, "find d -type f | sort | xargs grep .", root))
+    assert shown == [
+        "d/in/x:new\nd/x:x\n",
+        "d/in/x:old\nd/x:x\n",
+        "d/in/x:old\nd/x:x\nd/y:old\n",
+        "d/in/x:old\nd/in/y:old\nd/x:x\nd/y:old\n",
+    ]
+    assert changes(layer) == []
+
+
 async def test_what_is_laid_in_over_what_commands_did(home: Home, root: Path) -> None:
     layer = Layer.create(home.layers, [root])
     await said(home, layer, "rm -r d; ln -s /etc link; rm a; mkdir a; echo > a/in", root)

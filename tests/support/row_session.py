@@ -1,12 +1,10 @@
 """A scripted session whose command changes what no hunk shows, and what the user does with that."""
 
 import subprocess
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
-
-import pytest
 
 from amanu_protocol.items import Mode, Row
 from amanu_protocol.requests import EditScope, ProposalDecideParams, ProposalUndoParams, SeenProposal, UndoneFile
@@ -118,8 +116,3 @@ def name(d: ScriptedSession, row: Row) -> str:
 
 def by_user(root: Path, line: str) -> None:
     subprocess.run(["sh", "-c", line], cwd=root, check=True)
-
-
-def faulty(reason: str | None) -> Sequence[pytest.MarkDecorator]:
-    """Marks for a case in which Amanu is known to do something else, as the reason says; none without a reason."""
-    return [pytest.mark.xfail(strict=True, reason=reason)] if reason else []

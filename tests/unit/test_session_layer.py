@@ -16,7 +16,7 @@ from amanu.sandbox.layers.mount import mount_way
 from amanu.tools.shell.row_changes import MAX_BASE
 from amanu_protocol.items import Mode, ToolCall
 from amanu_protocol.requests import EditScope, HunkDecision, ProposalResolveParams, ProposalUndoParams
-from support.draft_session import decide_all
+from support.draft_session import decide_all, results, turn
 from support.loop_time import goes_on, loop_times
 from support.required_programs import needs
 from support.scripted_session import TWELVE, TWO_HUNKS, ScriptedSession, call, scripted_session, step
@@ -255,6 +255,50 @@ def repository(root: Path) -> None:
 
 def git(root: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True).stdout
+
+
+MADE_AGAIN = {
+    "a text": ("cp notes.txt n; cat n > notes.txt; rm n", "notes.txt"),
+    "a binary file": ("printf 'b\\0' > n; mv n d/b.bin", "d/b.bin"),
+    "a folder": ("cp -r d /tmp/e; mv d /tmp/f; mv /tmp/e d", "d/b.bin"),
+    "an empty folder": ("rmdir empty; mkdir empty", "empty/new.txt"),
+}
+"""A command that leaves things as they were, and a file that the user writes after it."""
+
+
+@pytest.mark.parametrize("mode", ["draft", "acceptEdits"])
+@pytest.mark.parametrize("kind", MADE_AGAIN)
+async def test_what_a_command_made_again_hides_nothing_that_the_user_makes_of_it(
+    tmp_path: Path, kind: str, mode: Mode
+) -> None:
+    """The next command finds it, and does not change it."""
+    line, mine = MADE_AGAIN[kind]
+    steps = [step("", shell(line)), DONE, step("", shell(f"grep -c mine {mine} | sed s/1/found/; mkdir -p d/in")), DONE]
+    async with scripted_session(tmp_path, *steps, mode=mode) as d:
+        for folder in ("d/in", "empty"):
+            (d.root / folder).mkdir(parents=True)
+        (d.root / "d" / "b.bin").write_bytes(b"b\0")
+        (d.root / "d" / "in" / "x").write_text("x\n")
+        await turn(d)
+        assert d.session.state.proposals == []
+        (d.root / mine).write_text("mine\n")
+        before = tree(d.root)
+        await turn(d, "p2")
+        assert results(d)[-1].startswith("found")
+        assert (tree(d.root), d.session.state.proposals) == (before, [])
+
+
+async def test_what_git_ignores_stays_deleted_in_a_folder_that_is_made_again(tmp_path: Path) -> None:
+    steps = [step("", shell("rm -r d; mkdir d; echo x > d/x")), DONE, step("", shell("echo d/*")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        (d.root / ".gitignore").write_text("built\n")
+        (d.root / "d" / "built").mkdir(parents=True)
+        (d.root / "d" / "x").write_text("x\n")
+        (d.root / "d" / "built" / "x.o").write_text("x\n")
+        await turn(d)
+        await turn(d, "p2")
+        assert results(d)[-1].startswith("d/x\n")
+        assert d.session.state.proposals == [] and (d.root / "d" / "built" / "x.o").exists()
 
 
 async def test_what_is_staged_is_no_decision_of_its_own(tmp_path: Path) -> None:

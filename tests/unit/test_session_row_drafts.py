@@ -13,7 +13,7 @@ from amanu_protocol.state import SessionState
 from support.agent_session import agent, ask_agent, complete, session_with_agents
 from support.draft_session import DONE, decide_all, edit, end_daemon, open_drafts, results, turn
 from support.required_programs import needs
-from support.row_session import all_states, changed, changed_by, faulty, files, look, name, over, rows
+from support.row_session import all_states, changed, changed_by, files, look, name, over, rows
 from support.scripted_session import conversation, scripted_session, step
 from support.session_client import until
 from unit.test_session_layer import shell
@@ -77,12 +77,7 @@ BACK = {
 """Commands that undo what was drafted."""
 
 
-HIDDEN = "a folder that is deleted and made again hides from the next command what is in the workspace"
-
-
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=faulty(HIDDEN if kind == "deleted folder" else None)) for kind in BACK]
-)
+@pytest.mark.parametrize("kind", BACK)
 async def test_nothing_is_left_of_what_a_later_command_undoes(tmp_path: Path, kind: str) -> None:
     async with changed_by(tmp_path, "draft", KINDS[kind][0], BACK[kind], "true") as d:
         assert [f"{row.kind} {name(d, row)}" for row in rows(d)] == []

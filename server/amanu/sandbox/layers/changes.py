@@ -51,6 +51,9 @@ class Changes:
     found: tuple[Change, ...]
     complete: bool
     """False when there are more: there were too many, or folders too deep."""
+    same: Sequence[str] = ()
+    """The paths at which the layer has what the workspace has anyway, as of a file that was written again; complete if
+    the changes are."""
 
 
 def read_changes(
@@ -72,7 +75,7 @@ def read_changes(
             if len(found) == limit + reading.spare:
                 return Changes(tuple(found[:limit]), complete=False)
             found.append(change)
-    return Changes(_with_trees(found, reading.inside, limit), complete=not reading.is_cut)
+    return Changes(_with_trees(found, reading.inside, limit), complete=not reading.is_cut, same=reading.same)
 
 
 def _with_trees(found: Sequence[Change], inside: Mapping[str, int], limit: int) -> tuple[Change, ...]:
@@ -109,6 +112,7 @@ class _Reading:
         """New folder that may be a tree → the number of changes in it."""
         self.spare = 0
         """The sum of these numbers."""
+        self.same: list[str] = []
 
     def root(self, above: int, below: int | None) -> Iterator[Change]:
         assert below is not None
@@ -149,6 +153,8 @@ class _Reading:
         elif not is_folder:
             if under is None or not _is_same(name, (above, over), (below, under)):
                 yield Change(path, _kind(over.st_mode), mode, under)
+            else:
+                self.same.append(path)
         else:
             changes = self._with_content(folders, Change(path, "folder", mode, under), depth, opaque=opaque)
             if under is None and not self._in_new and self._may_be_tree(path):
@@ -162,6 +168,8 @@ class _Reading:
         (above, below), under, name = folders, change.below, change.path.rpartition("/")[2]
         if under is None or stat.S_IMODE(under.st_mode) != change.mode or not stat.S_ISDIR(under.st_mode):
             yield change
+        else:
+            self.same.append(change.path)
         if depth == _DEPTH:
             self.is_cut = True
             return

@@ -101,17 +101,39 @@ def delete(folders: Folders, path: str) -> None:
 
 
 def drop(folders: Folders, path: str) -> None:
-    """Remove that path from the layer, if it is there: what the workspace has shows again, unless a folder above was
-    replaced."""
+    """Remove that path from the layer, if it is there: what the workspace has shows again, unless a folder above is
+    gone."""
     with ExitStack() as stack:
         *parents, name = _parts(path)
         for parent in parents:
+            _replace_opacity(parent, folders)
             inner = _entered(stack, folders, parent)
             if inner is None:
                 return
             folders = inner
         if folders.above is not None:
             remove(name, folders.above)
+
+
+def _replace_opacity(name: str, folders: Folders) -> None:
+    """Have an opaque folder of that name hide the same by what is in it, of which each part can be dropped."""
+    over, under = status(name, folders.above), status(name, folders.below)
+    if over is None or under is None or not (stat.S_ISDIR(over.st_mode) and stat.S_ISDIR(under.st_mode)):
+        return
+    with ExitStack() as stack:
+        above = stack.enter_context(opened_folder(name, folders.above))
+        if not is_opaque(above):
+            return
+        below = os.open(name, FOLDER, dir_fd=folders.below)
+        stack.callback(os.close, below)
+        for inner in os.listdir(below):  # noqa: PTH208 (of a handle)
+            found = status(inner, above)
+            if found is None:
+                make_whiteout(inner, above)
+            elif stat.S_ISDIR(found.st_mode):
+                with opened_folder(inner, above) as folder:
+                    make_opaque(folder)
+        os.removexattr(above, mount_way().opaque_attribute)
 
 
 def _parts(path: str) -> list[str]:

@@ -100,6 +100,8 @@ class FoundChanges:
     conflicts: list[Path] = field(default_factory=list[Path])
     paths: list[Path] = field(default_factory=list[Path])
     """What is still to be taken out of the layer."""
+    same: list[Path] = field(default_factory=list[Path])
+    """What the layer has as the workspace has it: it would hide what the user makes of that."""
     git: GitChanges = field(default_factory=GitChanges)
     refused: str = ""
     is_complete: bool = True
@@ -147,6 +149,7 @@ class _RootReading:
 
     def run(self) -> None:
         found, changes = self._found, self._changes()
+        found.same += (self._root.path / path for path in changes.same)
         if not changes.complete:
             found.is_complete = False
             found.refused = f"it changed more than {MAX_CHANGES} files"

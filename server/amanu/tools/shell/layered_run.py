@@ -125,7 +125,8 @@ class LayeredRun:
         same = [file for file in found.files if file.path in filled and filled[file.path].content == _content(file)]
         same_trees = self._take_changed_trees(found)
         trees, refused = ([], changes.refused) if changes.refused else self._tree_rows(found)
-        drop(self.layer, [path for path in found.paths if path not in found.folders or path not in filled])
+        left = [path for path in found.paths if path not in found.folders or path not in filled]
+        drop(self.layer, [*left, *found.same])
         put_back(self.layer, same)
         kept = {*(file.path for file in same), *same_trees, *(path for path in filled if path in found.folders)}
         for path in [path for path in filled if path not in kept]:
