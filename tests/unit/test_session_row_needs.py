@@ -296,6 +296,12 @@ CASES: dict[str, Case] = {
         {"new.sh": "755: echo\n"},
         {"new.sh": "applied", "mode new.sh": "applied"},
     ),
+    "the bit of a new file is undone alone": (
+        SCRIPT,
+        [{"mode new.sh": "accept"}, {"mode new.sh": "undo"}],
+        {"new.sh": "echo\n"},
+        {"new.sh": "applied", "mode new.sh": "reverted"},
+    ),
     "no file, no bit": (SCRIPT, [{"new.sh": "reject"}], {}, {"new.sh": "rejected", "mode new.sh": "rejected"}),
     "the bit alone is rejected": (
         SCRIPT,

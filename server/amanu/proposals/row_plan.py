@@ -51,6 +51,10 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+GoneTexts = Mapping[Path, Path | None]
+"""Path of a text file that is removed, or moved away → the path that it is moved to."""
+
+
 @dataclass(frozen=True)
 class RowPlan:
     """A row that is `accepted` or `undoing`, and the changes that carry it out."""
@@ -80,12 +84,12 @@ class RowPlanner:
         self._repository_lock = repository_lock
         self._published = published
 
-    async def faults(self, rows: Sequence[LiveRow], gone: Collection[Path] = ()) -> Mapping[str, str]:
+    async def faults(self, rows: Sequence[LiveRow], gone: GoneTexts) -> Mapping[str, str]:
         """Row id → why it does not fit the workspace as it is now, as a sentence; only rows that do not fit. `gone`:
-        text files that are removed along with these rows."""
+        text files that go along with these rows."""
         return {plan.row.row_id: plan.fault for plan in await self.plans(rows, gone) if plan.fault}
 
-    async def plans(self, rows: Sequence[LiveRow], gone: Collection[Path] = ()) -> list[RowPlan]:
+    async def plans(self, rows: Sequence[LiveRow], gone: GoneTexts) -> list[RowPlan]:
         """The plan of each row; `gone` as in `faults`."""
         plans = [self._unless_typed(plan) for plan in await asyncio.to_thread(self._plans, rows, gone)]
         undone = [
@@ -103,9 +107,9 @@ class RowPlanner:
                 await stack.enter_async_context(self._repository_lock(root))
             yield
 
-    def _plans(self, rows: Sequence[LiveRow], gone: Collection[Path]) -> list[RowPlan]:
+    def _plans(self, rows: Sequence[LiveRow], gone: GoneTexts) -> list[RowPlan]:
         removed = {*gone, *(step.path for row in rows for step in row.steps if step.new is None)}
-        plans = [self._plan(row) for row in rows]
+        plans = [self._plan(row, gone) for row in rows]
         return [RowPlan(plan.row, plan.fault or _left_in(plan.row, removed), plan.changes) for plan in plans]
 
     def is_denied(self, path: Path, *, deletes: bool) -> bool:
@@ -202,14 +206,16 @@ class RowPlanner:
         with contextlib.suppress(ToolError, OSError):
             release(self.repository_change(row), undo=row.state == "undoing")
 
-    def _plan(self, row: LiveRow) -> RowPlan:
+    def _plan(self, row: LiveRow, gone: GoneTexts) -> RowPlan:
         change = row.change
         if change.kind == "git":
             return RowPlan(row, self._repository_fault(row))
         changes: list[DiskChange] = []
         for step in row.steps:
-            if row.state == "undoing" and change.kind == "mode" and step.new is None:
-                continue  # the bits go with the file
+            if row.state == "undoing" and change.kind == "mode" and step.new is None and _goes(step.path, gone):
+                moved = gone.get(step.path)  # the bits go with the file
+                changes += [] if moved is None else [replace(_bits(change, step), path=moved)]
+                continue
             fault, identity = self._look(row, step)
             if fault:
                 is_taken = change.new_path is not None and fault == FILE_MADE
@@ -309,7 +315,7 @@ class RowPlanner:
         path, old, new = step
         change = row.change
         if change.kind == "mode":
-            return ExecutableBits(path, new is not None and new.executable)
+            return _bits(change, step)
         if change.is_tree and change.after is not None:
             stored, comes_in = self._store.path(change.after.file_id), row.state != "undoing"
             return TreeMove(path, stored, comes_in, lambda folder: self._has_tree(change, folder))
@@ -397,6 +403,15 @@ def _content(version: RowVersion, store: FileStore) -> StoredContent | Link:
     if version.kind == "link":
         return Link(version.target)
     return StoredContent(version.file_id, version.mode & 0o777 or 0o644, store)
+
+
+def _goes(path: Path, gone: GoneTexts) -> bool:
+    return path in gone or not os.path.lexists(path)
+
+
+def _bits(change: RowChange, step: RowStep) -> ExecutableBits:
+    """The bits that the step sets. Those of a file that was made along with them are taken from it by undo."""
+    return ExecutableBits(step.path, not change.is_executable if step.new is None else step.new.executable)
 
 
 def _mode_fault(path: Path, old: RowVersion) -> str:

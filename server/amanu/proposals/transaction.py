@@ -131,7 +131,11 @@ class Transactions:
         rows = [row for row in live.rows if row.is_interrupted]
         if self.rows is None or not rows:
             return _Plan(texts, [])
-        gone = {text.old_version.path for text in texts if text.moves or text.new_version.text is None}
+        gone = {
+            text.old_version.path: text.new_version.path if text.moves else None
+            for text in texts
+            if text.moves or text.new_version.text is None
+        }
         fitting: list[RowPlan] = []
         left_out = False
         for row_plan in await self.rows.plans(rows, gone):

@@ -44,7 +44,7 @@ class ProposalWriter:
         """Row id → why it does not fit the workspace as it is now."""
         if not rows or self._rows is None:
             return {}
-        gone = {file.base.path for file in live.files if file.delete or file.new_path is not None}
+        gone = {file.base.path: file.new_path for file in live.files if file.delete or file.new_path is not None}
         return await self._rows.faults(rows, gone)
 
     async def undo_faults(self, lives: Sequence[LiveProposal], row_ids: Collection[str]) -> Mapping[str, str]:
@@ -53,7 +53,7 @@ class ProposalWriter:
         latest = {row.change.key: row for row in reversed(rows)}
         if not rows or self._rows is None:
             return {}
-        made = {file.base.path for live in lives for file in live.files if file.change == "create"}
+        made = {file.base.path: None for live in lives for file in live.files if file.change == "create"}
         faults = await self._rows.faults([*latest.values()], made)
         by_row = {row.row_id: faults.get(latest[row.change.key].row_id) for row in rows}
         return {row_id: fault for row_id, fault in by_row.items() if fault}
