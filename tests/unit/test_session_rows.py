@@ -311,3 +311,36 @@ async def test_a_picture_is_shown_as_it_is_kept(tmp_path: Path) -> None:
         assert shown is not None and pictures["pic.bin"] == shown and pictures["own.bin"] is None
         data = await d.session.core.journal.get_blob(shown.blob_id)
         assert (data[1:4], len(data)) == (b"PNG", shown.size)
+
+
+IN_A_ROW: list[tuple[str, ...]] = [
+    ("mv pic.bin b.bin", "mv b.bin c.bin"),
+    ("mv pic.bin b.bin", "mv b.bin c.bin", "mv c.bin d.bin"),
+    ("mv pic.bin b.bin", "mv b.bin pic.bin"),
+    ("mv pic.bin b.bin", "printf 'x\\0' > b.bin"),
+    ("mv pic.bin b.bin", "printf 'x\\0' > pic.bin"),
+    ("mv pic.bin b.bin", "chmod +x b.bin"),
+    ("mv pic.bin b.bin", "ln -sf notes.txt b.bin"),
+    ("printf 'x\\0' > pic.bin", "mv pic.bin b.bin"),
+    ("chmod +x pic.bin", "mv pic.bin b.bin"),
+    ("printf 'x\\0' > b.bin", "mv b.bin c.bin"),
+    ("chmod +x tool.sh", "chmod -x tool.sh"),
+    ("mv pic.bin b.bin", "mv own.bin pic.bin"),
+    ("mkdir a", "printf 'x\\0' > a/b.bin", "mv a/b.bin b.bin"),
+]
+"""Commands, each of which is applied before the next."""
+THEN = ["true", "rm -f [bcd].bin", "touch pic.bin b.bin", "printf 'mine\\0' | tee [bcd].bin"]
+"""The user's act after them."""
+
+
+@pytest.mark.parametrize("user", THEN)
+@pytest.mark.parametrize("lines", IN_A_ROW, ids="; then ".join)
+async def test_a_dry_run_of_undo_says_what_undo_does(tmp_path: Path, lines: tuple[str, ...], user: str) -> None:
+    """Also of changes to what earlier ones have made."""
+    async with changed_by(tmp_path, "acceptEdits", *lines) as d:
+        assert [row.state for row in rows(d)] == ["applied"] * len(lines)
+        by_user(d.root, user)
+        params = ProposalUndoParams(session_id="s", scope=EditScope(), dry_run=True)
+        said = (await d.session.edits.undo(params)).files
+        done = await undo(d)
+        assert [(file.path, file.action) for file in said] == [(file.path, file.action) for file in done]

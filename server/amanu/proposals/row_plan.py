@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import copy
 import errno
 import os
 import stat
@@ -13,7 +14,7 @@ from typing import Literal
 
 from amanu.core.tool import Subject, ToolError
 from amanu.proposals.model import FILE_CHANGED, FILE_GONE, FILE_MADE
-from amanu.proposals.rows import NOT_KEPT, LiveRow, RowChange, RowStep
+from amanu.proposals.rows import NOT_KEPT, LiveRow, RowChange, RowKey, RowStep
 from amanu.proposals.text_plan import target_made
 from amanu.proposals.tree_move import TreeMove
 from amanu.storage.file_store import Damaged, FileStore
@@ -83,6 +84,13 @@ class RowPlanner:
         self._denied = denied
         self._repository_lock = repository_lock
         self._published = published
+        self._assumed: Mapping[RowKey, RowVersion | None] = {}
+
+    def assuming(self, versions: Mapping[RowKey, RowVersion | None]) -> "RowPlanner":
+        """A planner for a workspace that has these versions; of "mode", only their bits."""
+        other = copy.copy(self)
+        other._assumed = versions
+        return other
 
     async def faults(self, rows: Sequence[LiveRow], gone: GoneTexts) -> Mapping[str, str]:
         """Row id → why it does not fit the workspace as it is now, as a sentence; only rows that do not fit. `gone`:
@@ -228,7 +236,11 @@ class RowPlanner:
         path, old, new = step
         if row.state != "undoing" and self.is_denied(path, deletes=new is None):
             return DENIED, None
-        if row.change.kind == "mode":
+        is_bits = row.change.kind == "mode"
+        words = ("mode", "path") if is_bits else ("path",)
+        if key := next(((word, path) for word in words if (word, path) in self._assumed), None):
+            return ("" if _is_same(self._assumed[key], old, is_bits) else FILE_CHANGED), None
+        if is_bits:
             return ("" if old is None else _mode_fault(path, old)), None
         if (above := _obstacle(path)) is not None:
             return f"{one_line(self._workspace.display_path(above))} is no folder now.", None
@@ -403,6 +415,15 @@ def _content(version: RowVersion, store: FileStore) -> StoredContent | Link:
     if version.kind == "link":
         return Link(version.target)
     return StoredContent(version.file_id, version.mode & 0o777 or 0o644, store)
+
+
+def _is_same(one: RowVersion | None, other: RowVersion | None, is_bits: bool) -> bool:
+    """Whether both have the same content or, if `is_bits`, the same executable bits."""
+    if one is None or other is None:
+        return one is other
+    if is_bits:
+        return one.executable == other.executable
+    return (one.kind, one.file_id, one.target) == (other.kind, other.file_id, other.target)
 
 
 def _goes(path: Path, gone: GoneTexts) -> bool:

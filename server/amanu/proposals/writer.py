@@ -9,13 +9,13 @@ from pathlib import Path
 from amanu.core.tool import ToolError
 from amanu.proposals.live_proposals import LiveProposals
 from amanu.proposals.model import STATES_AFTER, LiveProposal
-from amanu.proposals.rows import LiveRow
+from amanu.proposals.rows import LiveRow, RowKey
 from amanu.proposals.tracking import FileTracking
 from amanu.proposals.transaction import Transactions
 from amanu.proposals.undo import UndoResult, mark_hunks
 from amanu.workspace.text_file import FileText
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Proposal
+from amanu_protocol.items import Proposal, RowVersion
 
 
 class ProposalWriter:
@@ -50,13 +50,23 @@ class ProposalWriter:
     async def undo_faults(self, lives: Sequence[LiveProposal], row_ids: Collection[str]) -> Mapping[str, str]:
         """Row id → why undo would leave the row as it is. `lives`: the proposals of these rows, newest first."""
         rows = [replace(row, state="undoing") for live in lives for row in live.rows if row.row_id in row_ids]
-        latest = {row.change.key: row for row in reversed(rows)}
         if not rows or self._rows is None:
             return {}
-        made = {file.base.path: None for live in lives for file in live.files if file.change == "create"}
-        faults = await self._rows.faults([*latest.values()], made)
-        by_row = {row.row_id: faults.get(latest[row.change.key].row_id) for row in rows}
-        return {row_id: fault for row_id, fault in by_row.items() if fault}
+        files = [file for live in lives for file in live.files]
+        gone = {path: file.base.path if file.new_path else None for file in files if (path := file.made_path)}
+        steps = [step for row in rows if row.change.key[0] == "path" for step in row.steps]
+        gone |= {step.path: None for step in steps if step.new is None}
+        faults: dict[str, str] = {}
+        left: dict[RowKey, RowVersion | None] = {}
+        for row in rows:
+            if row.change.kind == "git" and row.change.key in left:
+                continue  # it is about what the newer one leaves
+            found = await self._rows.assuming(left).faults([row], gone)
+            faults |= found
+            if not found:
+                word = "path" if row.change.kind not in ("git", "mode") else row.change.kind
+                left |= {(word, step.path): step.new for step in row.steps}
+        return faults
 
     async def mark_and_apply(self, live: LiveProposal, undo_ids: Collection[str]) -> dict[str, str]:
         """Undo these hunks. Returns why some cannot be undone, by hunk. Must not be cancelled: what is marked but not
