@@ -9,6 +9,7 @@ import pytest
 from amanu.permissions import approvals as approval
 from amanu.proposals import tracking
 from amanu.proposals.model import FILE_CHANGED, FILE_GONE, FILE_MADE
+from amanu.text.display import file_list
 from amanu_protocol.items import Mode, Row
 from amanu_protocol.requests import CheckpointRestoreParams
 from support.draft_session import DONE, decide_all, deny, edit, end_daemon, results, turn, write
@@ -97,11 +98,15 @@ async def test_a_folder_crosses_file_systems_and_comes_back(tmp_path: Path, monk
 
 SINCE = {
     "nothing": ("true", ""),
-    "other content": ("echo mine > big/sub/7.txt", FILE_CHANGED),
-    "a new file": ("touch big/sub/mine", FILE_CHANGED),
-    "a deleted file": ("rm big/sub/7.txt", FILE_CHANGED),
-    "an executable": ("chmod +x big/sub/7.txt", FILE_CHANGED),
-    "a link": ("ln -sfn nowhere big/in", FILE_CHANGED),
+    "other content": ("echo mine > big/sub/7.txt", "Changed in this folder since: sub/7.txt."),
+    "a new file": ("touch big/sub/mine", "Changed in this folder since: sub/mine."),
+    "a deleted file": ("rm big/sub/7.txt", "Changed in this folder since: sub/7.txt."),
+    "an executable": ("chmod +x big/sub/7.txt", "Changed in this folder since: sub/7.txt."),
+    "a link": ("ln -sfn nowhere big/in", "Changed in this folder since: in."),
+    "many files": (
+        "rm big/sub/??.txt",
+        f"Changed in this folder since: {file_list([f'sub/{at}.txt' for at in range(10, 100)])}.",
+    ),
     "a file instead": ("rm -r big; touch big", FILE_CHANGED),
     "a link instead": ("mv big other; ln -s other big", FILE_CHANGED),
     "gone": ("rm -r big", FILE_GONE),

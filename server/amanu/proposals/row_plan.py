@@ -18,8 +18,8 @@ from amanu.proposals.rows import NOT_KEPT, LiveRow, RowChange, RowKey, RowStep
 from amanu.proposals.text_plan import target_made
 from amanu.proposals.tree_move import TreeMove
 from amanu.storage.file_store import Damaged, FileStore
-from amanu.system.folder_list import list_folder, listed_paths
-from amanu.text.display import one_line
+from amanu.system.folder_list import differing_paths, list_folder, listed_paths
+from amanu.text.display import file_list, one_line
 from amanu.workspace import disk
 from amanu.workspace.disk import failure_message
 from amanu.workspace.disk_changes import (
@@ -257,7 +257,7 @@ class RowPlanner:
         assert change.after is not None
         file_id, is_there = change.after.file_id, os.path.lexists(change.path)
         if row.state == "undoing":
-            return FILE_GONE if not is_there else "" if self._has_tree(change) else FILE_CHANGED
+            return FILE_GONE if not is_there else "" if self._has_tree(change) else self._changed_in(change)
         if is_there:
             return FILE_MADE
         try:
@@ -269,6 +269,17 @@ class RowPlanner:
         if self._denied(Subject("write_file", "write", name) for name in names):
             return _DENIED_IN_IT
         return "" if self._store.is_whole(file_id) else _LOST_TREE
+
+    def _changed_in(self, tree: RowChange) -> str:
+        """The sentence about what is no longer as it was in a new folder."""
+        assert tree.after is not None
+        if not _is_folder(tree.path):
+            return FILE_CHANGED
+        try:
+            paths = differing_paths(self._store.listed(tree.after.file_id), list_folder(tree.path).encode())
+        except (Damaged, OSError):
+            return FILE_CHANGED
+        return f"Changed in this folder since: {file_list(paths)}."
 
     def _has_tree(self, change: RowChange, folder: Path | None = None) -> bool:
         """Whether that folder (None: the one in the workspace) is the new one, with all that is in it."""

@@ -117,6 +117,16 @@ def listed_paths(data: bytes) -> Iterator[str]:
     yield from data.decode("utf-8", "surrogateescape").split("\0")[1:-1:_FIELDS]
 
 
+def differing_paths(one: bytes, other: bytes) -> list[str]:
+    """The paths at which two encoded lists differ, sorted."""
+    return sorted({entry[0] for entry in _encoded_entries(one) ^ _encoded_entries(other)})
+
+
+def _encoded_entries(data: bytes) -> set[tuple[str, ...]]:
+    fields = iter(data.decode("utf-8", "surrogateescape").split("\0")[1:-1])
+    return {*zip(*[fields] * _FIELDS, strict=True)}
+
+
 def _open_up(place: str) -> None:
     mode = stat.S_IMODE(os.lstat(place).st_mode)
     wanted = mode & _HARMLESS | _OURS
