@@ -368,6 +368,43 @@ async def recorded(folder: Path) -> str:
         await journal.close()
 
 
+async def die(d: ScriptedSession, monkeypatch: pytest.MonkeyPatch, *, changes: bool) -> None:
+    """Accept all, and leave the session as a daemon leaves it that is killed after the changes are noted, or made."""
+    folder = d.session.core.journal.folder
+    kept = folder.with_name("kept")
+    real = Transactions._change_files  # pyright: ignore[reportPrivateUsage]
+
+    async def killed(*arguments: Any) -> None:
+        if changes:
+            await real(*arguments)
+        shutil.copytree(folder, kept, ignore=shutil.ignore_patterns(".tmp-*"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Transactions, "_change_files", killed)
+        await decide_all(d, "accept")
+    await d.sessions.close("s")
+    shutil.rmtree(folder)
+    kept.rename(folder)
+
+
+@pytest.mark.parametrize(("user", "is_set"), [("", True), ("mine\n", False)])
+@pytest.mark.parametrize("line", ["echo more >> notes.txt", "mv notes.txt b.txt", "echo x > b.txt; rm notes.txt"])
+async def test_a_file_that_the_user_replaced_after_a_kill_keeps_its_bits(
+    tmp_path: Path, line: str, user: str, is_set: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = "notes.txt" if "more" in line else "b.txt"
+    steps = [step("", shell(f"{line}; printf 'm\\0' > made.bin")), step("", shell(f"chmod +x {path}")), DONE]
+    async with scripted_session(tmp_path, *steps, mode="draft") as d:
+        await turn(d)
+        await die(d, monkeypatch, changes=True)
+        (file := d.root / path).chmod(0o644)
+        if user:
+            file.write_text(user)
+        await d.reopen()
+        assert named(d)["made.bin"] == "applied"
+        assert bool(file.stat().st_mode & 0o100) == is_set
+
+
 @pytest.mark.parametrize("moment", ["before", "after"])
 async def test_a_daemon_killed_at_a_change_knows_whether_it_is_done(
     tmp_path: Path, moment: str, monkeypatch: pytest.MonkeyPatch
@@ -375,20 +412,7 @@ async def test_a_daemon_killed_at_a_change_knows_whether_it_is_done(
     async with scripted_session(tmp_path, *DRAFTED, mode="draft") as d:
         before = files(d)
         await turn(d)
-        folder, kept = d.session.core.journal.folder, tmp_path / "kept"
-        real = Transactions._change_files  # pyright: ignore[reportPrivateUsage]
-
-        async def killed(*arguments: Any) -> None:
-            if moment == "after":
-                await real(*arguments)
-            shutil.copytree(folder, kept, ignore=shutil.ignore_patterns(".tmp-*"))
-
-        with monkeypatch.context() as patched:
-            patched.setattr(Transactions, "_change_files", killed)
-            await decide_all(d, "accept")
-        await d.sessions.close("s")
-        shutil.rmtree(folder)
-        kept.rename(folder)
+        await die(d, monkeypatch, changes=moment == "after")
         await d.reopen()
         assert set(named(d).values()) == {"pending" if moment == "before" else "applied"}
         assert (tree(d.root) == before) == (moment == "before")

@@ -36,6 +36,11 @@ class Recovery:
         standings: list[tuple[LiveFile | LiveRow, Standing]] = [
             (change, self._standing(change)) for change in sorted(live.interrupted, key=_order)
         ]
+        others = [change for change, each in standings if isinstance(change, LiveFile) and each == "other"]
+        standings = [
+            (change, "other" if each == "before" and _is_mode_of(change, others) else each)
+            for change, each in standings
+        ]
         is_begun = any(each in ("after", "between") and not _is_new_folder(change) for change, each in standings)
         todo = [change for change, each in standings if is_begun and self._is_to_be_made(change, each)]
         try:
@@ -185,6 +190,13 @@ class Recovery:
 def _is_new_folder(change: LiveFile | LiveRow) -> bool:
     """Whether it is an empty folder, which the user may have made as well."""
     return isinstance(change, LiveRow) and change.change.kind == "folder" and not change.change.is_tree
+
+
+def _is_mode_of(change: LiveFile | LiveRow, files: Sequence[LiveFile]) -> bool:
+    """Whether it is about the executable bits of one of these files."""
+    if isinstance(change, LiveFile) or change.change.kind != "mode":
+        return False
+    return any(file.has_path(change.change.path) for file in files)
 
 
 def _order(change: LiveFile | LiveRow) -> tuple[int, int]:
