@@ -22,13 +22,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from amanu.tools.shell.row_changes import NO_UNDO
 from amanu_protocol.items import Proposal, Row, ToolCall
 from amanu_protocol.state import SessionState
 from e2e.test_prompt_to_edit import Editor, create
@@ -386,15 +387,17 @@ class _Run:
         self._documents.save()
         skipped = [(Path(file["path"]).name, each["reason"]) for file in undone["files"] for each in file["skipped"]]
         commits = [] if COMMITS_ARE_UNDONE else ["work"]
-        assert all(name in commits for name, _ in skipped), f"not undone: {skipped}"
-        self._stands("before", "after undo, the workspace")
+        lost = {name for name, why in skipped if self._fault.how == "full" and why == NO_UNDO}  # its disk kept no copy
+        assert all(name in {*commits, *lost} for name, _ in skipped), f"not undone: {skipped}"
+        self._stands("before", "after undo, the workspace", but=lost)
         now = tree(self._root)
-        odd = {name: (before.get(name), now.get(name)) for name in before.keys() | now.keys()}
+        odd = {name: (before.get(name), now.get(name)) for name in (before.keys() | now.keys()) - lost}
         odd = {name: sides for name, sides in odd.items() if sides[0] != sides[1]}
         assert not odd, f"undo left {odd}"
 
-    def _stands(self, standing: str, what: str) -> None:
-        odd = {name: at for name, at in _decided(standings(self._root)).items() if at != standing}
+    def _stands(self, standing: str, what: str, but: Collection[str] = ()) -> None:
+        found = _decided(standings(self._root)).items()
+        odd = {name: at for name, at in found if at != standing and name not in but}
         assert not odd, f"{what} is not as {standing}: {odd}"
 
     async def _goes_on(self, client: Editor) -> None:
