@@ -109,7 +109,6 @@ async def _once_in(layer: SessionLayer, sandbox: Sandbox, root: Path, line: str,
         changes = await run.read()
     took = Cost((time.perf_counter() - begun) * 1000, (_used() - used) * 1000)
     assert len(changes.edits) == (0 if line == NOTHING else CHANGED)
-    await asyncio.to_thread(changes.folder.remove)
     return took
 
 

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-PARTS = ("hooks",)
+PARTS = ("hooks", "agents")
 """In the order in which they are asked."""
 
 

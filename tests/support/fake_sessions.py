@@ -167,7 +167,7 @@ class FakeSessions:
         self.sessions: dict[str, FakeSession] = {}
         self.clients: list[Client] = []
         self.down = False
-        self.parts: list[DaemonPart] = [part(find_home().make(), Settings()) for part in daemon_parts()]
+        self.parts: list[DaemonPart] = [part(find_home().make(), Settings(), None) for part in daemon_parts()]
 
     async def create(self, params: r.SessionCreateParams, client: Client) -> r.SessionResult:
         if params.session_id not in self.sessions:

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from amanu.agent.system_prompt import system_prompt
-from amanu.context.agent_files import built_in
+from amanu.agents.definitions import built_in
+from amanu.agents.model import AgentReport, AgentTask
+from amanu.agents.run_agent import RunAgent
 from amanu.context.surroundings import Surroundings
 from amanu.core.conversation import Conversation
 from amanu.core.model import ToolSpec
 from amanu.core.model_families import family
-from amanu.core.sub_agents import AgentDefinition, AgentReport, AgentTask
+from amanu.core.sub_agents import AgentDefinition
 from amanu.core.token_estimate import estimate
 from amanu.core.tool import CallContext
 from amanu.tools.registry import make_tools
@@ -76,8 +78,8 @@ class NoSession:
 
 def all_tools(folder: Path) -> list[ToolSpec]:
     """All that a session in an editor can have, for which the folder is a workspace."""
-    environment = dataclasses.replace(ToolHarness(folder).environment, model_searches=True, agents=NoSession())
-    return [tool.spec() for tool in make_tools(environment).values()]
+    environment = dataclasses.replace(ToolHarness(folder).environment, model_searches=True)
+    return [tool.spec() for tool in (*make_tools(environment).values(), RunAgent(NoSession()))]
 
 
 async def tool_tokens(vendor: Vendor, tools: list[ToolSpec]) -> dict[str, float]:

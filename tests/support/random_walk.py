@@ -35,6 +35,7 @@ from amanu_protocol.requests import (
 from support.agent_session import ask_agent, complete, user_agent
 from support.random_session import EXPECTED, Watcher, check_calls, lose_what_is_not_on_disk
 from support.scripted_session import call, step
+from support.session_agents import agents_of
 
 MOVES = 20
 _STEPS = 16  # replies of a session's model before it only answers
@@ -276,7 +277,7 @@ class Walker:
         if working := [each.agent_id for each in side.session.state.agents if each.ended_at is None]:
             side.asked.clear()
             agent_id = self.chance.choice(working)
-            await side.session.agents.stop(AgentParams(session_id=side.session_id, agent_id=agent_id))
+            await agents_of(side.session).stop(AgentParams(session_id=side.session_id, agent_id=agent_id))
 
     async def come_and_go(self, side: Side) -> None:
         watcher = side.watchers[1]
@@ -385,7 +386,7 @@ class Walker:
 
     def _is_busy(self, side: Side) -> bool:
         state = side.session.state
-        return bool(side.session.running or side.session.agents.running or state.queue or state.approvals)
+        return bool(side.session.running or agents_of(side.session).running or state.queue or state.approvals)
 
     async def look_back(self) -> None:
         for side in self.sides:

@@ -15,6 +15,7 @@ from support.hook_files import TELLS, configure_user, handler, notices
 from support.mcp_in_memory import Server, ServersInMemory
 from support.required_programs import needs
 from support.scripted_session import TWO_HUNKS, ScriptedSession, call, step
+from support.session_agents import agents_of
 from unit.test_proposal_checks import EDIT, TEXT, Linter, said
 from unit.test_session_typing import Editor
 
@@ -42,7 +43,7 @@ def asker(d: ScriptedSession) -> SubAgent:
 async def end_agent(d: ScriptedSession, end: str) -> None:
     question = (await d.until(lambda state: state.questions)).questions[0]
     if end == "cancelled":
-        await d.session.agents.stop(AgentParams(session_id="s", agent_id=asker(d).agent_id))
+        await agents_of(d.session).stop(AgentParams(session_id="s", agent_id=asker(d).agent_id))
     else:
         answers: Any = {"q1": "That one."}
         params = QuestionAnswerParams(session_id="s", question_id=question.item_id, outcome="answered", answers=answers)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from amanu.context.agent_files import BUILT_IN, AgentPlaces, built_in, read_definition
+from amanu.agents.definitions import BUILT_IN, AgentPlaces, built_in, read_definition
 from amanu.core.sub_agents import AgentDefinition
 from amanu.core.tool import Tool
 from amanu.tools.registry import make_tools, tools_of_agent

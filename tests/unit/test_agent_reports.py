@@ -16,6 +16,7 @@ from amanu.session.sessions import open_sessions
 from amanu_protocol.requests import AgentParams, CheckpointRestoreParams, PromptSendParams
 from support.agent_session import ask_agent, complete, session_with_agents
 from support.scripted_session import ScriptedSession, call, conversation, step
+from support.session_agents import agents_of
 from support.session_client import Client, until
 
 
@@ -86,7 +87,7 @@ async def test_how_one_ended_is_told_after_its_session_or_the_daemon_was_closed(
 async def test_what_the_user_stopped_is_told_as_that_after_a_close(tmp_path: Path) -> None:
     async with session_with_agents(tmp_path, {"worker": AGENTS["at work"]}, *STEPS) as d:
         await work_in_background(d, "at work")
-        await d.session.agents.stop(AgentParams(session_id="s", agent_id="agent-1"))
+        await agents_of(d.session).stop(AgentParams(session_id="s", agent_id="agent-1"))
         await d.reopen()
         assert (await ask_again(d.session, d.client)).count(
             "worker (agent-1) was stopped by the user; its task is not completed"

@@ -26,6 +26,7 @@ from amanu_protocol.requests import (
 from support.agent_session import agent, ask_agent, complete, nested, results, session_with_agents, user_agent
 from support.hook_files import answer, configure_user, handler
 from support.scripted_session import TWELVE, ScriptedSession, call, conversation, step
+from support.session_agents import agents_of
 from support.session_client import until
 
 
@@ -181,7 +182,7 @@ async def test_the_user_stops_an_agent_and_the_turn_goes_on(tmp_path: Path) -> N
     async with session_with_agents(tmp_path, {"slow": slow}, step("", ask_agent("slow")), step("Without it.")) as d:
         await d.prompt("go")
         await d.until(lambda state: state.agents and state.agents[0].state == "running")
-        shown = (await d.session.agents.stop(AgentParams(session_id="s", agent_id="agent-1"))).agent
+        shown = (await agents_of(d.session).stop(AgentParams(session_id="s", agent_id="agent-1"))).agent
         assert shown.state == "cancelled"
         await d.ended()
         assert "was stopped by the user" in results(d)[0]
@@ -197,7 +198,7 @@ async def test_an_answer_to_an_agent_that_was_stopped_is_told_so(tmp_path: Path,
         state = await d.until(lambda state: state.approvals or state.questions)
         asked = [each.tool_call_id or "" for each in (*state.approvals, *state.questions)]
         question_ids = [each.item_id for each in state.questions]
-        await d.session.agents.stop(AgentParams(session_id="s", agent_id="agent-1"))
+        await agents_of(d.session).stop(AgentParams(session_id="s", agent_id="agent-1"))
         if asks == "an edit":
             late = ApprovalResolveParams(session_id="s", tool_call_id=asked[0], decision="allow", digest="")
             said = (await d.session.resolve_approval(late, d.client)).summary
@@ -221,7 +222,7 @@ async def test_a_prompt_for_an_agent_at_work_is_refused(tmp_path: Path) -> None:
         with pytest.raises(AmanuError, match="works on its task and takes no other prompt") as refused:
             await child.send_prompt(params, d.client)
         assert refused.value.kind == "turnInProgress" and not child.state.queue
-        await d.session.agents.stop(AgentParams(session_id="s", agent_id="agent-1"))
+        await agents_of(d.session).stop(AgentParams(session_id="s", agent_id="agent-1"))
         await d.ended()
         over = await d.sessions.get(agent(d).session_id)
         assert (await over.send_prompt(params, d.client)).status == "started"
@@ -238,7 +239,7 @@ async def test_cancelling_the_turn_stops_its_agents_and_withdraws_what_they_aske
         await d.until(lambda state: state.approvals and state.agents[0].state == "running")
         await d.session.prompts.cancel("turn-p1")
         state = await d.ended("cancelled")
-        assert not state.approvals and not d.session.agents.running
+        assert not state.approvals and not agents_of(d.session).running
         assert {shown.state for shown in state.agents} == {"cancelled"}
         assert all(d.sessions.opened(shown.session_id) is None for shown in state.agents)
         assert not (d.root / "new.txt").exists()
@@ -489,7 +490,7 @@ async def test_a_wrong_call_says_what_is_right(tmp_path: Path, name: str, prompt
         await d.ended()
         assert error in results(d)[0] and not d.session.state.agents
         with pytest.raises(AmanuError, match="no agent agent-9"):
-            await d.session.agents.stop(AgentParams(session_id="s", agent_id="agent-9"))
+            await agents_of(d.session).stop(AgentParams(session_id="s", agent_id="agent-9"))
 
 
 HOSTILE = """---

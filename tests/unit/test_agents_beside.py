@@ -21,6 +21,7 @@ from support.agent_session import agent, ask_agent, complete, nested, session_wi
 from support.hook_files import agree, configure, handler
 from support.mcp_in_memory import Server, ServersInMemory, server_tool
 from support.scripted_session import TWELVE, call, conversation, step
+from support.session_agents import agents_of
 from support.session_client import Client
 from unit.test_proposal_checks import EDIT, TEXT, Linter
 
@@ -81,7 +82,7 @@ async def test_no_rewind_while_one_works(tmp_path: Path) -> None:
             await d.session.checkpoints.restore(params)
         assert refused.value.data.hint
         assert d.file.read_text() == TWELVE.replace("line 2\n", "line two\n")
-        await d.session.agents.stop(AgentParams(session_id="s", agent_id="agent-1"))
+        await agents_of(d.session).stop(AgentParams(session_id="s", agent_id="agent-1"))
         await d.session.checkpoints.restore(params)
         assert d.file.read_text() == TWELVE and not d.session.state.questions
 
@@ -100,7 +101,7 @@ async def test_a_second_client_decides_for_it_and_stops_it(tmp_path: Path) -> No
         await d.session.answer_question(params, other)
         await d.answer("allow", other)
         await d.until(lambda state: state.questions)
-        await d.session.agents.stop(AgentParams(session_id="s", agent_id="agent-1"))
+        await agents_of(d.session).stop(AgentParams(session_id="s", agent_id="agent-1"))
         await d.ended()
         assert agent(d).state == "cancelled" and d.file.read_text() == TWELVE.replace("line 2\n", "line two\n")
         decided = nested(d)[1].decision

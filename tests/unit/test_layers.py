@@ -43,6 +43,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.session": "core home config text system models web storage sandbox mcp workspace context proposals checks "
     "permissions tools agent parts",
     "amanu.hooks": "core config home system text sandbox workspace context session",
+    "amanu.agents": "core config home models text workspace context permissions session",
     "amanu.frontends": "core text system storage workspace context session",
     "amanu.daemon": "core home config text system sandbox session frontends",
     "amanu.client": "home session frontends.lsp daemon",
@@ -83,7 +84,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "httpx2": ("amanu.models", "amanu.web", "amanu.mcp", "amanu.cli.doctor"),
     "mcp": ("amanu.mcp",),
     "mcp_types": ("amanu.mcp",),
-    "jsonschema": ("amanu.context.agent_files", "amanu.tools.complete_task", "amanu.tools.mcp.arguments"),
+    "jsonschema": ("amanu.agents.definitions", "amanu.agents.complete_task", "amanu.tools.mcp.arguments"),
     "yaml": ("amanu.text.front_matter",),
     "rich": ("amanu.cli",),
     "prompt_toolkit": ("amanu.cli",),

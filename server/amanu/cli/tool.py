@@ -135,7 +135,7 @@ async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
     core.workspace.ripgrep = shutil.which("rg", path=environ.get("PATH"))
     core.proposal_listeners.append(core.approvals.on_proposal)
     events = ToolEvents(core, yes=use.yes)
-    core.parts = [part for each in daemon_parts() if (part := each(home, settings).part_of(core)) is not None]
+    core.parts = [part for each in daemon_parts() if (part := each(home, settings, None).part_of(core)) is not None]
     try:
         await services.sandbox.proved()
         for text in use.allow:

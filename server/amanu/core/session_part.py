@@ -8,22 +8,22 @@ A part is told and asked:
     open               the session was opened: made, read from disk, or begun for a sub-agent
     stop, resume       nothing may start any more, and what runs ends · what the session had could not be saved: go on
     close              everything is saved; nothing is emitted any more
-    begin_turn         a turn is about to begin                         → may look at the disk and the network
-    listen_to_prompt   a prompt is composed                             → a `PromptListener`, or None
-    prepare, note      the prompt opens a turn                          → what the model is told with it, "" for nothing
-    listeners          a turn begins                                    → `TurnListener`s, by the slot they stand in
+    begin_turn         a turn is about to begin, and again if trust was found to have changed; it may look at the disk
+    listen_to_prompt   a prompt is composed                   → a `PromptListener`, or None
+    note               the prompt opens a turn                → what the model is told with it, "" for nothing
+    note_between_steps a step has ended                       → what the model is told, or None
+    listeners          a turn begins                          → `TurnListener`s, by the slot they stand in
     on_mode, on_trust  the mode has changed, trust was given or taken
-    tools              once                                             → tools of the session's own agent
-    program_files      a write is decided on                            → files that the part would run later
-    requests, commands once for all sessions                            → requests of the protocol and slash commands
+    tools              once                                   → tools of the session's own agent
+    program_files      a write is decided on                  → files that the part would run later
+    requests, commands once for all sessions                  → requests of the protocol, and slash commands
 
-**Order.** Parts are asked in the order of the list. Tools and notes are in the bytes that a model is sent, and caches
-hold their beginning: their order is fixed, and what a part says must not depend on the clock. `prepare` runs side by
-side for all parts. Parts are stopped and closed in the opposite order.
+**Order.** Parts are asked in the order of the list, `begin_turn` side by side. Tools and notes are in the bytes that a
+model is sent, and caches hold their beginning: their order is fixed. Parts are stopped and closed in the opposite
+order.
 
-**Errors.** A method must not raise, except where it says so. An `AmanuError` of `open`, `begin_turn` or `prepare`
-refuses what was about to happen, and is shown to the user. `PromptBlocked` of a `PromptListener` does that to one
-prompt.
+**Errors.** A method must not raise, except where it says so. An `AmanuError` of `open` or `begin_turn` refuses what was
+about to happen, and is shown to the user. `PromptBlocked` of a `PromptListener` does that to one prompt.
 
 **Cancelling.** `open`, `stop` and `close` run to completion. The others may be cancelled, and let that through.
 
@@ -41,6 +41,7 @@ from typing import Any, Literal
 
 from amanu.core.agent import AgentRun
 from amanu.core.listeners import TurnListener
+from amanu.core.notes import SystemNote
 from amanu.core.tool import AnyTool
 from amanu_protocol.errors import AmanuError
 
@@ -135,12 +136,13 @@ class SessionPart:
     def listen_to_prompt(self) -> PromptListener | None:
         return None
 
-    async def prepare(self, window: int) -> None:
-        """Find out what `note` says, to a model with a window of so many tokens."""
-
     def note(self) -> str:
         """What the model is told with the prompt; it is told now."""
         return ""
+
+    def note_between_steps(self) -> SystemNote | None:
+        """What the model is told between two steps of a turn; it is told now."""
+        return None
 
     def listeners(self, run: AgentRun) -> Mapping[Slot, Sequence[TurnListener]]:
         """The listeners of that run, which may be on another conversation than the session's."""

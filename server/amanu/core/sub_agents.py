@@ -1,18 +1,11 @@
-"""Sub-agents: agents with a conversation of their own, to which a session's model hands work (`tools/run_agent.py`)."""
+"""The kinds of sub-agents: agents with a conversation and a session of their own, to which a session hands work."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
-
-from amanu.core.tool import CallContext
+from typing import Any
 
 COMPLETE_TASK = "complete_task"
 """The tool with which a sub-agent ends its work."""
-AgentEnd = Literal[
-    "completed", "noResult", "turnLimit", "timeLimit", "costLimit", "stalled", "hook", "cancelled", "closed", "failed"
-]
-"""How a sub-agent ended. `noResult`: it stopped without calling `complete_task`. `stalled`: nothing came from it for
-too long. `closed`: its session was closed, or the one it worked for."""
 
 
 @dataclass(frozen=True)
@@ -41,47 +34,3 @@ class AgentDefinition:
     """It goes on in the background unless the call says otherwise."""
     source: str = "built in"
     """For the user: the file it comes from."""
-
-
-@dataclass(frozen=True)
-class AgentTask:
-    """Work for a sub-agent."""
-
-    agent: str
-    """Name of its definition."""
-    prompt: str
-    """All it is told, beside project memory and where it works."""
-    description: str
-    """The same in a few words, for the user."""
-    background: bool = False
-
-
-@dataclass(frozen=True)
-class AgentReport:
-    """How a sub-agent ended, or that it goes on in the background (`end` is None)."""
-
-    agent_id: str
-    name: str
-    session_id: str
-    end: AgentEnd | None
-    message: str
-    """How it ended, as a sentence for the model and the user."""
-    text: str
-    """Its result; if it did not complete its task, what it said last; "" for nothing."""
-
-    @property
-    def completed(self) -> bool:
-        return self.end in ("completed", None)
-
-
-class SubAgents(Protocol):
-    """The sub-agents of one session. Implemented by `session/agents.py`."""
-
-    def available(self) -> Sequence[AgentDefinition]:
-        """The agents there are; they change only between turns."""
-        ...
-
-    async def run(self, task: AgentTask, call: CallContext) -> AgentReport:
-        """Have an agent do the work for that call, and wait until it ended; with `background` only until it runs.
-        Cancelling stops it. Raises `ToolError` when it cannot start."""
-        ...

@@ -14,6 +14,7 @@ from amanu.hooks.hooks import Hooks
 from amanu.hooks.listener import HookEnding, HookListener
 from amanu.hooks.plugin_hooks import plugin_hooks
 from amanu.hooks.session_hooks import SessionHooks
+from amanu.session.child_sessions import ChildSessions
 from amanu.session.core import SessionCore
 from amanu.session.daemon_part import DaemonPart
 
@@ -74,7 +75,8 @@ class DaemonHooks(DaemonPart):
 
     session_part = HooksPart
 
-    def __init__(self, home: Home, settings: Settings) -> None:
+    def __init__(self, home: Home, settings: Settings, sessions: ChildSessions | None) -> None:
+        super().__init__(home, settings, sessions)
         self.hooks = Hooks(home.config, home.state / "hooks.json", partial(plugin_hooks, home.plugins))
 
     def part_of(self, core: SessionCore) -> SessionPart:

@@ -5,11 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from amanu.context.editor import EditorContext
-from amanu.core.agent import AgentLimits
-from amanu.core.sub_agents import AgentDefinition
-from amanu.core.tool import AgentLabel
 from amanu.session.core import Assignment, SessionCore
-from amanu.tools.complete_task import CompleteTask
 from amanu_protocol.events import EventMessage, TurnEnded
 from amanu_protocol.requests import PromptSendParams, PromptSendResult
 
@@ -72,20 +68,3 @@ class ChildSessions(Protocol):
     async def end_child(self, session_id: str) -> None:
         """Close the session of a sub-agent whose work is over. Raises nothing."""
         ...
-
-
-class Assign(Protocol):
-    """Makes an `Assignment` of a session's parts."""
-
-    def __call__(
-        self, label: AgentLabel, definition: AgentDefinition, limits: AgentLimits, complete_task: CompleteTask
-    ) -> Assignment: ...
-
-
-@dataclass(frozen=True)
-class ParentSession:
-    """The session that sub-agents work for, and how theirs are made."""
-
-    core: SessionCore
-    children: ChildSessions
-    assign: Assign

@@ -12,7 +12,7 @@ from amanu.checks.editor_feedback import EditorFeedback
 from amanu.core.agent import AgentLimits
 from amanu.core.rules import Rule
 from amanu.core.session_part import SessionPart
-from amanu.core.sub_agents import AgentDefinition, SubAgents
+from amanu.core.sub_agents import AgentDefinition
 from amanu.core.tool import AgentLabel
 from amanu.models.routing import AUTO
 from amanu.permissions.approvals import Approvals
@@ -38,7 +38,6 @@ from amanu.session.todos import Todos
 from amanu.session.turn_task import TurnTask
 from amanu.storage.file_store import FileStore
 from amanu.storage.journal import FILES, Journal
-from amanu.tools.complete_task import CompleteTask
 from amanu.tools.environment import ShownPictures, ToolEnvironment
 from amanu.tools.shell.command_process import CommandLauncher
 from amanu.tools.shell.git_looks import published_commits
@@ -111,7 +110,8 @@ class Assignment:
     limits: AgentLimits
     allowance: float | None
     """US dollars it may spend; None for no limit of its own."""
-    complete_task: CompleteTask
+    part: SessionPart
+    """The part that gave the work, in the session that does it."""
     work: SharedWork
 
 
@@ -134,6 +134,8 @@ class SessionCore:
         self.turn = TurnTask(self.access)
         self.parts: Sequence[SessionPart] = ()
         """Set once they are made, for which they need this."""
+        self.work: SharedWork | None = None if assignment is None else assignment.work
+        """Likewise."""
         self.environment = ClientEnvironment()
         # From the clock: events that a dead daemon sent but did not save must not be taken for ours.
         epoch = max(restored.epoch + 1, int(time.time() * 1000))
@@ -227,7 +229,6 @@ class SessionCore:
         self,
         feedback: EditorFeedback | None = None,
         pictures: ShownPictures | None = None,
-        agents: SubAgents | None = None,
     ) -> ToolEnvironment:
         """What the session's tools work with."""
         services = self.services
@@ -249,7 +250,6 @@ class SessionCore:
             session_layer=self.layer,
             jobs=self.jobs.jobs,
             questions=self.questions,
-            agents=agents,
             pages=services.pages,
             search_service=self._search_service(),
             model_searches=self._model_searches(),

@@ -6,6 +6,7 @@ from typing import ClassVar
 from amanu.config import Settings
 from amanu.core.session_part import Request, SessionPart
 from amanu.home import Home
+from amanu.session.child_sessions import ChildSessions
 from amanu.session.core import SessionCore
 
 
@@ -15,7 +16,9 @@ class DaemonPart:
 
     session_part: ClassVar[type[SessionPart]]
 
-    def __init__(self, home: Home, settings: Settings) -> None: ...
+    def __init__(self, home: Home, settings: Settings, sessions: ChildSessions | None) -> None:
+        """`sessions` opens the sessions of sub-agents; None where there is only one session."""
+        self.sessions = sessions
 
     def part_of(self, core: SessionCore) -> SessionPart | None:
         """Make the part of that session; None if it has none."""

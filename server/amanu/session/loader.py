@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from amanu.session.child_sessions import ChildSessions
 from amanu.session.core import Assignment
 from amanu.session.daemon_part import DaemonPart
 from amanu.session.restore import REWINDS, Restored, restore, rewound
@@ -29,17 +28,11 @@ class SessionLoader:
     closed, and its lease would stay with us."""
 
     def __init__(
-        self,
-        services: Services,
-        settings: UserSettings,
-        summaries: Summaries,
-        children: ChildSessions,
-        parts: Sequence[DaemonPart],
+        self, services: Services, settings: UserSettings, summaries: Summaries, parts: Sequence[DaemonPart]
     ) -> None:
         self._services = services
         self._settings = settings
         self._summaries = summaries
-        self._children = children
         self._parts = parts
         self._sandbox = SandboxReport(services.sandbox)
 
@@ -97,7 +90,7 @@ class SessionLoader:
                     raise _not_found(session_id)
             self._summaries.opened(session_id, restored.created_at)
             services = replace(self._services, settings=self._settings.current)
-            session = Session(services, journal, restored, self._children, self._parts, assignment)
+            session = Session(services, journal, restored, self._parts, assignment)
             await session.open(begins=begins)
         except BaseException:
             with contextlib.suppress(AmanuError):

@@ -185,7 +185,7 @@ class PromptComposer:
                     recalled and recalled.text,
                     self.turn_factory.plan.note(),
                     self._jobs.note_with_prompt() if self._jobs is not None else "",
-                    agents.note_with_prompt() if (agents := self.turn_factory.agents) is not None else "",
+                    *(part.note() for part in self._core.parts),
                 ],
             )
         )

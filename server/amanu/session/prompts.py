@@ -292,11 +292,10 @@ class Prompts:
     async def _start(self, prompt: Prompt) -> str:
         """Start a turn for a prompt. Raises `AmanuError` (modelNotFound, authRequired …) before anything of it
         is on record."""
-        was_trusted, agents = self._state.trusted, self._turn_factory.agents
-        looks = [self._trust.refresh(), *([] if agents is None else [agents.refresh()])]
-        await asyncio.gather(*looks)
-        if agents is not None and self._state.trusted != was_trusted:
-            await agents.refresh()
+        was_trusted, parts = self._state.trusted, self._core.parts
+        await asyncio.gather(self._trust.refresh(), *(part.begin_turn() for part in parts))
+        if self._state.trusted != was_trusted:
+            await asyncio.gather(*(part.begin_turn() for part in parts))
         self._turn_factory.mcp.announce()
         choice = await self._turn_factory.model_chooser.choose(prompt.text, prompt.environment)
         info = choice.candidate.info

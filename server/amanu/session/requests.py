@@ -51,7 +51,6 @@ SESSION_REQUESTS: Mapping[str, Request] = {
     "amanu/job/output": _session(r.JobOutputParams, lambda s, p, _: s.core.jobs.output(p), reads=True),
     "amanu/job/input": _session(r.JobInputParams, lambda s, p, _: s.core.jobs.input(p)),
     "amanu/job/stop": _session(r.JobParams, lambda s, p, _: s.core.jobs.stop(p)),
-    "amanu/agent/stop": _session(r.AgentParams, lambda s, p, _: s.agents.stop(p)),
     "amanu/history/page": _session(r.HistoryPageParams, lambda s, p, _: s.pages.items(p), reads=True),
     "amanu/blob/get": _session(r.BlobGetParams, lambda s, p, _: s.pages.blob(p), reads=True),
     "amanu/memory/list": _session(r.SessionParams, lambda s, _, __: s.memory.list(), reads=True),

@@ -8,23 +8,16 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Literal, TypeVar
+from typing import Any, Literal
 
-from amanu.context.agent_files import AgentPlaces
 from amanu.context.mentions import without_mentions
-from amanu.context.plugins import plugin_folders
 from amanu.context.slash_commands import MCP, MEMORY, SKILLS
-from amanu.core.agent import AgentLimits
 from amanu.core.ending import Ending
-from amanu.core.sub_agents import AgentDefinition
-from amanu.core.tool import AgentLabel
 from amanu.models import routing
 from amanu.models.session_transport import Player
 from amanu.permissions import offers
-from amanu.session.agents import SessionAgents
 from amanu.session.built_files import BuiltFiles
 from amanu.session.checkpoints import Checkpoints
-from amanu.session.child_sessions import ChildSessions, ParentSession
 from amanu.session.core import Assignment, SessionCore
 from amanu.session.daemon_part import DaemonPart
 from amanu.session.events import Client
@@ -46,7 +39,6 @@ from amanu.session.trust_state import SessionTrust
 from amanu.session.turn_factory import TurnFactory
 from amanu.storage.journal import Journal
 from amanu.text.questions import late, late_report
-from amanu.tools.complete_task import CompleteTask
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import (
     ApprovalRequested,
@@ -71,12 +63,6 @@ from amanu_protocol.requests import (
 )
 from amanu_protocol.state import SessionState
 
-SMALLEST_ALLOWANCE = 1e-6
-"""US dollars: with nothing left a sub-agent ends at its cost limit, too."""
-
-
-T = TypeVar("T")
-
 
 class Session:
     """The requests of the protocol, one method each, here or in the part they are about, raising `AmanuError`. Made by
@@ -87,12 +73,10 @@ class Session:
         services: Services,
         journal: Journal,
         restored: Restored,
-        children: ChildSessions,
         parts: Sequence[DaemonPart],
         assignment: Assignment | None = None,
     ) -> None:
-        """`children` opens the sessions of its sub-agents. `parts` make its parts. With an `assignment` it is the
-        session of a sub-agent itself."""
+        """`parts` make its parts. With an `assignment` it is the session of a sub-agent."""
         core = self.core = SessionCore(services, journal, restored, assignment)
         self.state, self.emit = core.state, core.emit
         self.approvals = core.approvals
@@ -109,11 +93,10 @@ class Session:
         else:
             self._work = assignment.work
         self.recording = SessionRecording(core, self._work.transport)
-        self.agents = SessionAgents(ParentSession(core, children, self._assign), self._agent_places())
+        core.work = self._work
         core.parts = [part for each in parts if (part := each.part_of(core)) is not None]
-        with_agents = services.settings.agents.enabled and assignment is None
         queue = PromptQueue(core, restored)
-        turn_factory = TurnFactory(core, queue, self._work, self.agents if with_agents else None)
+        turn_factory = TurnFactory(core, queue, self._work)
         self.composer = PromptComposer(core, queue, turn_factory, self._work.checks.find)
         self.edits = SessionEdits(core)
         self.patches = SessionPatch(core, self.edits)
@@ -167,11 +150,10 @@ class Session:
         could not be saved; with `anyway` that is lost."""
         self.core.access.closed = True  # nothing starts any more
         await self.prompts.stop()
-        await self.agents.close()
-        self.mcp_decisions.close()
-        await self.composer.turn_factory.title.close()
         for part in reversed(self.core.parts):
             await part.stop()
+        self.mcp_decisions.close()
+        await self.composer.turn_factory.title.close()
         if self._own_work is not None:
             await self._own_work.stop()
         if self._built_files is not None:
@@ -204,7 +186,6 @@ class Session:
         return (
             not self.running
             and self.core.assignment is None
-            and not self.agents.running
             and not self.core.jobs.running
             and all(part.idle for part in self.core.parts)
             and not self.emit.attached
@@ -220,12 +201,13 @@ class Session:
     def running(self) -> bool:
         return self.prompts.running
 
-    def part(self, kind: type[T]) -> T:
-        """The part of that class. Raises `AmanuError` (invalidParams) if this session has none."""
-        part = self.core.part(kind)
-        if part is None:
-            raise AmanuError("invalidParams", "This session has no such thing.")
-        return part
+    async def ask_part(self, method: str, params: object, client: Client) -> Any:
+        """The answer of a part to a request of the protocol. Raises `AmanuError`, also if this session has no such
+        part."""
+        for part in self.core.parts:
+            if (request := part.requests().get(method)) is not None:
+                return await request.call(part, params, client)
+        raise AmanuError("invalidParams", "This session has nothing that answers to this.")
 
     # Watching ---------------------------------------------------------------------------------------
 
@@ -423,34 +405,6 @@ class Session:
             self.approvals.reconsider()
         self.core.list_changed()
         await self.emit.durable()
-
-    # Sub-agents ---------------------------------------------------------------------------------
-
-    def _agent_places(self) -> AgentPlaces:
-        core = self.core
-        return AgentPlaces(
-            [core.services.home.agents],
-            core.workspace,
-            core.approvals.allowed,
-            core.covers,
-            core.trusted,
-            lambda: plugin_folders(core.services.home.plugins, "agent"),
-        )
-
-    def _assign(
-        self, label: AgentLabel, definition: AgentDefinition, limits: AgentLimits, complete_task: CompleteTask
-    ) -> Assignment:
-        left = self.core.costs.limits.left
-        share = self.core.services.settings.agents.cost_share
-        return Assignment(
-            self.core,
-            label,
-            definition,
-            limits,
-            None if left is None else max(left * share, SMALLEST_ALLOWANCE),
-            complete_task,
-            self._work,
-        )
 
     # Events -------------------------------------------------------------------------------------
 

@@ -84,9 +84,9 @@ class Sessions:
         self.keys = Keys(services)
         self.trust = FolderTrust(services, self._open)
         self.rules = UserRules(services, self.settings, self._open)
-        self.parts = [part(services.home, services.settings) for part in daemon_parts()]
+        self.parts = [part(services.home, services.settings, self) for part in daemon_parts()]
         self.completion = PromptCompletion(services, self, self.parts)
-        self._loader = SessionLoader(services, self.settings, self.summaries, self, self.parts)
+        self._loader = SessionLoader(services, self.settings, self.summaries, self.parts)
         if services.mcp is not None:
             services.mcp.listeners.append(self._mcp_changed)
 

@@ -1,5 +1,5 @@
 """Tells the model, after each step, what changed around its turn: files, late findings, the session's mode, background
-commands."""
+commands, and what parts have to say."""
 
 from pathlib import Path
 
@@ -9,7 +9,6 @@ from amanu.core.conversation import Call, Result
 from amanu.core.listeners import Notes, StepRecord, TurnListener, TurnView
 from amanu.core.notes import SystemNote
 from amanu.core.tool import Subject
-from amanu.session.agents import SessionAgents
 from amanu.session.core import SessionCore
 from amanu.session.status_note import SessionStatus
 from amanu.text.amounts import plural
@@ -18,9 +17,8 @@ from amanu.text.amounts import plural
 class StepNotes(TurnListener):
     """The notes of one session. They are repeated when the conversation was rewritten."""
 
-    def __init__(
-        self, core: SessionCore, feedback: EditorFeedback, status: SessionStatus, agents: SessionAgents | None
-    ) -> None:
+    def __init__(self, core: SessionCore, feedback: EditorFeedback, status: SessionStatus) -> None:
+        self._core = core
         self._stale = StaleFiles(core.view, core.conversation)
         self._conversation = core.conversation
         self._generation = core.conversation.generation
@@ -29,7 +27,6 @@ class StepNotes(TurnListener):
         self._mask = core.services.secrets.mask_content
         self._state = core.state
         self._jobs = core.jobs if core.assignment is None else None  # they are its parent's, who is told
-        self._agents = agents
         self._feedback = feedback
         self._status = status
         self._plan = core.plan
@@ -66,19 +63,14 @@ class StepNotes(TurnListener):
         notice = f"The model was told that the mode is {self._state.mode}."
         notes = [SystemNote(status, notice, status=True)] if status else []
         notes += [SystemNote(plan, "The model was given the approved plan.")] if plan else []
-        return [*notes, *(note for note in (news, self._jobs_note(), self._agents_note()) if note is not None)]
+        of_parts = [part.note_between_steps() for part in self._core.parts]
+        return [*notes, *(note for note in (news, self._jobs_note(), *of_parts) if note is not None)]
 
     def _jobs_note(self) -> SystemNote | None:
         """Which background commands have ended since the model was told last."""
         if self._jobs is None or not (ended := self._jobs.end_notes()):
             return None
         return SystemNote("\n".join(ended), f"The model was told how {plural(len(ended), 'background command')} ended.")
-
-    def _agents_note(self) -> SystemNote | None:
-        """How sub-agents in the background have ended since the model was told last."""
-        if self._agents is None or not (ended := self._agents.end_notes()):
-            return None
-        return SystemNote("\n\n".join(ended), f"The model was told how {plural(len(ended), 'agent')} ended.")
 
     def _readable(self, path: Path) -> bool:
         return bool(self._approvals.allowed([Subject("read_file", "read", self._workspace.relative(path))]))

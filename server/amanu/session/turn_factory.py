@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from amanu.agent import reply_endings
 from amanu.agent.budget import LimitGuard
-from amanu.agent.finishing import GRACE, CompleteTaskRequired, FinishTaskRequired
+from amanu.agent.finishing import FinishTaskRequired
 from amanu.agent.loop import run_compaction, run_turn, run_user_request
 from amanu.agent.loop_guard.guard import LoopGuard
 from amanu.agent.next_speaker import NextSpeaker
@@ -28,7 +28,6 @@ from amanu.core.model_families import family
 from amanu.core.notes import SystemNote
 from amanu.core.session_part import Slot, turn_listeners
 from amanu.core.tool import AnyTool
-from amanu.session.agents import SessionAgents
 from amanu.session.core import Assignment, SessionCore
 from amanu.session.mcp import SessionMcp
 from amanu.session.model_choice import ModelChoice, ModelChooser
@@ -41,6 +40,7 @@ from amanu.session.step_notes import StepNotes
 from amanu.session.title import SessionTitle
 from amanu.session.todos import TodoReminder
 from amanu.storage.journal import MAX_BLOB
+from amanu.tools.environment import ToolEnvironment
 from amanu.tools.files.read_output import ID_LENGTH
 from amanu.tools.finish_task import FinishTask
 from amanu.tools.registry import make_tools, tools_of_agent
@@ -52,12 +52,10 @@ from amanu_protocol.items import Effort, ModelInfo, Proposal, ToolCall
 class TurnFactory:
     """Makes the turns of one session."""
 
-    def __init__(self, core: SessionCore, queue: PromptQueue, work: SharedWork, agents: SessionAgents | None) -> None:
-        """`agents`: None where there are no sub-agents."""
+    def __init__(self, core: SessionCore, queue: PromptQueue, work: SharedWork) -> None:
         self._core = core
         self._assignment = core.assignment
         self._costs = core.costs
-        self.agents = agents
         self._services = services = core.services
         self._journal = core.journal
         self._conversation = conversation = core.conversation
@@ -67,17 +65,11 @@ class TurnFactory:
         self._queue = queue
         settings = services.settings
         self.pictures = Pictures(core.journal, conversation, queue.steering_pictures, queue.queued_pictures)
-        environment = replace(core.tool_environment(work.feedback, self.pictures, agents), rename=work.checks.rename)
+        environment = replace(core.tool_environment(work.feedback, self.pictures), rename=work.checks.rename)
         self.mcp = SessionMcp(core, environment)
         self.rewrite = SessionRewrite(core, environment)
         self._review_draft = ReviewDraft(environment)
-        self.tools = make_tools(environment, headless=services.headless, until_done=services.until_done)
-        if self._assignment is not None:
-            complete_task = self._assignment.complete_task
-            self.tools = {
-                **tools_of_agent(self.tools, self._assignment.definition),
-                complete_task.name: complete_task,
-            }
+        self.tools = self._make_tools(environment)
         self.window = self._new_window(conversation)
         self.memory_files = MemoryFiles(
             core.workspace,
@@ -93,10 +85,19 @@ class TurnFactory:
         self.plan = core.plan
         self.skills = SessionSkills(core)
         self.title = SessionTitle(core)
-        self._step_notes = StepNotes(core, work.feedback, self.status, agents)
+        self._step_notes = StepNotes(core, work.feedback, self.status)
         self._todo_reminder = TodoReminder(core.todos, conversation)
         self.model_chooser = ModelChooser(settings, services.registry, services.availability, state)
         self._cost_limits = core.costs.limits
+
+    def _make_tools(self, environment: ToolEnvironment) -> dict[str, AnyTool]:
+        tools: dict[str, AnyTool] = make_tools(environment, headless=self._services.headless)
+        tools |= {tool.name: tool for part in self._core.parts for tool in part.tools()}
+        if self._assignment is not None:
+            return tools_of_agent(tools, self._assignment.definition)
+        if self._services.until_done:  # a turn ends only when the model calls it
+            tools[FinishTask.name] = FinishTask()
+        return tools
 
     def prepare(self) -> None:
         """See `PromptComposer.prepare`."""
@@ -128,12 +129,7 @@ class TurnFactory:
         return tools_of_agent(self.skills.tools, self._assignment.definition)
 
     def _assigned(self, run: AgentRun, assignment: Assignment) -> AgentRun:
-        """The run of a sub-agent: it ends with `complete_task`, for which it has a little more than its limits."""
-        limits, grace = assignment.limits, GRACE
-        ends = CompleteTaskRequired(assignment.complete_task.name, limits, self._approvals.wait)
-        run.limits = AgentLimits(limits.steps + grace.steps, limits.seconds + grace.seconds)
-        run.listeners = [*run.listeners, ends]
-        run.label = assignment.label
+        run.limits, run.label = assignment.limits, assignment.label
         return run
 
     def agent(self, choice: ModelChoice) -> "SessionAgent":

@@ -13,7 +13,6 @@ from amanu.config import Settings
 from amanu.core.conversation import Picture
 from amanu.core.plan_mode import PlanMode
 from amanu.core.questions import UserQuestions
-from amanu.core.sub_agents import SubAgents
 from amanu.core.tool import P, Tool
 from amanu.permissions.policy import is_read_only
 from amanu.proposals.proposals import Proposals
@@ -92,8 +91,6 @@ class ToolEnvironment:
     """The service of the session's model searches the web."""
     questions: UserQuestions | None = None
     """Asks the user; None: nobody is there."""
-    agents: SubAgents | None = None
-    """Runs sub-agents; None: there are none."""
 
     def read_only(self) -> bool:
         """Whether nothing that commands change may be kept at this moment."""

@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from amanu.config import Settings
-from amanu.core.sub_agents import AgentDefinition
+from amanu.core.sub_agents import COMPLETE_TASK, AgentDefinition
 from amanu.core.tool import Tool
 from amanu.proposals.proposals import Proposals
 from amanu.tools.ask_user import AskUser
@@ -29,7 +29,6 @@ from amanu.tools.files.read_many_files import ReadManyFiles
 from amanu.tools.files.read_output import ReadOutput
 from amanu.tools.finish_task import FinishTask
 from amanu.tools.plan_mode import EnterPlanMode, ExitPlanMode
-from amanu.tools.run_agent import RunAgent
 from amanu.tools.shell.read_command import ReadCommand
 from amanu.tools.shell.run_shell_command import RunShellCommand
 from amanu.tools.shell.stop_command import StopCommand
@@ -40,7 +39,7 @@ from amanu.tools.write_todos import WriteTodos
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import BlobRef
 
-_NOT_FOR_AGENTS = frozenset({RunAgent.name, EnterPlanMode.name, ExitPlanMode.name, SaveMemory.name, FinishTask.name})
+_NOT_FOR_AGENTS = frozenset({EnterPlanMode.name, ExitPlanMode.name, SaveMemory.name, FinishTask.name})
 """What concerns the session, which is not a sub-agent's business."""
 FILES = (ReadFile, ReadManyFiles, ListDirectory, Glob, Grep)
 CODE = (GetDiagnostics, FindDefinition, FindReferences, ListSymbols, InspectSymbol)
@@ -49,15 +48,12 @@ SHELL = (RunShellCommand, ReadCommand, WriteCommand, StopCommand)
 EDITS = (EditFile, WriteFile, ApplyPatch, MoveFile, DeleteFile)
 
 
-def make_tools(
-    environment: ToolEnvironment, *, headless: bool = False, until_done: bool = False
-) -> dict[str, Tool[Any]]:
-    """The tools by name, always in this order: prompt caches depend on it.
+def make_tools(environment: ToolEnvironment, *, headless: bool = False) -> dict[str, Tool[Any]]:
+    """The tools of no part, by name, always in this order: prompt caches depend on it.
 
     `headless`: no editor will ever be attached and nobody is there, so the tools that ask an editor or the user are
     left out, and so is `save_memory`, whose edits no rule can allow. Otherwise they are always listed, attached or
-    not, because the list must not change; so is `web_search`, whichever model the session goes on with.
-    `until_done`: a turn ends only when the model calls `finish_task`."""
+    not, because the list must not change; so is `web_search`, whichever model the session goes on with."""
     code = () if headless else CODE
     renames = () if headless else (RenameSymbol,)
     planning = environment.plan_mode is not None
@@ -80,10 +76,6 @@ def make_tools(
     tools: list[Tool[Any]] = [kind(environment) for kind in kinds]
     if not headless:
         tools.append(AskUser(environment))
-    if environment.agents is not None:
-        tools.append(RunAgent(environment.agents))
-    if until_done:
-        tools.append(FinishTask())
     return {tool.name: tool for tool in tools}
 
 
@@ -94,7 +86,7 @@ def tools_of_agent(tools: Mapping[str, Tool[Any]], definition: AgentDefinition) 
 
 def may_use(definition: AgentDefinition, name: str) -> bool:
     """Whether a sub-agent of that definition may have the tool of that name."""
-    return (
+    return name == COMPLETE_TASK or (
         name not in _NOT_FOR_AGENTS
         and (definition.tools is None or _matches(name, definition.tools))
         and not _matches(name, definition.without_tools)

@@ -220,24 +220,28 @@ class Connection:
         for method, request in DAEMON_REQUESTS.items():
             routes[method] = self._about(sessions, request)
         for method, request in SESSION_REQUESTS.items():
-            routes[method] = self._in_session(request, lambda session: session)
+            routes[method] = self._in_session(request)
         for part in sessions.parts:
             for method, request in part.requests().items():
                 routes[method] = self._about(part, request)
             for method, request in part.session_part.requests().items():
-                routes[method] = self._in_session(request, lambda session, kind=part.session_part: session.part(kind))
+                routes[method] = self._in_session(self._of_part(method, request))
         return routes
 
     def _about(self, target: object, request: Request) -> RequestRoute:
         """A request that `target` answers."""
         return RequestRoute(request.params, lambda params: request.call(target, params, self), request.reads)
 
-    def _in_session(self, request: Request, target: "Callable[[Session], object]") -> RequestRoute:
-        """A request about one session, which the `target` in it answers."""
+    def _of_part(self, method: str, request: Request) -> Request:
+        """A request that the session's part answers."""
+        return Request(request.params, lambda session, params, _: session.ask_part(method, params, self), request.reads)
+
+    def _in_session(self, request: Request) -> RequestRoute:
+        """A request about one session, which answers it."""
 
         async def handler(params: Any) -> Any:
             session = await self._sessions.get(params.session_id)
-            result = request.call(target(session), params, self)
+            result = request.call(session, params, self)
             return await result if inspect.isawaitable(result) else result
 
         return RequestRoute(request.params, handler, request.reads)

@@ -11,12 +11,14 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 
-from amanu.context.agent_files import AgentPlaces, FoundAgents
-from amanu.core.sub_agents import AgentDefinition, AgentReport, AgentTask
+from amanu.agents.definitions import AgentPlaces, FoundAgents
+from amanu.agents.model import AgentReport, AgentTask
+from amanu.agents.report import findings_notice
+from amanu.agents.work import AgentWork
+from amanu.core.sub_agents import AgentDefinition
 from amanu.core.tool import CallContext, ToolError
-from amanu.session.agent_report import findings_notice
-from amanu.session.agent_work import AgentWork
-from amanu.session.child_sessions import ParentSession
+from amanu.session.child_sessions import ChildSessions
+from amanu.session.core import SessionCore
 from amanu.text.fences import block
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import (
@@ -36,15 +38,15 @@ STOP_SECONDS = 0.45
 
 
 class SessionAgents:
-    """Implements `core.sub_agents.SubAgents`. `on_start` and `on_end` are the places to listen to sub-agents."""
+    """Implements `run_agent.Agents`. `on_start` and `on_end` are the places to listen to sub-agents."""
 
-    def __init__(self, parent: ParentSession, places: AgentPlaces) -> None:
-        self._parent = parent
-        self._core = parent.core
+    def __init__(self, core: SessionCore, sessions: ChildSessions, places: AgentPlaces) -> None:
+        self._core = core
+        self._sessions = sessions
         self._places = places
         self._found = FoundAgents([])
         self._warned: set[str] = set()
-        self._free = asyncio.Semaphore(parent.core.services.settings.agents.parallel)
+        self._free = asyncio.Semaphore(core.services.settings.agents.parallel)
         self._works: dict[str, AgentWork] = {}
         """Agent id → its work, while it works."""
         self.on_start: list[Callable[[AgentWork], None]] = []
@@ -85,7 +87,7 @@ class SessionAgents:
             started_at=int(time.time() * 1000),
             activity="Waiting for its turn",
         )
-        work = self._works[shown.agent_id] = AgentWork(self._parent, definition, shown, call.turn_id)
+        work = self._works[shown.agent_id] = AgentWork(self._core, self._sessions, definition, shown, call.turn_id)
         work.start(task.prompt, self._free, self._started)
         assert work.task is not None
         work.task.add_done_callback(lambda _: self._ended(work))

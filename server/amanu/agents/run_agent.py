@@ -1,12 +1,13 @@
 """Hands work to an agent with a conversation of its own."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from pydantic import Field
 
+from amanu.agents.model import AgentReport, AgentTask
 from amanu.core.model import ToolSpec
-from amanu.core.sub_agents import AgentDefinition, AgentReport, AgentTask, SubAgents
+from amanu.core.sub_agents import AgentDefinition
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError, tool_schema
 from amanu.text.display import one_line
 
@@ -14,6 +15,19 @@ MAX_TEXT = 20_000
 """Characters of a result that the model gets; the whole is in the agent's own session."""
 MAX_LISTED = 120
 """Characters of a description in the list of agents, which goes with every request."""
+
+
+class Agents(Protocol):
+    """The sub-agents of one session."""
+
+    def available(self) -> Sequence[AgentDefinition]:
+        """The agents there are; they change only between turns."""
+        ...
+
+    async def run(self, task: AgentTask, call: CallContext) -> AgentReport:
+        """Have an agent do the work for that call, and wait until it ended; with `background` only until it runs.
+        Cancelling stops it. Raises `ToolError` when it cannot start."""
+        ...
 
 
 class RunAgentParams(Params):
@@ -33,7 +47,7 @@ class RunAgent(Tool[RunAgentParams]):
     params = RunAgentParams
     delegates = True
 
-    def __init__(self, agents: SubAgents) -> None:
+    def __init__(self, agents: Agents) -> None:
         self._agents = agents
 
     def spec(self) -> ToolSpec:

@@ -5,11 +5,11 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from amanu.core.sub_agents import AgentEnd, AgentReport
+from amanu.agents.complete_task import CompleteTask
+from amanu.agents.model import AgentEnd, AgentReport
 from amanu.core.tool import AgentLabel
 from amanu.text.amounts import money, plural
 from amanu.text.display import one_line
-from amanu.tools.complete_task import CompleteTask
 from amanu_protocol.events import TurnEnded
 from amanu_protocol.items import SubAgent
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from amanu.core.emit import Emit
+from amanu.core.sub_agents import COMPLETE_TASK
 from amanu.core.tool import AgentLabel
-from amanu.tools.complete_task import CompleteTask
 from amanu_protocol.events import Event, ItemChanged, ItemCompleted
 from amanu_protocol.items import Answer, Notice, ToolCall
 
@@ -23,7 +23,7 @@ class AgentMirror:
         """An `EventListener` of the agent's session."""
         match event:
             case ItemChanged(item=ToolCall() as item) | ItemCompleted(item=ToolCall() as item):
-                if item.tool == CompleteTask.name:
+                if item.tool == COMPLETE_TASK:
                     return
                 if item.state == "executing":
                     self._on_activity(item.title)

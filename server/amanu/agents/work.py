@@ -8,17 +8,20 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Literal
 
+from amanu.agents.assigned import AssignedPart
+from amanu.agents.complete_task import CompleteTask
+from amanu.agents.mirror import AgentMirror
+from amanu.agents.model import AgentEnd, AgentReport
+from amanu.agents.report import conclude
+from amanu.agents.run_agent import report_text
 from amanu.context.mentions import without_mentions
 from amanu.core.agent import AgentLimits
-from amanu.core.sub_agents import AgentDefinition, AgentEnd, AgentReport
+from amanu.core.sub_agents import AgentDefinition
 from amanu.core.tool import AgentLabel
 from amanu.models import routing
-from amanu.session.agent_mirror import AgentMirror
-from amanu.session.agent_report import conclude
-from amanu.session.child_sessions import ChildSession, NewChild, ParentClient, ParentSession
+from amanu.session.child_sessions import ChildSession, ChildSessions, NewChild, ParentClient
+from amanu.session.core import Assignment, SessionCore
 from amanu.text.wording import summarize_agent
-from amanu.tools.complete_task import CompleteTask
-from amanu.tools.run_agent import report_text
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import AgentChanged, Event, ItemCompleted, SessionChanged, StepEnded, TurnEnded, UsageChanged
 from amanu_protocol.items import Answer, SubAgent, ToolCall
@@ -34,6 +37,8 @@ _STATES: Mapping[AgentEnd | None, Literal["completed", "cancelled"]] = {
     "closed": "cancelled",
 }
 """End → the state that is shown; any other end is a failure."""
+SMALLEST_ALLOWANCE = 1e-6
+"""US dollars: with nothing left a sub-agent ends at its cost limit, too."""
 RECENT = 200
 """Items of its session among which its running calls are looked for."""
 
@@ -41,12 +46,19 @@ RECENT = 200
 class AgentWork:
     """`shown` is the sub-agent as clients see it, or soon will."""
 
-    def __init__(self, parent: ParentSession, definition: AgentDefinition, shown: SubAgent, turn_id: str) -> None:
-        """`turn_id`: of the parent's turn that it works for."""
-        self._parent = parent
-        self._core = parent.core
+    def __init__(
+        self,
+        core: SessionCore,
+        sessions: ChildSessions,
+        definition: AgentDefinition,
+        shown: SubAgent,
+        turn_id: str,
+    ) -> None:
+        """`core`: of the session that it works for; `turn_id`: of the turn there."""
+        self._core = core
+        self._sessions = sessions
         self._definition = definition
-        self._settings = parent.core.services.settings.agents
+        self._settings = core.services.settings.agents
         self.label = AgentLabel(shown.agent_id, definition.name, turn_id)
         self.shown = summarize_agent(shown)
         self.complete_task = CompleteTask(definition.output_schema)
@@ -138,8 +150,8 @@ class AgentWork:
             min(self._definition.seconds or self._settings.seconds, self._settings.seconds),
         )
         session_id, title = self.shown.session_id, f"{self.label.name}: {self.shown.description}"
-        assignment = self._parent.assign(self.label, self._definition, limits, self.complete_task)
-        child = self.child = await self._parent.children.begin_child(
+        assignment = self._assignment(AssignedPart(self.complete_task, limits, self._core.approvals.wait))
+        child = self.child = await self._sessions.begin_child(
             NewChild(session_id, title, await self._model(), assignment)
         )
         self.show_setting()  # it may have changed while the session was being opened
@@ -161,7 +173,13 @@ class AgentWork:
         finally:
             await child.prompts.stop()
             del known_files[self.label.agent_id]
-            await self._parent.children.end_child(session_id)
+            await self._sessions.end_child(session_id)
+
+    def _assignment(self, part: AssignedPart) -> Assignment:
+        left, work = self._core.costs.limits.left, self._core.work
+        assert work is not None, "a session has it before its parts"
+        allowance = None if left is None else max(left * self._settings.cost_share, SMALLEST_ALLOWANCE)
+        return Assignment(self._core, self.label, self._definition, part.run_limits, allowance, part, work)
 
     async def _until_over(self, child: ChildSession, turn_id: str) -> TurnEnded:
         """Wait for the end of its turn, and stop it when nothing comes from it for too long."""

@@ -197,9 +197,9 @@ def built_in() -> Sequence[AgentDefinition]:
 
 
 def _built_in(name: str) -> AgentDefinition:
-    """From `agents/NAME.md`, with the schema of its result in `agents/NAME.json`. Read line by line: every session's
-    first prompt would wait for a YAML parser."""
-    folder = importlib.resources.files("amanu.context") / "agents"
+    """The definition in `built_in/NAME.md`, with the schema of its result in `built_in/NAME.json`. Read line by line:
+    the first prompt of every session would wait for a YAML parser."""
+    folder = importlib.resources.files("amanu.agents") / "built_in"
     _, head, body = (folder / f"{name}.md").read_text(encoding="utf-8").split("---\n", 2)
     fields = dict(line.split(": ", 1) for line in head.splitlines())
     schema = folder / f"{name}.json"

@@ -1,0 +1,41 @@
+"""Work for a sub-agent, and how it ended."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+AgentEnd = Literal[
+    "completed", "noResult", "turnLimit", "timeLimit", "costLimit", "stalled", "hook", "cancelled", "closed", "failed"
+]
+"""How a sub-agent ended. `noResult`: it stopped without calling `complete_task`. `stalled`: nothing came from it for
+too long. `closed`: its session was closed, or the one it worked for."""
+
+
+@dataclass(frozen=True)
+class AgentTask:
+    """Work for a sub-agent."""
+
+    agent: str
+    """Name of its definition."""
+    prompt: str
+    """All it is told, beside project memory and where it works."""
+    description: str
+    """The same in a few words, for the user."""
+    background: bool = False
+
+
+@dataclass(frozen=True)
+class AgentReport:
+    """How a sub-agent ended, or that it goes on in the background (`end` is None)."""
+
+    agent_id: str
+    name: str
+    session_id: str
+    end: AgentEnd | None
+    message: str
+    """How it ended, as a sentence for the model and the user."""
+    text: str
+    """Its result; if it did not complete its task, what it said last; "" for nothing."""
+
+    @property
+    def completed(self) -> bool:
+        return self.end in ("completed", None)

@@ -1,0 +1,80 @@
+"""Sub-agents as a part of a session, and of the daemon."""
+
+from collections.abc import Mapping, Sequence
+
+from amanu.agents.definitions import AgentPlaces
+from amanu.agents.run_agent import RunAgent
+from amanu.agents.session_agents import SessionAgents
+from amanu.context.plugins import plugin_folders
+from amanu.core.notes import SystemNote
+from amanu.core.session_part import Request, SessionPart
+from amanu.core.tool import AnyTool
+from amanu.session.core import SessionCore
+from amanu.session.daemon_part import DaemonPart
+from amanu.text.amounts import plural
+from amanu_protocol.requests import AgentParams
+
+
+class AgentsPart(SessionPart):
+    """The sub-agents of one session."""
+
+    def __init__(self, agents: SessionAgents) -> None:
+        self.agents = agents
+        self._run_agent = RunAgent(agents)
+
+    @classmethod
+    def requests(cls) -> Mapping[str, Request]:
+        async def stop(part: AgentsPart, params: AgentParams, client: object) -> object:
+            return await part.agents.stop(params)
+
+        return {"amanu/agent/stop": Request(AgentParams, stop)}
+
+    def tools(self) -> Sequence[AnyTool]:
+        return [self._run_agent]
+
+    async def begin_turn(self) -> None:
+        await self.agents.refresh()
+
+    def note(self) -> str:
+        return self.agents.note_with_prompt()
+
+    def note_between_steps(self) -> SystemNote | None:
+        ended = self.agents.end_notes()
+        if not ended:
+            return None
+        return SystemNote("\n\n".join(ended), f"The model was told how {plural(len(ended), 'agent')} ended.")
+
+    @property
+    def idle(self) -> bool:
+        return not self.agents.running
+
+    async def stop(self) -> None:
+        await self.agents.close()
+
+
+class DaemonAgents(DaemonPart):
+    """Gives the sessions of users sub-agents, and the sessions of these what they need for their work."""
+
+    session_part = AgentsPart
+
+    def part_of(self, core: SessionCore) -> SessionPart | None:
+        if core.assignment is not None:
+            return core.assignment.part
+        if self.sessions is None or not core.services.settings.agents.enabled:
+            return None
+        return AgentsPart(SessionAgents(core, self.sessions, _places(core)))
+
+
+def _places(core: SessionCore) -> AgentPlaces:
+    home = core.services.home
+    return AgentPlaces(
+        [home.agents],
+        core.workspace,
+        core.approvals.allowed,
+        core.covers,
+        core.trusted,
+        lambda: plugin_folders(home.plugins, "agent"),
+    )
+
+
+DAEMON_PART = DaemonAgents
