@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .NOTPARALLEL:
 .DEFAULT_GOAL := setup
-.PHONY: setup help demo test test-quick test-vscode test-neovim-versions check bench bench-faces bench-tasks soak vsix generate format lock clean
+.PHONY: setup help demo test test-quick test-without test-vscode test-neovim-versions check bench bench-faces bench-tasks soak vsix generate format lock clean
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 # Tests of processes wait for a third of their time: on two cores five are done 12 % sooner than three.
@@ -46,6 +46,9 @@ test-quick: setup  ## the tests that your change touches most likely, in a minut
 	  if [ -n "$$tests" ]; then $(BIN)/python -m pytest -n 2 --dist worksteal -q $$tests; fi
 	@git diff --quiet HEAD -- vscode-extension || $(MAKE) --no-print-directory $(EXTENSION)
 	@git diff --quiet HEAD -- vscode-extension || { cd vscode-extension && $(NPM) exec vitest -- run --changed HEAD; }
+
+test-without: setup  ## types and tests of all but one part, in a copy: PART=hooks
+	@.ci/without $(PART)
 
 test-vscode: vsix .tools/vscode/.installed .tools/wheelhouse/.installed  ## of these, the ones in a real VS Code
 	@.ci/vscode/chromium
