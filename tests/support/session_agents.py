@@ -6,6 +6,6 @@ from amanu.session.session import Session
 
 
 def agents_of(session: Session) -> SessionAgents:
-    part = session.core.part(AgentsPart)
+    part = session.core.parts.find(AgentsPart)
     assert part is not None
     return part.agents

@@ -304,7 +304,7 @@ async def test_those_of_a_plugin_obey_the_same(tmp_path: Path, capsys: pytest.Ca
     steps = [reads, step("One."), reads, writes, step("Two."), reads, step("Three.")]
     async with scripted_session(tmp_path, *steps, mode="acceptEdits") as d:
         script(d.root, "x.sh", "echo by-hook >&2; exit 2")
-        part = d.session.core.part(HooksPart)
+        part = d.session.core.parts.find(HooksPart)
         assert part is not None
         hooks = part.hooks.configured_hooks
         hooks.pins.approve(hooks.views(d.session.core.workspace, trusted=True))

@@ -100,11 +100,11 @@ async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
     from amanu.config import load_settings
     from amanu.core.agent import AgentLimits, AgentRun, SystemPrompt
     from amanu.core.conversation import Call
-    from amanu.core.session_part import turn_listeners
     from amanu.home import find_home
     from amanu.parts import daemon_parts
     from amanu.permissions.offers import rules_of
     from amanu.session.core import SessionCore
+    from amanu.session.parts import Parts
     from amanu.session.restore import Restored
     from amanu.session.services import make_services
     from amanu.storage.journal import Journal
@@ -135,7 +135,8 @@ async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
     core.workspace.ripgrep = shutil.which("rg", path=environ.get("PATH"))
     core.proposal_listeners.append(core.approvals.on_proposal)
     events = ToolEvents(core, yes=use.yes)
-    core.parts = [part for each in daemon_parts() if (part := each(home, settings, None).part_of(core)) is not None]
+    made = [each(home, settings, None).part_of(core) for each in daemon_parts()]
+    core.parts = Parts([part for part in made if part is not None])
     try:
         await services.sandbox.proved()
         for text in use.allow:
@@ -143,7 +144,7 @@ async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
                 core.approvals.allow_in_session(rule)
         tools = make_tools(core.tool_environment(), headless=True)
         run = AgentRun(TURN, "", core.conversation, lambda _: SystemPrompt(""), tools, AgentLimits(1, 1), core.emit)
-        listeners = turn_listeners(core.parts, run)
+        listeners = core.parts.listeners(run)
         calls = Calls(
             [Call(call_id=mint(), tool=use.name, arguments=use.arguments)],
             1,
@@ -156,8 +157,7 @@ async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
         diff = "" if events.proposal is None else core.proposals.diff(events.proposal.proposal_id)
         return _answer(events.item, calls.results[0].text, diff)
     finally:
-        for part in reversed(core.parts):
-            await part.stop()
+        await core.parts.stop()
         await core.jobs.close()
         await core.layer.close()
         await core.proposals.close()

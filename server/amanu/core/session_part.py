@@ -22,8 +22,9 @@ A part is told and asked:
 model is sent, and caches hold their beginning: their order is fixed. Parts are stopped and closed in the opposite
 order.
 
-**Errors.** A method must not raise, except where it says so. An `AmanuError` of `open` or `begin_turn` refuses what was
-about to happen, and is shown to the user. `PromptBlocked` of a `PromptListener` does that to one prompt.
+**Errors.** A method must not raise; if one does all the same, that is logged, and the other parts are asked. The
+exceptions are `open` and `begin_turn`, whose `AmanuError` refuses what was about to happen and is shown to the user,
+and `PromptBlocked` of a `PromptListener`, which does that to one prompt.
 
 **Cancelling.** `open`, `stop` and `close` run to completion. The others may be cancelled, and let that through.
 
@@ -155,11 +156,3 @@ class SessionPart:
         """Files of the workspace that it would run later, each with the reason why writing it must be asked about.
         Blocking, for an instant."""
         return ()
-
-
-def turn_listeners(
-    parts: Iterable[SessionPart], run: AgentRun, own: Mapping[Slot, Sequence[TurnListener]] | None = None
-) -> list[TurnListener]:
-    """The listeners of that run, in the order of `SLOTS`. `own`: those of no part, the first in their slots."""
-    by_slot = [own or {}, *(part.listeners(run) for part in parts)]
-    return [listener for slot in SLOTS for each in by_slot for listener in each.get(slot, ())]

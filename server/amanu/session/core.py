@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from amanu.agent.budget import CostLimits
 from amanu.checks.editor_feedback import EditorFeedback
@@ -27,6 +26,7 @@ from amanu.session.events import EventStream
 from amanu.session.git_hook_rules import GitHookRules
 from amanu.session.jobs import SessionJobs
 from amanu.session.notices import Notices
+from amanu.session.parts import Parts
 from amanu.session.plan import NAME as PLAN_NAME
 from amanu.session.plan import SessionPlan
 from amanu.session.program_rules import ProgramRules
@@ -47,8 +47,6 @@ from amanu.workspace.workspace import Workspace
 from amanu_protocol.events import Event, ProposalChanged
 from amanu_protocol.items import Mode, Proposal, Scope
 from amanu_protocol.state import SessionState
-
-T = TypeVar("T")
 
 
 class ClientEnvironment(Mapping[str, str]):
@@ -73,7 +71,7 @@ class ClientEnvironment(Mapping[str, str]):
 class SessionPolicy:
     """A session's mode, trust and rules, for its decisions; see `permissions.session_rules.PolicySource`."""
 
-    def __init__(self, services: Services, state: SessionState, parts: Callable[[], Sequence[SessionPart]]) -> None:
+    def __init__(self, services: Services, state: SessionState, parts: Callable[[], Parts]) -> None:
         self._services = services
         self._state = state
         self._git_hooks = GitHookRules()
@@ -132,7 +130,7 @@ class SessionCore:
         self.late_decisions = restored.late_decisions
         self.access = Access(self.state)
         self.turn = TurnTask(self.access)
-        self.parts: Sequence[SessionPart] = ()
+        self.parts = Parts()
         """Set once they are made, for which they need this."""
         self.work: SharedWork | None = None if assignment is None else assignment.work
         """Likewise."""
@@ -198,10 +196,6 @@ class SessionCore:
         self.plan = SessionPlan(
             journal, self.emit, self.conversation, self.approvals, self.workspace, self.todos, self.jobs
         )
-
-    def part(self, kind: type[T]) -> T | None:
-        """The part that is one of that class, or implements that interface."""
-        return next((part for part in self.parts if isinstance(part, kind)), None)
 
     def covers(self, path: Path, data: bytes) -> bool:
         """Whether the user trusted that file with that content."""

@@ -2,12 +2,12 @@
 perhaps outside the sandbox, so it is asked about, as it is for `.git`."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from amanu.core.rules import Rule, RuleTable
-from amanu.core.session_part import SessionPart
 from amanu.permissions.matching import escape_glob
+from amanu.session.parts import Parts
 from amanu.session.roots import SessionFolders
 from amanu.session.services import Services
 from amanu_protocol.state import SessionState
@@ -18,7 +18,7 @@ _SERVER = "an MCP server runs this file"
 class ProgramRules:
     """The must-ask rules of one session."""
 
-    def __init__(self, services: Services, state: SessionState, parts: Callable[[], Sequence[SessionPart]]) -> None:
+    def __init__(self, services: Services, state: SessionState, parts: Callable[[], Parts]) -> None:
         self._services = services
         self._state = state
         self._parts = parts
@@ -33,8 +33,7 @@ class ProgramRules:
         )
 
     def _files(self) -> Iterator[tuple[Path, str]]:
-        for part in self._parts():
-            yield from part.program_files()
+        yield from self._parts().program_files()
         if self._services.mcp is not None:
             folders = SessionFolders(self._state, lambda: self._state.trusted)
             yield from ((path, _SERVER) for path in self._services.mcp.program_files(folders))

@@ -20,7 +20,7 @@ from amanu.models.image_layout import unseen
 from amanu.session.command_lines import CommandLines, LineOutputs, report_lines
 from amanu.session.core import SessionCore
 from amanu.session.mention_lookup import Findings, MentionLookup
-from amanu.session.prompt_listeners import PromptListeners
+from amanu.session.parts import PromptListeners
 from amanu.session.queue import Prompt, PromptQueue
 from amanu.session.skills import WARNING as SKILL_WARNING
 from amanu.session.skills import CalledSkill, command_folders, without_shadowed
@@ -185,7 +185,7 @@ class PromptComposer:
                     recalled and recalled.text,
                     self.turn_factory.plan.note(),
                     self._jobs.note_with_prompt() if self._jobs is not None else "",
-                    *(part.note() for part in self._core.parts),
+                    *self._core.parts.notes(),
                 ],
             )
         )

@@ -16,8 +16,8 @@ from amanu.core.session_part import PromptBlocked
 from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import SessionCore
 from amanu.session.events import Client
+from amanu.session.parts import PromptListeners
 from amanu.session.prompt_composer import ComposedPrompt, PromptComposer
-from amanu.session.prompt_listeners import PromptListeners
 from amanu.session.queue import Prompt
 from amanu.session.recording import SessionRecording
 from amanu.session.trust_state import SessionTrust
@@ -293,9 +293,9 @@ class Prompts:
         """Start a turn for a prompt. Raises `AmanuError` (modelNotFound, authRequired …) before anything of it
         is on record."""
         was_trusted, parts = self._state.trusted, self._core.parts
-        await asyncio.gather(self._trust.refresh(), *(part.begin_turn() for part in parts))
+        await asyncio.gather(self._trust.refresh(), parts.begin_turn())
         if self._state.trusted != was_trusted:
-            await asyncio.gather(*(part.begin_turn() for part in parts))
+            await parts.begin_turn()
         self._turn_factory.mcp.announce()
         choice = await self._turn_factory.model_chooser.choose(prompt.text, prompt.environment)
         info = choice.candidate.info

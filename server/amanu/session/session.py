@@ -7,8 +7,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from amanu.context.mentions import without_mentions
 from amanu.context.slash_commands import MCP, MEMORY, SKILLS
@@ -27,6 +26,7 @@ from amanu.session.memory import SessionMemory
 from amanu.session.mention_completion import MentionCompletion
 from amanu.session.own_work import OwnWork
 from amanu.session.paging import ItemPages
+from amanu.session.parts import Parts
 from amanu.session.patch import SessionPatch
 from amanu.session.prompt_composer import PromptComposer
 from amanu.session.prompts import Prompts
@@ -94,7 +94,7 @@ class Session:
             self._work = assignment.work
         self.recording = SessionRecording(core, self._work.transport)
         core.work = self._work
-        core.parts = [part for each in parts if (part := each.part_of(core)) is not None]
+        core.parts = Parts([part for each in parts if (part := each.part_of(core)) is not None])
         queue = PromptQueue(core, restored)
         turn_factory = TurnFactory(core, queue, self._work)
         self.composer = PromptComposer(core, queue, turn_factory, self._work.checks.find)
@@ -110,9 +110,8 @@ class Session:
             MEMORY: self.memory.carry_out,
             SKILLS: turn_factory.skills.carry_out,
             MCP: self.mcp_decisions.carry_out,
+            **core.parts.answers(),
         }
-        for part in core.parts:
-            answers |= {command.name: partial(command.answer, part) for command in part.commands()}
         self.prompts = Prompts(core, self.composer, self.trust, self.recording, self.checkpoints, answers)
         self.pages = ItemPages(core)
         self._answering = asyncio.Lock()
@@ -132,8 +131,7 @@ class Session:
         if self._own_work is not None:
             await self._own_work.open(begins=begins)
         await self.core.plan.restore()
-        for part in self.core.parts:
-            await part.open(begins=begins)
+        await self.core.parts.open(begins=begins)
         self.composer.queue.report_waiting()
         if begins:
             self.mcp.announce()
@@ -150,8 +148,7 @@ class Session:
         could not be saved; with `anyway` that is lost."""
         self.core.access.closed = True  # nothing starts any more
         await self.prompts.stop()
-        for part in reversed(self.core.parts):
-            await part.stop()
+        await self.core.parts.stop()
         self.mcp_decisions.close()
         await self.composer.turn_factory.title.close()
         if self._own_work is not None:
@@ -168,13 +165,11 @@ class Session:
                     self.core.access.closed = False
                     if self._own_work is not None:
                         self._own_work.reopen()
-                    for part in self.core.parts:
-                        part.resume()
+                    self.core.parts.resume()
                     raise
             if self._own_work is not None:
                 await self._own_work.close()
-            for part in reversed(self.core.parts):
-                await part.close()
+            await self.core.parts.close()
             self.mcp.close()
             self.core.plan.close()
             with contextlib.suppress(AmanuError):
@@ -187,7 +182,7 @@ class Session:
             not self.running
             and self.core.assignment is None
             and not self.core.jobs.running
-            and all(part.idle for part in self.core.parts)
+            and self.core.parts.idle
             and not self.emit.attached
             and not self.core.turn.starting.locked()
         )
@@ -200,14 +195,6 @@ class Session:
     @property
     def running(self) -> bool:
         return self.prompts.running
-
-    async def ask_part(self, method: str, params: object, client: Client) -> Any:
-        """The answer of a part to a request of the protocol. Raises `AmanuError`, also if this session has no such
-        part."""
-        for part in self.core.parts:
-            if (request := part.requests().get(method)) is not None:
-                return await request.call(part, params, client)
-        raise AmanuError("invalidParams", "This session has nothing that answers to this.")
 
     # Watching ---------------------------------------------------------------------------------------
 
@@ -364,8 +351,7 @@ class Session:
         await self._set(SessionChanged(mode=mode, plan=plan))
         if is_entered:
             self.core.jobs.report_going_on()
-        for part in self.core.parts:
-            part.on_mode(plan_entered=is_entered)
+        self.core.parts.on_mode(plan_entered=is_entered)
 
     async def set_model(self, model_id: str, client: Client) -> None:
         """Takes effect with the next turn. Raises `AmanuError` when there is no such model or no key for it."""
@@ -419,8 +405,7 @@ class Session:
         self.mcp.announce()
         if taken_back and self._own_work is not None:
             self._own_work.stop_checkers()
-        for part in self.core.parts:
-            part.on_trust(taken_back=taken_back)
+        self.core.parts.on_trust(taken_back=taken_back)
 
 
 def _answer_result(

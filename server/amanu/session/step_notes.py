@@ -63,8 +63,8 @@ class StepNotes(TurnListener):
         notice = f"The model was told that the mode is {self._state.mode}."
         notes = [SystemNote(status, notice, status=True)] if status else []
         notes += [SystemNote(plan, "The model was given the approved plan.")] if plan else []
-        of_parts = [part.note_between_steps() for part in self._core.parts]
-        return [*notes, *(note for note in (news, self._jobs_note(), *of_parts) if note is not None)]
+        own = [note for note in (news, self._jobs_note()) if note is not None]
+        return [*notes, *own, *self._core.parts.notes_between_steps()]
 
     def _jobs_note(self) -> SystemNote | None:
         """Which background commands have ended since the model was told last."""

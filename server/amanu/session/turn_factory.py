@@ -26,7 +26,7 @@ from amanu.core.ending import Ending
 from amanu.core.listeners import TurnListener
 from amanu.core.model_families import family
 from amanu.core.notes import SystemNote
-from amanu.core.session_part import Slot, turn_listeners
+from amanu.core.session_part import Slot
 from amanu.core.tool import AnyTool
 from amanu.session.core import Assignment, SessionCore
 from amanu.session.mcp import SessionMcp
@@ -92,7 +92,7 @@ class TurnFactory:
 
     def _make_tools(self, environment: ToolEnvironment) -> dict[str, AnyTool]:
         tools: dict[str, AnyTool] = make_tools(environment, headless=self._services.headless)
-        tools |= {tool.name: tool for part in self._core.parts for tool in part.tools()}
+        tools |= {tool.name: tool for tool in self._core.parts.tools()}
         if self._assignment is not None:
             return tools_of_agent(tools, self._assignment.definition)
         if self._services.until_done:  # a turn ends only when the model calls it
@@ -191,7 +191,7 @@ class TurnFactory:
             "end": self._stop_listeners(run),
             "late": [] if run.inbox is None else [LateSteering(run.inbox)],
         }
-        return turn_listeners(self._core.parts, run, own)
+        return self._core.parts.listeners(run, own)
 
     def _title_listeners(self, run: AgentRun, choice: ModelChoice) -> Sequence[TurnListener]:
         listener = self.title.listener(run.task, choice.utility)

@@ -346,7 +346,7 @@ async def test_a_message_to_the_running_turn_is_a_prompt_too(tmp_path: Path) -> 
 
 async def test_a_session_that_works_for_another_has_its_own_events(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, DONE, DONE) as d:
-        part = d.session.core.part(HooksPart)
+        part = d.session.core.parts.find(HooksPart)
         assert part is not None
         part.hooks.agent = AgentIdentity("a1", "investigator")
         configure_user(

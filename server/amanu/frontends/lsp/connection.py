@@ -234,7 +234,9 @@ class Connection:
 
     def _of_part(self, method: str, request: Request) -> Request:
         """A request that the session's part answers."""
-        return Request(request.params, lambda session, params, _: session.ask_part(method, params, self), request.reads)
+        return Request(
+            request.params, lambda session, params, _: session.core.parts.ask(method, params, self), request.reads
+        )
 
     def _in_session(self, request: Request) -> RequestRoute:
         """A request about one session, which answers it."""

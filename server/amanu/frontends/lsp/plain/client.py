@@ -302,7 +302,7 @@ class PlainClient(ConnectionClient):
     async def _stop_agent(self, arguments: c.AgentArguments) -> None:
         session = await self._workspace.named(arguments.session)
         params = r.AgentParams(session_id=arguments.session, agent_id=arguments.agent)
-        result: r.AgentResult = await session.ask_part("amanu/agent/stop", params, self)
+        result: r.AgentResult = await session.core.parts.ask("amanu/agent/stop", params, self)
         self._editor.say(f"{agent_label(result.agent.name, result.agent.agent_id)}: {result.agent.summary}.")
 
     async def _trust(self, arguments: c.SessionArguments) -> None:
