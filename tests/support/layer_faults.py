@@ -279,7 +279,7 @@ class _Run:
         steps = self._steps()
         if self._fault.at:
             return any(re.search(self._fault.at, step.replace("'", "")) for step in steps)
-        return 0 < self._fault.nth <= len(steps)
+        return any(step.startswith(f"{self._fault.nth} ") for step in steps)
 
     @property
     def _environment(self) -> dict[str, str]:
