@@ -15,7 +15,13 @@ from amanu.permissions import approvals as approval
 from amanu.sandbox.layers.mount import mount_way
 from amanu.tools.shell.row_changes import MAX_BASE
 from amanu_protocol.items import Mode, ToolCall
-from amanu_protocol.requests import EditScope, HunkDecision, ProposalResolveParams, ProposalUndoParams
+from amanu_protocol.requests import (
+    EditScope,
+    HunkDecision,
+    ProposalResolveParams,
+    ProposalUndoParams,
+    RuleAddParams,
+)
 from support.draft_session import decide_all, results, turn
 from support.loop_time import goes_on, loop_times
 from support.required_programs import needs
@@ -833,3 +839,41 @@ async def test_undo_names_what_it_leaves(tmp_path: Path, lines: list[str], left:
         assert note.count(",") == max(0, len(left) - 1)
         one = ProposalUndoParams(session_id="s", scope=EditScope(path=str(d.file)), dry_run=True)
         assert (await d.session.edits.undo(one)).note == ""
+
+
+async def test_an_ignored_file_with_the_name_dash_stays_in_the_layer(tmp_path: Path) -> None:
+    """Its note has told the model that later commands see it."""
+    made = shell("echo built > out/-; echo other > out/x")
+    async with scripted_session(tmp_path, step("", made), step("", shell("cat out/x out/-")), DONE, mode="draft") as d:
+        (d.root / "out").mkdir()
+        (d.root / "out" / ".gitignore").write_text("*\n!.gitignore\n")
+        git(d.root, "init", "-q")
+        await d.prompt("go")
+        await d.over("p1")
+        first, second = results(d)
+        assert "later commands see it: out/-, out/x" in first
+        assert second.startswith("other\nbuilt\n")
+
+
+async def test_a_rule_that_denies_packed_refs_holds_for_a_branch_that_is_deleted(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("", shell("git branch -D old")), DONE, mode="auto") as d:
+        repository(d.root)
+        git(d.root, "branch", "old")
+        git(d.root, "pack-refs", "--all")
+        await d.sessions.rules.add(RuleAddParams(decision="deny", rule="write_file(.git/packed-refs)"))
+        before = (d.root / ".git" / "packed-refs").read_text()
+        await d.prompt("go")
+        await d.over("p1")
+        assert (d.root / ".git" / "packed-refs").read_text() == before
+
+
+async def test_what_a_command_touched_is_newer_for_the_next_one(tmp_path: Path) -> None:
+    built = shell("touch notes.txt")
+    asks = shell("test notes.txt -nt built.o && echo rebuild")
+    async with scripted_session(tmp_path, step("", built), step("", asks), DONE, mode="draft") as d:
+        (d.root / "built.o").write_text("o")
+        os.utime(d.file, (1e9, 1e9))
+        git(d.root, "init", "-q")
+        await d.prompt("go")
+        await d.over("p1")
+        assert "rebuild" in results(d)[-1]

@@ -11,6 +11,7 @@ from amanu.core.notes import SystemNote
 from amanu.core.session_part import PromptListener, Request, SessionPart, SlashCommand, Slot
 from amanu.session.parts import Parts, PromptListeners
 from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Mode
 from amanu_protocol.requests import Empty
 
 RUN = cast("AgentRun", None)
@@ -45,7 +46,7 @@ class Named(SessionPart):
     def on_trust(self, *, taken_back: bool) -> None:
         self.heard.append(f"{self.name} hears of trust")
 
-    def on_mode(self, *, plan_entered: bool) -> None:
+    def on_mode(self, mode: Mode) -> None:
         self.heard.append(f"{self.name} hears of the mode")
 
     def note(self) -> str:
@@ -98,7 +99,7 @@ TOLD: dict[str, tuple[Callable[[Parts], Awaitable[None] | None], list[str]]] = {
     "close": (lambda parts: parts.close(), ["b closes", "a closes"]),
     "resume": (lambda parts: parts.resume(), ["a resumes", "b resumes"]),
     "trust": (lambda parts: parts.on_trust(taken_back=True), ["a hears of trust", "b hears of trust"]),
-    "mode": (lambda parts: parts.on_mode(plan_entered=True), ["a hears of the mode", "b hears of the mode"]),
+    "mode": (lambda parts: parts.on_mode("plan"), ["a hears of the mode", "b hears of the mode"]),
 }
 
 

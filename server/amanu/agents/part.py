@@ -18,8 +18,10 @@ from amanu_protocol.requests import AgentParams
 class AgentsPart(SessionPart):
     """The sub-agents of one session."""
 
-    def __init__(self, agents: SessionAgents) -> None:
+    def __init__(self, agents: SessionAgents, *, enabled: bool) -> None:
+        """Not `enabled`: no new ones are started, but there may be old ones."""
         self.agents = agents
+        self._enabled = enabled
         self._run_agent = RunAgent(agents)
 
     @classmethod
@@ -30,10 +32,11 @@ class AgentsPart(SessionPart):
         return {"amanu/agent/stop": Request(AgentParams, stop)}
 
     def tools(self) -> Sequence[AnyTool]:
-        return [self._run_agent]
+        return [self._run_agent] if self._enabled else []
 
     async def begin_turn(self) -> None:
-        await self.agents.refresh()
+        if self._enabled:
+            await self.agents.refresh()
 
     def note(self) -> str:
         return self.agents.note_with_prompt()
@@ -60,9 +63,10 @@ class DaemonAgents(DaemonPart):
     def part_of(self, core: SessionCore) -> SessionPart | None:
         if core.assignment is not None:
             return core.assignment.part
-        if self.sessions is None or not core.services.settings.agents.enabled:
+        if self.sessions is None:
             return None
-        return AgentsPart(SessionAgents(core, self.sessions, _places(core)))
+        agents = SessionAgents(core, self.sessions, _places(core))
+        return AgentsPart(agents, enabled=core.services.settings.agents.enabled)
 
 
 def _places(core: SessionCore) -> AgentPlaces:

@@ -117,7 +117,10 @@ class AgentWork:
         except asyncio.CancelledError:
             self._stopped = self._stopped or "cancelled"
         except AmanuError as error:
-            self._stopped, message = "failed", f"{error} {error.data.hint or ''}".strip()
+            if self.child is not None and self.child.core.access.closed:  # before its turn could begin
+                self._stopped = self._stopped or "closed"
+            else:
+                self._stopped, message = "failed", f"{error} {error.data.hint or ''}".strip()
         except Exception:
             log.exception("%s failed unexpectedly", self.label.agent_id)
             self._stopped, message = "failed", "Internal error in Amanu; see `amanu logs`."

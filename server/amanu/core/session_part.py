@@ -45,6 +45,7 @@ from amanu.core.listeners import TurnListener
 from amanu.core.notes import SystemNote
 from amanu.core.tool import AnyTool
 from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Mode
 
 Slot = Literal["over", "limits", "context", "steering", "faults", "loops", "end", "calls", "late", "last"]
 """Where a listener stands among those of a turn. `over`: what was ended stays ended · `limits`: before anything that
@@ -127,8 +128,7 @@ class SessionPart:
         """Whether nothing of it runs."""
         return True
 
-    def on_mode(self, *, plan_entered: bool) -> None:
-        """`plan_entered`: it was changed to `plan`."""
+    def on_mode(self, mode: Mode) -> None: ...
 
     def on_trust(self, *, taken_back: bool) -> None: ...
 

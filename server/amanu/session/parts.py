@@ -15,6 +15,7 @@ from amanu.core.notes import SystemNote
 from amanu.core.session_part import SLOTS, PromptListener, SessionPart, Slot
 from amanu.core.tool import AnyTool
 from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Mode
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -36,8 +37,16 @@ class Parts:
     # The session ------------------------------------------------------------------------------------
 
     async def open(self, *, begins: bool) -> None:
+        """Raises `AmanuError`; then those that were opened are closed again."""
+        opened: list[SessionPart] = []
         for part in self._parts:
-            await part.open(begins=begins)
+            try:
+                await part.open(begins=begins)
+            except BaseException:
+                await Parts(opened).stop()
+                await Parts(opened).close()
+                raise
+            opened.append(part)
 
     async def stop(self) -> None:
         for part in reversed(self._parts):
@@ -56,8 +65,8 @@ class Parts:
     def idle(self) -> bool:
         return all(part.idle for part in self._parts)
 
-    def on_mode(self, *, plan_entered: bool) -> None:
-        self._each(lambda part: part.on_mode(plan_entered=plan_entered))
+    def on_mode(self, mode: Mode) -> None:
+        self._each(lambda part: part.on_mode(mode))
 
     def on_trust(self, *, taken_back: bool) -> None:
         self._each(lambda part: part.on_trust(taken_back=taken_back))

@@ -114,6 +114,7 @@ class Session:
         }
         self.prompts = Prompts(core, self.composer, self.trust, self.recording, self.checkpoints, answers)
         self.pages = ItemPages(core)
+        self._mode = core.mode
         self._answering = asyncio.Lock()
         """Held while an answer is taken: the next one is late."""
         core.emit.listeners.append(self._on_event)
@@ -351,7 +352,6 @@ class Session:
         await self._set(SessionChanged(mode=mode, plan=plan))
         if is_entered:
             self.core.jobs.report_going_on()
-        self.core.parts.on_mode(plan_entered=is_entered)
 
     async def set_model(self, model_id: str, client: Client) -> None:
         """Takes effect with the next turn. Raises `AmanuError` when there is no such model or no key for it."""
@@ -395,6 +395,9 @@ class Session:
     # Events -------------------------------------------------------------------------------------
 
     def _on_event(self, event: Event, position: int) -> None:
+        if self.core.mode != self._mode:
+            self._mode = self.core.mode
+            self.core.parts.on_mode(self._mode)
         if isinstance(event, ApprovalRequested | ApprovalResolved) or (
             isinstance(event, ItemStarted | ItemCompleted) and isinstance(event.item, Question)
         ):

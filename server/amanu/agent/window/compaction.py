@@ -41,12 +41,16 @@ MAX_READ_FILES = 40
 MAX_ACTIONS = 30
 """How many of the last actions are listed when no model could summarise them."""
 
+_BLOCK = r"<((?:%s)(?:-\d+)?)(?: \w+=\"[^\"\n]*\")?>\n.*?\n</\1>"
+"""A block as `text/fences.py` makes it."""
 _ATTACHED = re.compile(
-    r"<(editor_context|environment|background_commands|session_status|files_changed|project_memory|approved_plan"
-    r"|available_skills|skill_content)(?: name=\"[^\"\n]*\")?>\n.*?\n</\1>",
+    _BLOCK % "editor_context|environment|background_commands|session_status|files_changed|project_memory|approved_plan"
+    "|available_skills|skill_content|mcp_server",
     re.DOTALL,
 )
 """Blocks the daemon attached to the user's words; they are sent again after a compaction."""
+_TOLD = re.compile(_BLOCK % "agent_result|hook_context", re.DOTALL)
+"""Blocks that are told once, and are no words of the user's either."""
 _INTRODUCTION = (
     "The conversation before this point was replaced by this summary to make room. It is a record of what was said and "
     "done."
@@ -117,9 +121,11 @@ def extract(messages: Sequence[Message], earlier: Compacted | None, writers: Col
         match message:
             case User(from_system=False):
                 pictures = [f"[with the picture {picture.name}]" for picture in message.pictures]
-                text = "\n".join([_ATTACHED.sub("", message.text).rstrip(), *pictures])
+                said = _ATTACHED.sub("", message.text)
+                text = "\n".join([_TOLD.sub("", said).rstrip(), *pictures])
                 extracted.user_texts.append(text)
                 extracted.lines.append(f"[user] {text}")
+                extracted.lines += (f"[system] {told[0]}" for told in _TOLD.finditer(said))
             case User():
                 extracted.lines.append(f"[system] {message.text}")
             case Assistant():

@@ -176,6 +176,12 @@ class Layer:
         with self._changing(path) as (folders, name):
             upper_folder.drop(folders, name)
 
+    def reveal(self, path: Path) -> None:
+        """Have a folder hide only what is deleted in it, and forget the rest: see `drop`. Raises `LayerError` when a
+        command runs in the layer."""
+        with self._changing(path) as (folders, name):
+            upper_folder.reveal(folders, name)
+
     def visible(self, path: Path) -> os.stat_result | None:
         """What the next command would find there, by `lstat`, without following links; None for nothing. To be called
         while no command runs in the layer."""

@@ -6,7 +6,7 @@ hides all that the lower folder of its name contains. Everything here blocks, an
 
 import os
 import stat
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,14 +105,26 @@ def drop(folders: Folders, path: str) -> None:
     gone."""
     with ExitStack() as stack:
         *parents, name = _parts(path)
-        for parent in parents:
-            _replace_opacity(parent, folders)
-            inner = _entered(stack, folders, parent)
-            if inner is None:
-                return
-            folders = inner
-        if folders.above is not None:
-            remove(name, folders.above)
+        inner = _revealed(stack, folders, parents)
+        if inner is not None and inner.above is not None:
+            remove(name, inner.above)
+
+
+def reveal(folders: Folders, path: str) -> None:
+    """Have the folder at that path, and those above, hide only what is deleted in them, one by one."""
+    with ExitStack() as stack:
+        _revealed(stack, folders, _parts(path))
+
+
+def _revealed(stack: ExitStack, folders: Folders, path: Sequence[str]) -> Folders | None:
+    """The folder at that path, once none on the way to it is opaque, nor it itself; None if the layer has none."""
+    for name in path:
+        _replace_opacity(name, folders)
+        inner = _entered(stack, folders, name)
+        if inner is None:
+            return None
+        folders = inner
+    return folders
 
 
 def _replace_opacity(name: str, folders: Folders) -> None:

@@ -37,9 +37,11 @@ from amanu.tools.shell.row_changes import bit_rows, file_rows, folder_rows
 from amanu.tools.shell.row_trees import TreeRefused, tree_row
 from amanu.tools.shell.taken_files import TakenFile, TakenFolder
 from amanu.workspace.git.refs import RepositoryLook
+from amanu.workspace.replacement import Identity
 from amanu.workspace.text_file import UNKNOWN, FileText, decode_as, encode, same_bytes
 
 _TICK = 0.002
+_MOST_TOUCHED = 2_000
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class View:
     """The drafted renames of what is not text."""
     filled: dict[Path, Filled]
     """Path → the drafted row that the layer has there; kept up to date with the layer."""
+    touched: dict[Path, Identity]
+    """Path of a file that the layer has as the workspace has it, but for its times → the workspace's file; likewise."""
     place: Place
 
 
@@ -126,7 +130,7 @@ class LayeredRun:
         same_trees = self._take_changed_trees(found)
         trees, refused = ([], changes.refused) if changes.refused else self._tree_rows(found)
         left = [path for path in found.paths if path not in found.folders or path not in filled]
-        drop(self.layer, [*left, *found.same])
+        drop(self.layer, [*left, *self._dropped(found.same)])
         put_back(self.layer, same)
         kept = {*(file.path for file in same), *same_trees, *(path for path in filled if path in found.folders)}
         for path in [path for path in filled if path not in kept]:
@@ -155,6 +159,24 @@ class LayeredRun:
         gone = [key for key in gone if not any(key == row.parts[1].key for row in split)]
         seen = {key: row.digest for key, row in drafted.items()}
         return replace(changes, rows=rows, gone=gone, seen=seen, unstored=unstored, refused=refused)
+
+    def _dropped(self, same: Sequence[Path]) -> Sequence[Path]:
+        """What of that need not stay in the layer. Files stay until somebody changes them in the workspace: the next
+        command may look at their times. Not too many: each is compared again after each command."""
+        folders = [path for path in same if os.path.isdir(self._upper(path))]  # noqa: PTH112 (often)
+        files = {*same}.difference(folders)
+        self._view.touched.clear()
+        if len(files) > _MOST_TOUCHED:
+            return same
+        for path in files:
+            with contextlib.suppress(OSError):  # it was deleted just now
+                found = path.lstat()
+                self._view.touched[path] = found.st_ino, found.st_ctime_ns
+        return [*folders, *(path for path in files if path not in self._view.touched)]
+
+    def _upper(self, path: Path) -> Path:
+        root, name = self.layer.place(path)
+        return root.upper / name
 
     def _is_guarded(self, path: Path) -> bool:
         return protected.is_guarded(self.layer.place(path)[1])

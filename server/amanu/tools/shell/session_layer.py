@@ -31,6 +31,7 @@ from amanu.tools.shell.layered_run import Filled, LayeredRun, View, content
 from amanu.tools.shell.row_changes import put_version
 from amanu.tools.shell.taken_files import TakenFolder
 from amanu.workspace.disk_changes import with_executable
+from amanu.workspace.replacement import Identity
 from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
 
@@ -53,6 +54,8 @@ class SessionLayer:
         """Paths in the layer that git ignores."""
         self._filled: dict[Path, Filled] = {}
         """Path → the drafted row that the layer has there."""
+        self._touched: dict[Path, Identity] = {}
+        """See `View.touched`."""
         self._origin: SessionLayer | None = None
         """The layer that this one begins as a copy of, if any."""
         self._too_large: list[Path] = []
@@ -109,9 +112,11 @@ class SessionLayer:
             drafted = self._drafted() if place.finds == "session" else []
             try:
                 layer = await self._ready()
+                await asyncio.to_thread(self._drop_changed, layer)
                 await asyncio.to_thread(self._fill, layer, self._filled, drafted)
                 laid_in = await self._lay_in(layer, call, drafted) if place.finds == "session" else {}
-                view = View(laid_in, drafted, self._renames() if drafted else [], self._filled, place)
+                renames = self._renames() if drafted else []
+                view = View(laid_in, drafted, renames, self._filled, self._touched, place)
                 run = LayeredRun(layer, self._proposals, self.store, view, call)
                 try:
                     yield run
@@ -158,6 +163,15 @@ class SessionLayer:
             return []
         source, paths = await self._ready(), [*self._ignored]
         return await run_to_completion(asyncio.to_thread(copy_paths, source, layer, paths, _COPIED)) if paths else []
+
+    def _drop_changed(self, layer: Layer) -> None:
+        """Have the layer forget files that it has as the workspace had them, and that were changed there since. Raises
+        `LayerError`, `OSError`. Blocking."""
+        for path, identity in self._touched.items():
+            found = path.lstat() if os.path.lexists(path) else None
+            if found is None or (found.st_ino, found.st_ctime_ns) != identity:
+                layer.drop(path)
+        self._touched.clear()
 
     def _fill(self, layer: Layer, filled: dict[Path, Filled], drafted: Sequence[RowChange]) -> None:
         """Make the layer have what is drafted besides text, and note it in `filled`. Raises `LayerError`, `OSError`.
@@ -260,6 +274,7 @@ class SessionLayer:
         self._layer = None
         self._ignored.clear()
         self._filled.clear()
+        self._touched.clear()
 
     async def _end(self, run: LayeredRun) -> None:
         """Finish a command's run. If its changes were never read, they are dropped, except ignored files."""

@@ -81,12 +81,9 @@ class RepositoryChange:
     @property
     def paths(self) -> list[Path]:
         """Git's own files that change, but for objects, which have their content for a name."""
-        names = [
-            *self.moved,
-            *(f"logs/{name}" for name in self.logs),
-            *self.files,
-            *(["index"] if self.entries else []),
-        ]
+        names = [*self.moved, *(f"logs/{name}" for name in self.logs), *self.files]
+        names += ["index"] if self.entries else []
+        names += ["packed-refs"] if any(not new for _, new in self.moved.values()) else []  # a deleted ref may be in it
         return [self.root / ".git" / name for name in names]
 
     def encode(self) -> bytes:
