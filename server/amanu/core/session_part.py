@@ -1,22 +1,26 @@
-"""What a part is: one feature, as one session has it. A session has a list of parts, and knows of no feature but by
-this list and by the interfaces in `core/` that a part implements.
+"""A part is one feature, as one session has it. A session has a list of parts, and knows of no feature but by this list
+and by the interfaces in `core/` that a part implements.
 
-    opened → (a prompt is composed → a turn)* → stopped → closed
+    made, tools → open → (begin_turn → listen_to_prompt → note → listeners → note_between_steps*)* → stop → close
 
 A part is told and asked:
 
-    open               the session was opened: made, read from disk, or begun for a sub-agent
+    tools              the session is made                    → tools of its agent
+    open               the session can be written: it is new, read from disk, or begun for a sub-agent
+    begin_turn         a turn is about to begin, and again if trust was found to have changed; this may take its time
+    listen_to_prompt   a prompt is composed                   → a `PromptListener`, or None
+    note               a prompt of the user's, or a sub-agent's task, opens a turn; not what steers one, nor `/compact`
+                       and `! COMMAND`                        → a block (`text/fences.py`) for the model, or ""
+    listeners          a turn begins                          → `TurnListener`s, by the slot they stand in
+    note_between_steps a step has ended                       → what the model is told, or None
+    on_mode, on_trust  the mode has changed, trust was given or taken
+    program_files      a write is decided on                  → files that the part would run later
     stop, resume       nothing may start any more, and what runs ends · what the session had could not be saved: go on
     close              everything is saved; nothing is emitted any more
-    begin_turn         a turn is about to begin, and again if trust was found to have changed; it may look at the disk
-    listen_to_prompt   a prompt is composed                   → a `PromptListener`, or None
-    note               the prompt opens a turn                → what the model is told with it, "" for nothing
-    note_between_steps a step has ended                       → what the model is told, or None
-    listeners          a turn begins                          → `TurnListener`s, by the slot they stand in
-    on_mode, on_trust  the mode has changed, trust was given or taken
-    tools              once                                   → tools of the session's own agent
-    program_files      a write is decided on                  → files that the part would run later
     requests, commands once for all sessions                  → requests of the protocol, and slash commands
+
+`note` is synchronous: find out what it says in `begin_turn`. It is the first to go when the conversation is rewritten;
+`Conversation.generation` says when that was.
 
 **Order.** Parts are asked in the order of the list, `begin_turn` side by side. Tools and notes are in the bytes that a
 model is sent, and caches hold their beginning: their order is fixed. Parts are stopped and closed in the opposite
@@ -28,11 +32,13 @@ and `PromptBlocked` of a `PromptListener`, which does that to one prompt.
 
 **Cancelling.** `open`, `stop` and `close` run to completion. The others may be cancelled, and let that through.
 
-**After a restart** a part is made anew. What it must know is in the session's state (`fold`, in the protocol), which it
-gets with the session; what it must not lose it emits as events. It emits nothing while it hears one.
+**After a restart** a part is made anew, from the session's state and its journal. It has no events of its own: what it
+did it finds again in the records of events that there are (`Journal.read_through`); a new kind of event is a change of
+the protocol. It may listen to events (`core.emit.listeners`), and emits none while it hears one.
 
-**Sub-agents.** The session of a sub-agent has a list of its own, of parts made for it. What a part borrows from the
-session it works for, it neither stops nor closes.
+**Sub-agents.** The session of a sub-agent has a list of its own, of parts made for it: `SessionCore.assignment` is its
+task, and None once it is opened again as a session like any other. Its definition may narrow the tools. What a part
+borrows from the session it works for, it neither stops nor closes.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

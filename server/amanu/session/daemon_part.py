@@ -21,7 +21,7 @@ class DaemonPart:
         self.sessions = sessions
 
     def part_of(self, core: SessionCore) -> SessionPart | None:
-        """Make the part of that session; None if it has none."""
+        """Make the part of that session, which may be a sub-agent's (`core.assignment`); None if it has none."""
         raise NotImplementedError
 
     @classmethod
