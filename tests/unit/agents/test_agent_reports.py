@@ -111,7 +111,7 @@ DIES = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from support.agent_session import session_with_agents
-from unit.test_agent_reports import AGENTS, STEPS, work_in_background
+from unit.agents.test_agent_reports import AGENTS, STEPS, work_in_background
 
 async def main():
     doing = sys.argv[2]
@@ -135,7 +135,7 @@ asyncio.run(main())
 def test_how_one_ended_is_told_after_a_kill_in_the_instant_in_which_it_is_seen(
     tmp_path: Path, doing: str, expected: str
 ) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     died = subprocess.run([sys.executable, "-c", DIES, str(tmp_path), doing], env=environment, check=False)
     assert died.returncode == -signal.SIGKILL
     told = asyncio.run(told_by_the_next_daemon())

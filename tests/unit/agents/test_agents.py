@@ -550,7 +550,7 @@ asyncio.run(main())
 
 
 async def test_a_daemon_killed_while_an_agent_works_leaves_both_sessions_whole(tmp_path: Path) -> None:
-    tests = str(Path(__file__).parents[1])
+    tests = str(Path(__file__).parents[2])
     died = subprocess.run(
         [sys.executable, "-c", DIES, str(tmp_path)], env={**os.environ, "PYTHONPATH": tests}, check=False
     )
