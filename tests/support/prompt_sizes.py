@@ -3,24 +3,22 @@ Part of docs/prompts.md (`vendor_matrix.py`)."""
 
 import asyncio
 import dataclasses
+import importlib
 import json
 import tempfile
-from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from amanu.agent.system_prompt import system_prompt
-from amanu.agents.definitions import built_in
-from amanu.agents.model import AgentReport, AgentTask
-from amanu.agents.run_agent import RunAgent
 from amanu.context.surroundings import Surroundings
 from amanu.core.conversation import Conversation
 from amanu.core.model import ToolSpec
 from amanu.core.model_families import family
-from amanu.core.sub_agents import AgentDefinition
 from amanu.core.token_estimate import estimate
-from amanu.core.tool import CallContext
+from amanu.core.tool import AnyTool
+from amanu.parts import PARTS
 from amanu.tools.registry import make_tools
 from amanu.workspace.overlay import Overlay
 from amanu.workspace.workspace import Workspace
@@ -66,20 +64,14 @@ def vendor_named(name: str) -> Vendor:
     return next(each for each in VENDORS if each.name == name)
 
 
-class NoSession:
-    """The agents that come with Amanu, to be described but not run."""
-
-    def available(self) -> Sequence[AgentDefinition]:
-        return built_in()
-
-    async def run(self, task: AgentTask, call: CallContext) -> AgentReport:
-        raise AssertionError("these tools are only described")
-
-
 def all_tools(folder: Path) -> list[ToolSpec]:
     """All that a session in an editor can have, for which the folder is a workspace."""
     environment = dataclasses.replace(ToolHarness(folder).environment, model_searches=True)
-    return [tool.spec() for tool in (*make_tools(environment).values(), RunAgent(NoSession()))]
+    tools: list[AnyTool] = [*make_tools(environment).values()]
+    if "agents" in PARTS:  # by name, since the rest is tested without them too
+        agents = SimpleNamespace(available=importlib.import_module("amanu.agents.definitions").built_in)
+        tools.append(importlib.import_module("amanu.agents.run_agent").RunAgent(agents))
+    return [tool.spec() for tool in tools]
 
 
 async def tool_tokens(vendor: Vendor, tools: list[ToolSpec]) -> dict[str, float]:

@@ -14,7 +14,6 @@ import pytest
 
 from amanu.cli.plugin import main as plugin
 from amanu.core.tool import Subject
-from amanu.hooks.part import HooksPart
 from amanu.mcp.model import ServerView
 from amanu.permissions import approvals, session_rules
 from amanu.permissions.policy import Verdict
@@ -304,10 +303,7 @@ async def test_those_of_a_plugin_obey_the_same(tmp_path: Path, capsys: pytest.Ca
     steps = [reads, step("One."), reads, writes, step("Two."), reads, step("Three.")]
     async with scripted_session(tmp_path, *steps, mode="acceptEdits") as d:
         script(d.root, "x.sh", "echo by-hook >&2; exit 2")
-        part = d.session.core.parts.find(HooksPart)
-        assert part is not None
-        hooks = part.hooks.configured_hooks
-        hooks.pins.approve(hooks.views(d.session.core.workspace, trusted=True))
+        agree(d.root)
         assert "not trusted" in view(d, name).reason
         with pytest.raises(AmanuError, match="not trusted"):
             await d.session.mcp_decisions.approve(name, view(d, name).digest)

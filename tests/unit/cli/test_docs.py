@@ -9,6 +9,7 @@ import pytest
 
 from amanu.__main__ import COMMANDS
 from amanu.cli import exits
+from amanu.parts import verbs
 
 PAGE = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
 SECTIONS = {
@@ -35,7 +36,6 @@ def parsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
         "trust",
         "mcp",
         "plugin",
-        "hooks",
         "audit",
         "demo",
         "sessions",
@@ -43,6 +43,7 @@ def parsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
         "auth",
         "doctor",
         "logs",
+        *verbs(),
     ],
 )
 def test_the_page_lists_the_options_that_there_are(command: str) -> None:
