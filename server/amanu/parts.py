@@ -10,7 +10,10 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-PARTS = ("hooks", "agents")
+PARTS: tuple[str, ...] = (
+    "hooks",
+    "agents",
+)
 """In the order in which they are asked."""
 
 
