@@ -54,7 +54,7 @@ OWN: dict[str, str] = {
         """,
     "nowhere: the null device, or standard error": "__main__ cli.logs cli.run",
     "nowhere: what is renamed is a session, or a symbol by a language server, which answers with edits": """
-        checks.proposal_checks checks.runner frontends.lsp.connection tools.code.rename_symbol
+        checks.proposal_checks checks.runner session.requests tools.code.rename_symbol
         """,
 }
 CALLERS: dict[str, str] = {
