@@ -21,7 +21,7 @@ class Home(NamedTuple):
     `mcp-auth.json`; the user's own agents, commands and skills."""
     state: Path
     """Sessions and their index; the audit log; the texts of what was trusted; approved hooks and servers; records of
-    running commands; what commands wrote and may not (`aside`)."""
+    running commands; files that commands wrote but were not allowed to (`aside`)."""
     logs: Path
     runtime: Path
     """Socket, its token, and locks."""

@@ -1,7 +1,7 @@
-"""The features that are parts: each is a folder here with its tools, words, requests and slash commands, and one line
+"""The features that are parts: each has a folder here, with its tools, texts, requests and slash commands, and a line
 in `PARTS`. Nothing outside its folder imports it.
 
-    amanu/NAME/__init__.py    VERB: what `amanu NAME` is, or None
+    amanu/NAME/__init__.py    VERB: the description of `amanu NAME`, or None
     amanu/NAME/part.py        DAEMON_PART: the class of the part (`session/daemon_part.py`)
     amanu/NAME/verb.py        main(arguments): the exit code of `amanu NAME`
 """
@@ -14,7 +14,7 @@ PARTS: tuple[str, ...] = (
     "hooks",
     "agents",
 )
-"""In the order in which they are asked."""
+"""The parts, in the order in which they are asked."""
 
 
 def daemon_parts() -> Sequence[type[Any]]:
@@ -23,6 +23,6 @@ def daemon_parts() -> Sequence[type[Any]]:
 
 
 def verbs() -> Mapping[str, tuple[str, str]]:
-    """Verb of the command line → (its module, its description)."""
+    """Command-line verb → (its module, its description)."""
     described = {name: importlib.import_module(f"amanu.{name}").VERB for name in PARTS}
     return {name: (f"amanu.{name}.verb", verb) for name, verb in described.items() if verb is not None}

@@ -1,4 +1,4 @@
-"""Sub-agents: agents with a conversation and a session of their own, to which a session's model hands work
+"""Sub-agents: agents with their own conversation and session, to which a session's model hands work
 (docs/agents.md)."""
 
 VERB = None

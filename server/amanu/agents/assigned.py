@@ -1,4 +1,4 @@
-"""What a sub-agent needs for its work, as a part of the session in which it does it."""
+"""The part of a sub-agent's session that takes its result and ends its run."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,7 +12,7 @@ from amanu.permissions.user_wait import UserWait
 
 
 class AssignedPart(SessionPart):
-    """Made with the assignment, before the session."""
+    """Made together with the assignment, before the session."""
 
     def __init__(self, complete_task: CompleteTask, limits: AgentLimits, wait: UserWait) -> None:
         self._complete_task = complete_task
@@ -21,7 +21,7 @@ class AssignedPart(SessionPart):
 
     @property
     def run_limits(self) -> AgentLimits:
-        """The limits of the run: a little more, in which it can call `complete_task`."""
+        """The limits of the run: slightly more than the task's, so that the agent can still call `complete_task`."""
         return AgentLimits(self._limits.steps + GRACE.steps, self._limits.seconds + GRACE.seconds)
 
     def tools(self) -> Sequence[AnyTool]:

@@ -18,13 +18,13 @@ class CompleteTaskParams(Params):
 
 
 class _Report(Params):
-    """Arguments of an agent whose definition has a schema, which they match."""
+    """The arguments where the agent's definition has a schema; they match it."""
 
     fields: dict[str, JsonValue]
 
 
 class CompleteTask(Tool[Any]):
-    """`result` is None until it was called."""
+    """`result` is None until the tool has been called."""
 
     name = COMPLETE_TASK
     effect = "read"
@@ -35,12 +35,12 @@ class CompleteTask(Tool[Any]):
     params = CompleteTaskParams
 
     def __init__(self, schema: Mapping[str, Any] | None = None) -> None:
-        """`schema`: JSON Schema of the result, an object; None: it is a text."""
+        """`schema`: JSON Schema of the result, which is an object; None: the result is text."""
         self._schema = schema
         self.result: str | None = None
-        """As text: JSON where there is a schema."""
+        """The result as text; JSON if there is a schema."""
         self.fields: Mapping[str, JsonValue] = {}
-        """Of a result with a schema."""
+        """The fields of a result that has a schema."""
 
     def spec(self) -> ToolSpec:
         schema = tool_schema(CompleteTaskParams) if self._schema is None else dict(self._schema)

@@ -1,7 +1,7 @@
 """Definitions of sub-agents: Markdown with front matter, as Amanu, Claude Code and Gemini CLI write it.
 
-Read are what comes with Amanu, the user's own files, and those of a trusted workspace, which can only narrow what an
-agent may do: no file gives rights, the session's mode and rules hold for all of them.
+They come with Amanu, from the user's own files, from plug-ins, and from a trusted workspace. None gives an agent more
+rights: the session's mode and rules apply to all of them.
 """
 
 import importlib.resources
@@ -24,7 +24,7 @@ from amanu.workspace.workspace import Workspace
 
 MAX_BYTES = 64 * 1024
 MAX_AGENTS = 20
-"""Of the user's and the workspace's together: each takes a line of every request."""
+"""Agents of the user, plug-ins and the workspace together: each takes a line in every request."""
 BUILT_IN = ("investigator", "planner", "reviewer", "general")
 
 TOOLS_ELSEWHERE: Mapping[str, tuple[str, ...]] = {
@@ -53,7 +53,7 @@ TOOLS_ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "read_background_output": ("read_command",),
 }
 _NEVER = frozenset({"Agent", "Task", "run_agent", "invoke_agent", "ExitPlanMode", "Skill", "complete_task"})
-"""What a sub-agent has never, or always."""
+"""Tools that a sub-agent never has, or always has, whatever its definition says."""
 _RIGHTS = frozenset({"model", "permissionMode", "permission", "mcpServers", "mcp_servers", "hooks", "effort"})
 """Fields that would give an agent more than its session has, or start something."""
 _READ = frozenset({"name", "description", "tools", "disallowedTools", "model", "maxTurns", "max_turns"}) | frozenset(
@@ -67,7 +67,7 @@ _MODEL = re.compile(r"[^:\s]+:\S+")
 
 @dataclass(frozen=True)
 class FoundAgents:
-    """The agents there are, and what is wrong with their files, a sentence each for the user."""
+    """The agents there are, and what is wrong with their files: a sentence for the user about each fault."""
 
     agents: Sequence[AgentDefinition]
     warnings: Sequence[str] = ()
@@ -81,17 +81,17 @@ class AgentPlaces:
     """Where a session's agents are defined."""
 
     user: Sequence[Path]
-    """Folders of the user's own."""
+    """The user's own folders."""
     workspace: Workspace
     allowed: SubjectFilter
-    """Which files may be read without a question."""
+    """Says which files may be read without asking the user."""
     covers: TrustCheck
     trusted: Callable[[], bool]
     plugins: Callable[[], Sequence[ExtensionFolder]] = tuple
     """The folders of agents in plug-ins."""
 
     def find(self) -> FoundAgents:
-        """All definitions; of two with the same name the user's counts, then a plug-in's, then the workspace's, then
+        """All definitions. Of those with the same name, the user's wins, then a plug-in's, then the workspace's, then
         ours. Blocks."""
         agents: dict[str, AgentDefinition] = {}
         warnings: list[str] = []
@@ -142,7 +142,7 @@ class AgentPlaces:
 
 @dataclass
 class ReadDefinition:
-    """What a file says."""
+    """The result of reading one file."""
 
     path: Path
     definition: AgentDefinition | None = None
@@ -154,8 +154,8 @@ class ReadDefinition:
 
 
 def read_definition(path: Path, data: bytes | None, *, narrows: bool = False) -> ReadDefinition:
-    """The agent that a file defines. `data`: its content; None if it cannot be read. `narrows`: it is a workspace's,
-    and what would widen an agent's rights is ignored. Never fails."""
+    """The agent that a file defines. `data`: its content; None if it cannot be read. `narrows`: it is a
+    workspace's or a plug-in's, and its choice of a model is ignored, too. Never fails."""
     read = ReadDefinition(path)
     if data is None or len(data) > MAX_BYTES:
         read.warn(f"it cannot be read, or has more than {MAX_BYTES // 1024} KiB; the agent is left out.")
@@ -215,18 +215,18 @@ def _built_in(name: str) -> AgentDefinition:
 def _warn_of_fields(read: ReadDefinition, file: MarkdownFile, *, narrows: bool) -> None:
     for name in file.fields:
         if name in _RIGHTS and narrows:
-            read.warn(f"{name} is ignored: a workspace's agent cannot have more rights than its session.")
+            read.warn(f"{name} is ignored: a workspace's or plug-in's agent cannot have more rights than its session.")
         elif name not in _READ | _HARMLESS:
             read.warn(f"{one_line(name)[:80]} is not supported, so it is ignored.")
 
 
 def _tools(read: ReadDefinition, file: MarkdownFile, name: str) -> tuple[str, ...] | None:
-    """The tools of that field by our names; None when there is no such field, or it says all."""
+    """The tools in that field, by our names; None if there is no such field, or if `tools` names all."""
     if file.fields.get(name) is None:
         return None
     names: dict[str, None] = {}
     for word in file.words(name):
-        tool, _, scope = word.strip("[]\"' ").partition("(")  # a list that was read line by line
+        tool, _, scope = word.strip("[]\"' ").partition("(")  # brackets and quotes of a list that was read line by line
         if scope and tool not in _NEVER:
             read.warn(f"{one_line(word)[:80]}: the part in brackets is ignored; rules decide on each call.")
         if tool == "*":

@@ -10,11 +10,11 @@ from amanu_protocol.items import Answer, Notice, ToolCall
 
 
 class AgentMirror:
-    """Repeats events of a sub-agent's session in that of its parent. What only the agent's own session has: thoughts,
-    text while it is written, whole outputs, its to-do list, and `complete_task`, whose result is that of its call."""
+    """Repeats events of a sub-agent's session in its parent's. Only the agent's own session has thoughts, text while it
+    is being written, full outputs, its to-do list, and `complete_task`, whose result is that of `run_agent`."""
 
     def __init__(self, emit: Emit, label: AgentLabel, on_activity: Callable[[str], None]) -> None:
-        """`emit`: the parent's. `on_activity` is told what the agent is doing."""
+        """`emit`: of the parent. `on_activity` is told what the agent is doing."""
         self._emit = emit
         self._label = label
         self._on_activity = on_activity

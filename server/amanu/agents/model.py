@@ -7,7 +7,7 @@ AgentEnd = Literal[
     "completed", "noResult", "turnLimit", "timeLimit", "costLimit", "stalled", "hook", "cancelled", "closed", "failed"
 ]
 """How a sub-agent ended. `noResult`: it stopped without calling `complete_task`. `stalled`: nothing came from it for
-too long. `closed`: its session was closed, or the one it worked for."""
+too long. `closed`: its session, or the one it worked for, was closed."""
 
 
 @dataclass(frozen=True)
@@ -15,17 +15,17 @@ class AgentTask:
     """Work for a sub-agent."""
 
     agent: str
-    """Name of its definition."""
+    """The name of its definition."""
     prompt: str
-    """All it is told, beside project memory and where it works."""
+    """All that it is told, apart from project memory and where it works."""
     description: str
-    """The same in a few words, for the user."""
+    """The task in a few words, for the user."""
     background: bool = False
 
 
 @dataclass(frozen=True)
 class AgentReport:
-    """How a sub-agent ended, or that it goes on in the background (`end` is None)."""
+    """How a sub-agent ended, or that it is still working in the background (`end` is None)."""
 
     agent_id: str
     name: str
@@ -34,7 +34,7 @@ class AgentReport:
     message: str
     """How it ended, as a sentence for the model and the user."""
     text: str
-    """Its result; if it did not complete its task, what it said last; "" for nothing."""
+    """Its result or, if it did not complete its task, what it said last; "" for nothing."""
 
     @property
     def completed(self) -> bool:

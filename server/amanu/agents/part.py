@@ -19,7 +19,7 @@ class AgentsPart(SessionPart):
     """The sub-agents of one session."""
 
     def __init__(self, agents: SessionAgents, *, enabled: bool) -> None:
-        """Not `enabled`: no new ones are started, but there may be old ones."""
+        """Unless `enabled`, no new sub-agents are started, but the session may still have old ones."""
         self.agents = agents
         self._enabled = enabled
         self._run_agent = RunAgent(agents)
@@ -56,7 +56,7 @@ class AgentsPart(SessionPart):
 
 
 class DaemonAgents(DaemonPart):
-    """Gives the sessions of users sub-agents, and the sessions of these what they need for their work."""
+    """Gives users' sessions their sub-agents, and a sub-agent's session the part that was made for its task."""
 
     session_part = AgentsPart
 

@@ -44,8 +44,8 @@ def conclude(
     message: str,
     said: str,
 ) -> AgentReport:
-    """`ended`: its turn, if it had one. `stopped`: why it was ended from outside, with a `message` if it failed.
-    `said`: its last words. A task is completed if and only if `complete_task` was called."""
+    """`ended`: the end of its turn, if it had one. `stopped`: why it was stopped from outside, with a `message` if it
+    failed. `said`: its last words. A task is completed if and only if `complete_task` was called."""
     end = _end(complete_task, ended, stopped)
     if end in ("failed", "hook") and not message and ended is not None:
         message = ended.message
@@ -71,8 +71,8 @@ def _end(complete_task: CompleteTask, ended: TurnEnded | None, stopped: AgentEnd
 
 
 def findings_notice(label: AgentLabel, fields: Mapping[str, JsonValue]) -> str | None:
-    """For the user: the findings of a review, a line each as `path:line`, which clients make a link of. None: the
-    result has none."""
+    """For the user: the findings of a review, one line each, with a `path:line` that clients turn into a link. None:
+    the result has no findings."""
     findings = fields.get("findings")
     if not isinstance(findings, list):
         return None

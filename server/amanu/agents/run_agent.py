@@ -12,7 +12,7 @@ from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool
 from amanu.text.display import one_line
 
 MAX_TEXT = 20_000
-"""Characters of a result that the model gets; the whole is in the agent's own session."""
+"""Characters of a result that the model gets; all of it is in the agent's own session."""
 MAX_LISTED = 120
 """Characters of a description in the list of agents, which goes with every request."""
 
@@ -25,7 +25,7 @@ class Agents(Protocol):
         ...
 
     async def run(self, task: AgentTask, call: CallContext) -> AgentReport:
-        """Have an agent do the work for that call, and wait until it ended; with `background` only until it runs.
+        """Have an agent do the work for that call, and wait until it has ended or, with `background`, has started.
         Cancelling stops it. Raises `ToolError` when it cannot start."""
         ...
 

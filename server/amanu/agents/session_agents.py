@@ -1,9 +1,9 @@
 """The sub-agents of one session: started for calls of `run_agent`, stopped, reported on.
 
-A sub-agent works in a session of its own, with a journal and a conversation of its own, but with what belongs to its
-parent: proposals, approvals, questions, background commands, mode, rules, trust, money (`core.Assignment`). So whatever
-needs the user is asked in the parent, and its edits are part of the parent's turn. When its work is done its session is
-closed; opened again, it is a session like any other.
+A sub-agent works in its own session, with its own journal and conversation, but shares what belongs to its parent:
+proposals, approvals, questions, background commands, mode, rules, trust, money (`core.Assignment`). So whatever needs
+the user is asked in the parent, and the agent's edits are part of the parent's turn. When the work is done, its session
+is closed; opened again, that is a session like any other.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from amanu_protocol.items import Question, SubAgent
 from amanu_protocol.requests import AgentParams, AgentResult
 
 STOP_SECONDS = 0.45
-"""As for a turn that is cancelled: the stop is acknowledged within half a second."""
+"""How long a stop waits: as with cancelling a turn, it is acknowledged within half a second."""
 
 
 class SessionAgents:
@@ -52,7 +52,7 @@ class SessionAgents:
         self.on_start: list[Callable[[AgentWork], None]] = []
         """Called when a sub-agent's session is open and before it is prompted."""
         self.on_end: list[Callable[[AgentWork], None]] = []
-        """Called when a sub-agent has ended, however it did; its `report` says how."""
+        """Called when a sub-agent has ended in any way; its `report` says how."""
         self._core.emit.listeners.append(self._on_event)
 
     async def refresh(self) -> None:
@@ -102,17 +102,17 @@ class SessionAgents:
             raise
 
     def end_notes(self) -> list[str]:
-        """How each sub-agent in the background ended of which the model does not know; told when this returns."""
+        """How each background sub-agent ended, if the model does not know yet; it counts as told once this returns."""
         notes: list[str] = []
         for agent in [agent for agent in self._core.state.agents if not (agent.works or agent.told)]:
             self._core.emit(AgentChanged(agent=agent.model_copy(update={"told": True, "report": ""})))
-            if agent.background:  # of any other its call says how it ended
+            if agent.background:  # for any other, its call says how it ended
                 text = agent.report or _unreported(agent)
                 notes.append(block("agent_result", text, f"{agent.agent_id} {agent.name}"))
         return notes
 
     def note_with_prompt(self) -> str:
-        """What goes with a prompt: which sub-agents in the background ended, and which go on; "" for nothing."""
+        """The text sent with a prompt: how background sub-agents ended, and which are still at work; "" for nothing."""
         going_on = [agent for agent in self._core.state.agents if agent.background and agent.works]
         names = ", ".join(f"{agent.agent_id} ({agent.name}: {agent.description})" for agent in going_on)
         return "\n".join([*self.end_notes(), *([f"Agents at work in the background: {names}."] if names else [])])
@@ -180,7 +180,7 @@ class SessionAgents:
 
 
 def _unreported(agent: SubAgent) -> str:
-    """The end of a sub-agent that could not report, in words."""
+    """A sentence about the end of a sub-agent that could not report."""
     ways = {"interrupted": "was interrupted when the daemon stopped,", "cancelled": "was cancelled"}
     how = ways.get(agent.state, agent.state)
     return f"{agent.name} ({agent.agent_id}) {how} without a report. All it did is in its session, {agent.session_id}."

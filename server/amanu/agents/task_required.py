@@ -11,13 +11,13 @@ from amanu.core.sub_agents import COMPLETE_TASK
 from amanu.permissions.user_wait import UserWait
 
 GRACE = AgentLimits(steps=1, seconds=60)
-"""What a sub-agent gets beyond its limits, to call `complete_task` with what it has (Gemini CLI's local executor grants
-one turn and 60 s)."""
+"""The extra that a sub-agent gets beyond its limits, to call `complete_task` with what it has (Gemini CLI's local
+executor grants one turn and 60 s)."""
 
 
 class CompleteTaskRequired(TurnListener):
-    """Ends the run of a sub-agent when it has called `complete_task`. At its limits, and when it stops without that
-    call, it is reminded once. Lives for one run; the clock starts when this is made, and stops while the user is
+    """Ends the run of a sub-agent when it has called `complete_task`. The agent is reminded once, at its limits or when
+    it stops without that call. Lives for one run; the clock starts when this is made, and stops while the user is being
     asked."""
 
     def __init__(self, limits: AgentLimits, wait: UserWait) -> None:

@@ -1,4 +1,4 @@
-"""One sub-agent at work: its session is opened, prompted, watched, shown in its parent's, and closed."""
+"""One sub-agent at work: its session is opened, prompted, watched, shown in its parent's session, and closed."""
 
 import asyncio
 import contextlib
@@ -36,9 +36,9 @@ _STATES: Mapping[AgentEnd | None, Literal["completed", "cancelled"]] = {
     "cancelled": "cancelled",
     "closed": "cancelled",
 }
-"""End → the state that is shown; any other end is a failure."""
+"""End → the state that is shown; any other end is shown as a failure."""
 SMALLEST_ALLOWANCE = 1e-6
-"""US dollars: with nothing left a sub-agent ends at its cost limit, too."""
+"""US dollars; above 0, so that a sub-agent with nothing left still ends at its cost limit."""
 RECENT = 200
 """Items of its session among which its running calls are looked for."""
 
@@ -54,7 +54,7 @@ class AgentWork:
         shown: SubAgent,
         turn_id: str,
     ) -> None:
-        """`core`: of the session that it works for; `turn_id`: of the turn there."""
+        """`core` is that of the session it works for, `turn_id` that of the turn there."""
         self._core = core
         self._sessions = sessions
         self._definition = definition
@@ -65,23 +65,23 @@ class AgentWork:
         self.child: ChildSession | None = None
         """Its session, once it is open."""
         self.report: AgentReport | None = None
-        """Once it has ended."""
+        """How it ended; None before that."""
         self.task: asyncio.Task[AgentReport] | None = None
         self._stopped: AgentEnd | None = None
-        """Why it was ended from outside."""
+        """Why it was stopped from outside."""
         self._last_answer = ""
         self._announced = True
-        """Clients know `shown`."""
+        """Whether clients have been told of `shown`."""
         self._core.emit(AgentChanged(agent=self.shown))
 
     def start(self, prompt: str, free: asyncio.Semaphore, on_start: Callable[["AgentWork"], None]) -> None:
-        """Have it work as soon as a place is `free`. `on_start` is called when its session is open and not prompted
-        yet."""
+        """Have it work as soon as a place is `free`. `on_start` is called when its session is open, before it is
+        prompted."""
         self.task = asyncio.create_task(self._run(prompt, free, on_start), name=self.label.agent_id)
 
     def cancel(self, end: Literal["cancelled", "closed"] = "cancelled") -> None:
-        """Stop it, unless it has ended. Only once: a second cancellation would cut short what the first one waits
-        for."""
+        """Stop it, unless it has ended. Its task is cancelled only once: a second time would cut short what the first
+        one is waiting for."""
         if self._stopped is None and self.report is None and self.task is not None:
             self._stopped = end
             asyncio.get_running_loop().call_soon(
@@ -89,8 +89,8 @@ class AgentWork:
             )  # one that has not begun would never say how it ended
 
     def show_setting(self) -> None:
-        """Show in its session the settings of its parent that hold for it. Decisions ask the parent:
-        `core.SessionPolicy`."""
+        """Show, in its session, the settings of its parent that apply to it. Decisions themselves ask the parent
+        (`core.SessionPolicy`)."""
         if self.child is None or not self.child.core.access.writable:
             return
         parent, shown = self._core.state, self.child.core.state
@@ -100,7 +100,7 @@ class AgentWork:
             self.child.core.emit(SessionChanged.model_validate(values, by_name=True))
 
     def show_wait(self) -> None:
-        """Show whether it waits for the user."""
+        """Show whether it is waiting for the user."""
         waits = self._waits
         if self.child is not None and self.shown.works and (self.shown.state == "waiting") != waits:
             self._show(state="waiting" if waits else "running")
@@ -130,8 +130,8 @@ class AgentWork:
         return report
 
     async def _show_end(self, report: AgentReport) -> None:
-        """Show how it ended. The report of one in the background is on disk by then: its call has ended before, so
-        nothing else has it."""
+        """Show how it ended. A background agent's report is put on disk first: its call ended earlier, so nothing else
+        has it."""
         changes: dict[str, object] = {
             "state": _STATES.get(report.end, "failed"),
             "ended_at": int(time.time() * 1000),
@@ -141,7 +141,7 @@ class AgentWork:
         if self.shown.background:
             changes["report"] = self._core.emit.redact(report_text(report))
             ended = summarize_agent(self.shown.model_copy(update=changes))
-            with contextlib.suppress(AmanuError):  # of a full disk others tell
+            with contextlib.suppress(AmanuError):  # others report a full disk
                 await self._core.emit.save(AgentChanged(agent=ended))
         self._show(**changes)
 
@@ -157,7 +157,7 @@ class AgentWork:
         child = self.child = await self._sessions.begin_child(
             NewChild(session_id, title, await self._model(), assignment)
         )
-        self.show_setting()  # it may have changed while the session was being opened
+        self.show_setting()  # they may have changed while the session was being opened
         known_files = self._core.proposals.shown_files
         known_files[self.label.agent_id] = child.core.workspace.shown_files
         try:
@@ -185,7 +185,7 @@ class AgentWork:
         return Assignment(self._core, self.label, self._definition, part.run_limits, allowance, part, work)
 
     async def _until_over(self, child: ChildSession, turn_id: str) -> TurnEnded:
-        """Wait for the end of its turn, and stop it when nothing comes from it for too long."""
+        """Wait for the end of its turn, and stop it if nothing comes from it for too long."""
         over = asyncio.create_task(child.wait_for_turn(turn_id))
         stall = self._settings.stall_seconds
         seen, since = child.core.emit.seq, time.monotonic()
@@ -201,13 +201,12 @@ class AgentWork:
             over.cancel()
 
     def _is_busy(self, child: ChildSession) -> bool:
-        """Whether it waits for something else than its model: for the user, or for a tool, which has limits of its
-        own."""
+        """Whether it is waiting for something other than its model: the user, or a tool, which has its own limits."""
         calls = (item for item in child.core.state.items[-RECENT:] if isinstance(item, ToolCall))
         return self._waits or any(call.state in ("executing", "scheduled") for call in calls)
 
     async def _model(self) -> str:
-        """The model it works with: the first that can be had of its definition's, the settings' and the turn's."""
+        """The model it works with: its definition's, the settings' or the turn's, whichever is the first available."""
         services, state = self._core.services, self._core.state
         for model_id in (self._definition.model, services.settings.routing.subagent):
             if model_id is None:
@@ -225,13 +224,13 @@ class AgentWork:
 
     @property
     def _waits(self) -> bool:
-        """Whether it waits for the user."""
+        """Whether it is waiting for the user."""
         state = self._core.state
         return any(asked.agent_id == self.label.agent_id for asked in (*state.approvals, *state.questions))
 
     def _show(self, **changes: object) -> None:
-        """Change what is shown of it: at once when it ends, else with what changes in the same moment. Never inside of
-        a listener of the parent's, which must not emit what would overtake its own event."""
+        """Change what is shown of it: at once when it ends, otherwise together with other changes of the same moment.
+        Never inside a listener of the parent, whose own event must not be overtaken by what it emits."""
         self.shown = summarize_agent(self.shown.model_copy(update=changes))
         if self._announced:
             self._announced = False

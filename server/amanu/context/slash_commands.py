@@ -5,7 +5,7 @@
 
 Where they are: `context/extension_folders.py`. What stands for arguments, files and commands in a text:
 `context/command_template.py`. `allowed-tools` and `model` of a file change nothing: what a command may do is up to the
-user's rules. `/compact`, `/memory`, `/skills` and `/mcp` are built in, and parts of the daemon answer to more names.
+user's rules. `/compact`, `/memory`, `/skills` and `/mcp` are built in; parts of the daemon (`parts.py`) add others.
 """
 
 import re
@@ -140,7 +140,8 @@ def compaction(prompt: str) -> str | None:
 
 
 def request(prompt: str, names: Container[str]) -> tuple[str, str] | None:
-    """(name, arguments) if the prompt is one of these commands, which the daemon answers without a turn; else None."""
+    """(name, arguments) if the prompt calls a command with one of these names; else None. The daemon answers these
+    without a turn."""
     called = invocation(prompt.strip())
     return called if called is not None and called[0] in names else None
 

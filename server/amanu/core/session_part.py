@@ -1,44 +1,45 @@
-"""A part is one feature, as one session has it. A session has a list of parts, and knows of no feature but by this list
-and by the interfaces in `core/` that a part implements.
+"""A part is one feature within one session. A session has a list of parts, and knows a feature only through this list
+and the interfaces in `core/` that a part implements.
 
     made, tools → open → (begin_turn → listen_to_prompt → note → listeners → note_between_steps*)* → stop → close
 
-A part is told and asked:
+What a part is told (left), when, and what it is asked for (→):
 
-    tools              the session is made                    → tools of its agent
-    open               the session can be written: it is new, read from disk, or begun for a sub-agent
+    tools              the session is made                    → tools for its agent
+    open               the session can be written to: it is new, read from disk, or begun for a sub-agent
     begin_turn         a turn is about to begin, and again if trust was found to have changed; this may take its time
     listen_to_prompt   a prompt is composed                   → a `PromptListener`, or None
-    note               a prompt of the user's, or a sub-agent's task, opens a turn; not what steers one, nor `/compact`
-                       and `! COMMAND`                        → a block (`text/fences.py`) for the model, or ""
+    note               a user's prompt, or a sub-agent's task, opens a turn; not for steering, `/compact` or
+                       `! COMMAND`                            → a block (`text/fences.py`) for the model, or ""
     listeners          a turn begins                          → `TurnListener`s, by the slot they stand in
     note_between_steps a step has ended                       → what the model is told, or None
-    on_mode, on_trust  the mode has changed, trust was given or taken
-    program_files      a write is decided on                  → files that the part would run later
-    stop, resume       nothing may start any more, and what runs ends · what the session had could not be saved: go on
-    close              everything is saved; nothing is emitted any more
+    on_mode, on_trust  the mode has changed; trust was given or taken back
+    program_files      a write is being decided on            → files that the part would run later
+    stop, resume       end what runs, and start nothing more · the session could not be saved and stays open: go on
+    close              everything is saved; nothing may be emitted any more
     requests, commands once for all sessions                  → requests of the protocol, and slash commands
 
-`note` is synchronous: find out what it says in `begin_turn`. It is the first to go when the conversation is rewritten;
-`Conversation.generation` says when that was.
+`note` is synchronous: find out in `begin_turn` what it is to say. A note may be lost when earlier messages are
+removed; `Conversation.generation` grows when that happens.
 
-**Order.** Parts are asked in the order of the list, `begin_turn` side by side. Tools and notes are in the bytes that a
-model is sent, and caches hold their beginning: their order is fixed. Parts are stopped and closed in the opposite
-order.
+**Order.** Parts are asked in the order of the list, except that their `begin_turn` run concurrently. Tools and notes
+are sent to the model, and vendors cache the beginning of what is sent, so their order is fixed. Parts are stopped and
+closed in reverse order.
 
-**Errors.** A method must not raise; if one does all the same, that is logged, and the other parts are asked. The
-exceptions are `open` and `begin_turn`, whose `AmanuError` refuses what was about to happen and is shown to the user,
-and `PromptBlocked` of a `PromptListener`, which does that to one prompt.
+**Errors.** A method must not raise; if one does all the same, the error is logged, and the other parts are asked. But
+an error of `tools`, `idle`, `listen_to_prompt` or a `PromptListener` reaches the caller. `open` and `begin_turn` may
+raise `AmanuError`, which refuses what was about to happen and is shown to the user, and a `PromptListener` may raise
+`PromptBlocked`, which does the same to one prompt.
 
-**Cancelling.** `open`, `stop` and `close` run to completion. The others may be cancelled, and let that through.
+**Cancelling.** `open`, `stop` and `close` run to completion. The others may be cancelled, and must not suppress that.
 
-**After a restart** a part is made anew, from the session's state and its journal. It has no events of its own: what it
-did it finds again in the records of events that there are (`Journal.read_through`); a new kind of event is a change of
-the protocol. It may listen to events (`core.emit.listeners`), and emits none while it hears one.
+**After a restart** a part is made anew, from the session's state and journal. It has no events of its own: it finds out
+what it did from the records of existing events (`Journal.read_through`); a new kind of event is a protocol change. It
+may listen to events (`core.emit.listeners`), but must not emit any while it handles one.
 
-**Sub-agents.** The session of a sub-agent has a list of its own, of parts made for it: `SessionCore.assignment` is its
-task, and None once it is opened again as a session like any other. Its definition may narrow the tools. What a part
-borrows from the session it works for, it neither stops nor closes.
+**Sub-agents.** The session of a sub-agent has its own list, of parts made for it. `SessionCore.assignment` is its task;
+it is None when the session is opened again later, like any other. The agent's definition may narrow its tools. A part
+neither stops nor closes what it borrows from the parent session.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -54,42 +55,43 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Mode
 
 Slot = Literal["over", "limits", "context", "steering", "faults", "loops", "end", "calls", "late", "last"]
-"""Where a listener stands among those of a turn. `over`: what was ended stays ended · `limits`: before anything that
+"""Where a listener stands among those of a turn. `over`: an ended turn stays ended · `limits`: before anything that
 costs a request · `context`: what the model is told between steps · `steering`: the user's messages, before the daemon's
-notes on a reply · `faults`, `loops`, `end`: those notes, and whether the model is done · `calls`: what decides on
-calls · `late`: the user's messages once more, for the others take time · `last`."""
+notes on a reply · `faults`, `loops`, `end`: those notes, and whether the model is done · `calls`: decisions on calls ·
+`late`: the user's messages once more, since the others take time · `last`."""
 SLOTS: Sequence[Slot] = ("over", "limits", "context", "steering", "faults", "loops", "end", "calls", "late", "last")
 
 
 class PromptBlocked(AmanuError):
-    """The prompt is refused: it goes on no record, and the model is not sent it."""
+    """The prompt is refused: it is neither recorded nor sent to the model."""
 
     def __init__(self, message: str) -> None:
         super().__init__("permissionDenied", message)
 
 
 class PromptListener:
-    """Watches one prompt while it is composed. A prompt that is refused or given up is not told."""
+    """Watches one prompt while it is composed. `told` is not called for a prompt that is refused or given up."""
 
     calls: TurnListener | None = None
-    """Hears of the calls that the prompt makes and no model asked for."""
+    """Hears of the calls that the prompt itself makes, which no model asked for."""
 
     async def begin(self) -> str:
-        """Nothing of the prompt has been read yet. Returns what the model is told with it, "" for nothing."""
+        """Called before anything in the prompt is read. Returns what the model is told with it, "" for nothing."""
         return ""
 
     async def on_words(self, words: str, *, typed: str) -> str:
-        """The prompt's words are settled: those of its command or skill instead of what was `typed`. Nothing that it
-        mentions has been read or run. Returns like `begin`. Raises `PromptBlocked`."""
+        """The prompt's words are settled: if it names a command or skill, the text of that instead of what was `typed`.
+        Nothing that they mention has been read or run. Returns as `begin` does. Raises `PromptBlocked`."""
         return ""
 
     def told(self, *, opens_turn: bool) -> None:
-        """The model gets the prompt: it opens a turn, or was said into one."""
+        """The model gets the prompt, which opens a turn or joins a running one."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request of the protocol. `call` takes the part, the params and the client, and may return an awaitable."""
+    """A request of the protocol. `call` takes whatever answers it, the params and the client, and may return an
+    awaitable."""
 
     params: type[Any]
     call: Callable[[Any, Any, Any], Any]
@@ -113,7 +115,7 @@ class SessionPart:
 
     @classmethod
     def requests(cls) -> Mapping[str, Request]:
-        """The requests by method; the session they are about is named by their params."""
+        """Method → request; its params name the session it is about."""
         return {}
 
     @classmethod
@@ -131,7 +133,7 @@ class SessionPart:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing of it runs."""
+        """Whether it has nothing running."""
         return True
 
     def on_mode(self, mode: Mode) -> None: ...
@@ -144,21 +146,21 @@ class SessionPart:
         return None
 
     def note(self) -> str:
-        """What the model is told with the prompt; it is told now."""
+        """The text for the model, sent with the prompt; it counts as told once this returns."""
         return ""
 
     def note_between_steps(self) -> SystemNote | None:
-        """What the model is told between two steps of a turn; it is told now."""
+        """The note for the model between two steps of a turn; it counts as told once this returns."""
         return None
 
     def listeners(self, run: AgentRun) -> Mapping[Slot, Sequence[TurnListener]]:
-        """The listeners of that run, which may be on another conversation than the session's."""
+        """The listeners for that run, whose conversation may be another than the session's."""
         return {}
 
     def tools(self) -> Sequence[AnyTool]:
         return ()
 
     def program_files(self) -> Iterable[tuple[Path, str]]:
-        """Files of the workspace that it would run later, each with the reason why writing it must be asked about.
-        Blocking, for an instant."""
+        """Files of the workspace that the part would run later, each with the reason to ask the user before writing it.
+        Blocks for an instant."""
         return ()

@@ -1,4 +1,4 @@
-"""The kinds of sub-agents: agents with a conversation and a session of their own, to which a session hands work."""
+"""Definitions of sub-agents: agents with their own conversation and session, to which a session hands work."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

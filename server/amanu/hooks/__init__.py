@@ -1,3 +1,3 @@
-"""The user's and a workspace's own programs, run at moments of a session (docs/hooks.md)."""
+"""Programs of the user, a workspace or a plug-in that are run at certain moments of a session (docs/hooks.md)."""
 
 VERB = "show the hooks, test them, and approve them"

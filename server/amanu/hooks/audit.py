@@ -1,4 +1,4 @@
-"""Hooks on the audit log."""
+"""Entries about hooks in the audit log."""
 
 import hashlib
 
@@ -9,7 +9,7 @@ _ANSWERS = {"none": "no objection.", "allow": "allowed.", "ask": "the user is to
 
 
 def record_run(audit: AuditRecorder, run: HookRun, decision: HookDecision, call_id: str | None) -> None:
-    """Record that a hook has run, for that call or for none."""
+    """Record that a hook has run. `call_id`: the call it was run for, if any."""
     hook = run.hook
     audit.record(
         "hook",
@@ -38,6 +38,6 @@ def record_approval(audit: AuditRecorder, view: HookView) -> None:
 
 
 def _measure(output: str) -> dict[str, object]:
-    """The size and hash of an output: no entry holds what a program printed."""
+    """The size and hash of an output: entries never contain what a program printed."""
     data = output.encode("utf-8", "surrogatepass")
     return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}

@@ -1,5 +1,5 @@
-"""A tool call in the words of the hook that is asked about it, and a changed input back in ours. Claude Code's hooks
-read `tool_input.file_path`, Gemini CLI's too, with other names around it; paths are absolute."""
+"""Translates a tool call into the words of the hook that is asked about it, and a changed input back into ours. Claude
+Code's hooks read `tool_input.file_path`, and so do Gemini CLI's, with other names around it; paths are absolute."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -52,8 +52,8 @@ class ToolCallInput:
 
 
 def call_inputs(call: CallFacts, dialect: Dialect, root: Path) -> list[ToolCallInput]:
-    """The call as a hook of that dialect hears of it: once, or for a call that changes several files once for each, so
-    that a hook that looks at `file_path` sees all of them. Relative paths in its arguments are below `root`."""
+    """The call as a hook of that dialect is told of it: once or, if it changes several files, once for each, so that a
+    hook that looks at `file_path` sees all of them. Relative paths in its arguments are below `root`."""
     tool, arguments = call.tool, call.arguments
     name = tool_name(tool, dialect)
     if tool == "edit_file" and arguments.get("edits") and dialect == "claude":
@@ -71,18 +71,18 @@ def call_inputs(call: CallFacts, dialect: Dialect, root: Path) -> list[ToolCallI
 
 
 _MANY = frozenset({"apply_patch", "rename_symbol", "move_file", "delete_file", "save_memory"})
-"""Tools that have no counterpart, and change files."""
+"""Tools that change files and have no counterpart elsewhere."""
 
 
 def tool_name(tool: str, dialect: Dialect) -> str:
-    """What a hook of that dialect calls a tool."""
+    """The name of a tool for a hook of that dialect."""
     claude, gemini = TOOL_NAMES.get(tool, ((), ()))
     return next(iter(claude if dialect == "claude" else gemini), tool)
 
 
 def our_arguments(tool: str, before: Arguments, changed: Arguments, dialect: Dialect) -> dict[str, JsonValue]:
-    """The arguments of a call whose input a hook changed. What the hook's words cannot say stays as it was. Gemini's
-    hooks name only what they change, Claude's the whole input."""
+    """The arguments of a call whose input a hook changed. What the hook's words cannot express stays as it was.
+    Gemini's hooks answer with only what they change, Claude's with the whole input."""
     words = _words(tool, dialect)
     if words is None:
         own = {name: value for name, value in changed.items() if name not in ("file_path", "command")}
@@ -104,7 +104,7 @@ def our_arguments(tool: str, before: Arguments, changed: Arguments, dialect: Dia
 
 
 def _words(tool: str, dialect: Dialect) -> dict[str, str] | None:
-    """Our arguments → theirs; None for a tool whose arguments they know nothing of."""
+    """Our argument → theirs; None for a tool whose arguments are unknown to them."""
     if tool in ("web_fetch", "web_search", "write_todos", "activate_skill"):
         return {}
     return (_CLAUDE if dialect == "claude" else _GEMINI).get(tool)
@@ -132,7 +132,7 @@ def _told(arguments: Arguments, words: Mapping[str, str], root: Path, *, known: 
 
 
 def _lines(changed: Arguments, before: Arguments) -> dict[str, JsonValue]:
-    """Claude's offset and limit as our first and last line."""
+    """Claude's offset and limit, as our first and last line."""
     first, count = changed.get("offset"), changed.get("limit")
     if first is None and count is None:
         return {}

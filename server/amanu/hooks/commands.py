@@ -1,4 +1,4 @@
-"""`/hooks`: which hooks there are and how they stand, and the user's approval of one of them."""
+"""`/hooks`: lists the hooks with their states, and lets the user approve one of them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from amanu.text.display import one_line
 from amanu_protocol.errors import AmanuError
 
 CODE = "hooks"
-"""Code of the notices."""
+"""The code of the notices."""
 USAGE = "Usage: /hooks, or /hooks approve NUMBER"
 
 
@@ -23,10 +23,10 @@ class HookCommands:
         self._core = core
         self._hooks = hooks
         self._listed: Sequence[HookView] = ()
-        """What the numbers mean in the list that was shown last."""
+        """The hooks in the list that was shown last, by number less 1."""
 
     async def carry_out(self, argument: str) -> None:
-        """`/hooks` with that argument: the answer is a notice."""
+        """Carry out `/hooks` with that argument; the answer is a notice."""
         match argument.split():
             case []:
                 text = await self._list()
@@ -48,7 +48,7 @@ class HookCommands:
         return text
 
     async def _approve(self, number: int) -> str:
-        """The user approves what they were shown under that number."""
+        """Approve the hook that the user was shown under that number."""
         if not 0 < number <= len(self._listed):
             return f"There is no hook {number} in the list. These are the hooks now:\n{await self._list()}"
         shown = self._listed[number - 1]

@@ -24,9 +24,9 @@ from amanu.hooks.model import GATES, Dialect, Event, Hook, HookSource, OnFailure
 from amanu.workspace.workspace import Workspace
 
 MAX_BYTES = 1 << 20
-"""Of a configuration file."""
+"""The most bytes of a configuration file that are read."""
 MAX_HOOKS = 200
-"""In one file."""
+"""The most hooks taken from one file."""
 
 PROJECT_FILES: tuple[tuple[str, Dialect], ...] = (
     (".amanu/hooks.json", "claude"),
@@ -41,19 +41,19 @@ GEMINI_EVENTS: dict[str, Event] = {
     "AfterAgent": "Stop",
     "PreCompress": "PreCompact",
 }
-"""Gemini CLI's names of events that Claude Code calls otherwise."""
+"""Gemini CLI's names for events that Claude Code calls by other names."""
 
 _SECONDS: dict[Dialect, float] = {"claude": 600.0, "gemini": 60.0}
-"""Default time limits; those of Claude Code and Gemini CLI."""
+"""Default time limits in seconds: those of Claude Code and Gemini CLI."""
 _EVENT_SECONDS: dict[Event, float] = {"UserPromptSubmit": 30.0, "SessionEnd": 1.5, "SessionStart": 60.0}
-"""Shorter ones, where the user waits: Claude Code's, and ours for `SessionStart`, which holds up the first prompt."""
+"""Shorter limits where the user waits: Claude Code's, and ours for `SessionStart`, which holds up the first prompt."""
 _MOST_SECONDS = 3600.0
 _MOST_AT_END = 5.0
-"""Of `SessionEnd`: others wait for the session to be put away."""
+"""The longest limit for `SessionEnd`, in seconds: others wait for the session to be closed."""
 
 
 def project_sources(roots: Sequence[Path]) -> list[HookSource]:
-    """The files in which the workspace of those roots may configure hooks, whether or not they are there."""
+    """The files in which a workspace with those roots may configure hooks, whether or not they exist."""
     return [
         HookSource(root / name, name if len(roots) == 1 else f"{root.name}/{name}", "workspace", dialect, root)
         for root in roots
@@ -67,8 +67,8 @@ def user_source(config: Path, root: Path) -> HookSource:
 
 
 def read_source(source: HookSource, workspace: Workspace) -> list[Hook]:
-    """The hooks of that file; none when it is not there. One that cannot be read or understood gives a hook that is
-    `invalid` and says why. Blocking."""
+    """The hooks in that file; none if it does not exist or cannot be read. A file that is too long or no JSON object
+    gives one hook, which is invalid and says why. Blocks."""
     data = _read(source, workspace)
     if data is None:
         return []
@@ -82,7 +82,7 @@ def read_source(source: HookSource, workspace: Workspace) -> list[Hook]:
 
 
 def hooks_of(tree: Mapping[str, Any], source: HookSource) -> list[Hook]:
-    """The hooks that a file's content configures, in its order."""
+    """The hooks that a file's content configures, in order."""
     settings = _table(tree.get("hooksConfig"))
     everything_off = tree.get("disableAllHooks") is True or settings.get("enabled") is False
     disabled = {str(name) for name in _list(settings.get("disabled"))}
@@ -161,8 +161,8 @@ def _fault(fields: Mapping[str, Any], on_failure: object, owner: str) -> str:
 
 
 def _timeout(value: Any, event: Event, dialect: Dialect) -> tuple[float, str]:
-    """(Seconds, why the value is wrong or ""). In Gemini's files they are milliseconds, but nobody means to give a
-    program less than a second in those."""
+    """(seconds, why the value is wrong or ""). Gemini's files give milliseconds; a value below 1000 there is taken for
+    seconds, since nobody means to give a program less than one."""
     if value is None:
         return _EVENT_SECONDS.get(event, _SECONDS[dialect]), ""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
@@ -176,7 +176,7 @@ def _invalid(source: HookSource, fault: str, event: Event = "PreToolUse") -> Hoo
 
 
 def _read(source: HookSource, workspace: Workspace) -> bytes | None:
-    """Its bytes, one more than allowed at most. A link does not lead out of the workspace."""
+    """The bytes of the file, at most one more than allowed. A workspace's link is not followed out of it."""
     if not os.path.lexists(source.path):
         return None
     with contextlib.suppress(OSError, ToolError):

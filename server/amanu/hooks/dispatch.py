@@ -1,4 +1,4 @@
-"""What happens when the moment of hooks comes: those that match are told, and their answers become one outcome."""
+"""Runs the hooks that match a moment of a session, and merges their answers into one outcome."""
 
 import asyncio
 import json
@@ -16,10 +16,10 @@ from amanu.hooks.output import read_answer
 from amanu.hooks.runner import HookPlace, HookRunner
 
 OnRun = Callable[[HookRun, HookDecision], None]
-"""Called with each run and what it means."""
+"""Called with each run and the decision read from it."""
 
 Input = Mapping[str, JsonValue]
-"""What a hook reads on its standard input."""
+"""The object that a hook reads on its standard input."""
 
 _GEMINI_NAMES = {event: name for name, event in GEMINI_EVENTS.items()} | {"PostToolUseFailure": "AfterTool"}
 
@@ -27,9 +27,9 @@ _GEMINI_NAMES = {event: name for name, event in GEMINI_EVENTS.items()} | {"PostT
 async def run_hooks(
     views: Sequence[HookView], moment: HookMoment, place: HookPlace, runner: HookRunner, on_run: OnRun
 ) -> HookOutcome:
-    """Run the hooks that are on and concern that moment, and merge what they answer: side by side, the same command
-    with the same input once; one after the other if one of them wants that. Never raises but when cancelled, and then
-    none is left running."""
+    """Run the hooks that are on and match the moment, and merge their answers. They run concurrently, the same command
+    with the same input only once; one after the other if any of them wants that. Raises nothing unless cancelled, and
+    then leaves none running."""
     due = [
         (view, told)
         for view in views
@@ -61,7 +61,8 @@ async def run_hooks(
 async def _in_sequence(
     due: Sequence[tuple[HookView, Input]], answer: Callable[[HookView, Input], Awaitable[Answer]]
 ) -> list[Answer]:
-    """One after the other; each is told the call's input as those before it left it. A no ends the row."""
+    """Run them one after the other; each is told the call's input as those before it left it. A refusal, or a hook that
+    ends the turn, is the last."""
     answers: list[Answer] = []
     changed: dict[str, Mapping[str, JsonValue]] = {}
     for view, told in due:
@@ -81,7 +82,7 @@ async def _in_sequence(
 
 
 def inputs(moment: HookMoment, view: HookView, place: HookPlace) -> list[Input]:
-    """What a hook is told about the moment, in its words: one object, or one for each file that a call changes."""
+    """The moment in the words of a hook: one object, or one for each file that a call changes."""
     source = view.hook.source
     gemini = source.dialect == "gemini"
     common: dict[str, JsonValue] = {

@@ -1,4 +1,4 @@
-"""All hooks of a user and of the workspaces they work in."""
+"""All hooks of a user and of the workspaces that they work in."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -11,12 +11,12 @@ from amanu.hooks.pins import HookPins
 from amanu.workspace.workspace import Workspace
 
 Stamp = tuple[int, int, int] | None
-"""(Time of change, size, inode) of a file; None: there is none."""
+"""(time of change, size, inode) of a file; None: there is none."""
 
 
 @dataclass(frozen=True)
 class _Content:
-    """What some files held when they were read."""
+    """The hooks in some files, and the stamps of the files when they were read."""
 
     stamps: Sequence[Stamp]
     hooks: Sequence[Hook]
@@ -24,8 +24,8 @@ class _Content:
 
 class Hooks:
     """One per process. `config` is the user's configuration folder, `approved` the file of what they approved,
-    `of_plugins` gives the hooks of plug-ins, which run in that folder. Methods block, a fraction of a millisecond where
-    nothing is configured; they raise `AmanuError` (storageError)."""
+    `of_plugins` takes the folder that the hooks of plug-ins run in, and returns these. Methods block, for a fraction of
+    a millisecond if nothing is configured; they raise `AmanuError` (storageError)."""
 
     def __init__(
         self, config: Path, approved: Path, of_plugins: Callable[[Path], Sequence[Hook]] = lambda folder: ()
@@ -42,13 +42,13 @@ class Hooks:
         return views if trusted else [_untrusted(view, workspace) for view in views]
 
     def program_files(self, workspace: Workspace, *, trusted: bool, home: str = "") -> list[Path]:
-        """The files that approved hooks of that workspace run, even if they have changed since. None is read: quick
+        """The files that approved hooks run in that workspace, even if they have changed since. None is read: quick
         enough for the event loop."""
         files = [self.pins.program_files(hook, workspace, home) for hook in self._hooks(workspace, trusted=trusted)]
         return [path for paths in files if trusted or not _any_inside(paths, workspace) for path in paths]
 
     def configured(self, workspace: Workspace, *, trusted: bool) -> bool:
-        """Whether a file may configure hooks, plug-ins apart. A few `stat`, quick enough for the event loop."""
+        """Whether any file may configure hooks, plug-ins apart. A few `stat` calls: quick enough for the event loop."""
         return any(source.path.exists() for source in self._sources(workspace, trusted=trusted))
 
     def unread(self, workspace: Workspace) -> list[str]:
@@ -71,12 +71,12 @@ class Hooks:
 
 @functools.lru_cache(maxsize=64)
 def _sources(config: Path, roots: Sequence[Path], *, trusted: bool) -> Sequence[HookSource]:
-    """Kept, since several are asked for with each prompt and each call."""
+    """Cached, since several are needed for each prompt and each call."""
     return (user_source(config, roots[0]), *(project_sources(roots) if trusted else ()))
 
 
 def _untrusted(view: HookView, workspace: Workspace) -> HookView:
-    """The hook as it stands where the workspace is not trusted: nothing of that is started."""
+    """The hook as it stands when the workspace is not trusted: nothing of the workspace is started."""
     if view.state == "invalid" or not _any_inside([Path(path) for path in view.files], workspace):
         return view
     return replace(view, state="untrusted", reason="It runs files of this folder, which is not trusted.")

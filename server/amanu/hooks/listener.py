@@ -1,4 +1,4 @@
-"""Asks a session's hooks about the calls of a turn, and about its end."""
+"""Asks a session's hooks about the requests, calls and end of a turn."""
 
 import json
 from dataclasses import dataclass
@@ -29,22 +29,22 @@ from amanu.hooks.session_hooks import CODE, SessionHooks
 from amanu.text.fences import block
 
 MAX_CONTINUED = 3
-"""How often `Stop` hooks may make one turn go on."""
+"""The number of times that `Stop` hooks may make one turn go on."""
 
 
 @dataclass
 class _Asked:
-    """What hooks answered about a call."""
+    """The hooks' answer about a call."""
 
     standing: MustAsk | Permitted | None
     context: str
-    """For the model, with the call's result."""
+    """Text for the model, sent with the call's result."""
     changed: bool = False
-    """They changed its arguments, and the call comes back with those."""
+    """Whether they changed its arguments; the call comes back with the new ones."""
 
 
 class HookListener(TurnListener):
-    """Lives for one turn, or while a prompt is composed (`turn_id` None). `task`: the prompt."""
+    """Lives for one turn, or while a prompt is composed (`turn_id` is None then). `task`: the prompt."""
 
     def __init__(self, hooks: SessionHooks, turn_id: str | None, task: str) -> None:
         self._hooks = hooks
@@ -55,11 +55,11 @@ class HookListener(TurnListener):
         self._selected_tools: frozenset[str] | None = None
         """The only tools that the calls of this reply may name; None: no limit."""
         self.ending: Ending | None = None
-        """The ending with which a hook ends the turn."""
+        """How the turn ends, if a hook wants to end it."""
         self._continued: list[str] = []
-        """Why `Stop` hooks have made the turn go on."""
+        """The reasons for which `Stop` hooks have made the turn go on."""
         self._let_stop = False
-        """A `Stop` hook wants the turn to be over."""
+        """Whether a `Stop` hook wants the turn to be over."""
 
     async def before_model(self, turn: TurnView, step: int) -> ReplyText | Ending | None:
         self.ending, self._hooks.ending = self.ending or self._hooks.ending, None
@@ -81,7 +81,7 @@ class HookListener(TurnListener):
         return None
 
     async def _select_tools(self, turn: TurnView) -> None:
-        """Which tools the next reply may call. They stay listed: the prefix that caches hold must not change."""
+        """Ask which tools the next reply may call. All stay listed: the prefix that caches hold must not change."""
         self._selected_tools = None
         if await self._hooks.listening("BeforeToolSelection"):
             about: dict[str, JsonValue] = {"llm_request": _llm_request(turn)}
@@ -184,8 +184,8 @@ class HookListener(TurnListener):
         return Continue([SystemNote(_not_done(objection), user_text, CODE)])
 
     async def _objection(self, answer: str) -> HookOutcome | None:
-        """What `Stop` hooks (of a sub-agent `SubagentStop`) have against stopping with that answer; None for nothing
-        that counts."""
+        """The objection of `Stop` hooks (for a sub-agent: `SubagentStop`) to stopping with that answer; None if
+        there is none that counts."""
         active = bool(self._continued)
         moment = HookMoment(
             "Stop",
@@ -234,7 +234,7 @@ class HookListener(TurnListener):
 
 
 class HookEnding(TurnListener):
-    """Stands before the listeners that make an agent go on: what a hook ended is over."""
+    """Comes before the listeners that make an agent go on: a turn that a hook ended is over."""
 
     def __init__(self, hooks: HookListener) -> None:
         self._hooks = hooks
@@ -248,7 +248,7 @@ def _end_reason(outcome: HookOutcome) -> str:
 
 
 def _not_done(objection: HookOutcome) -> str:
-    return f"A hook of the user's says that the work is not done:\n{block('hook_feedback', objection.reason)}"
+    return f"One of the user's hooks says that the work is not done:\n{block('hook_feedback', objection.reason)}"
 
 
 def _standing(outcome: HookOutcome) -> MustAsk | Permitted | None:
@@ -281,7 +281,7 @@ def _after_moment(call: Call, result: Result, preview: Preview) -> HookMoment:
 
 
 def _llm_request(turn: TurnView) -> JsonValue:
-    """What the model is sent, in Gemini CLI's form: the texts of the conversation."""
+    """The request to the model in Gemini CLI's form: the texts of the conversation."""
     messages: list[JsonValue] = [
         {"role": "model" if isinstance(message, Assistant) else "user", "content": _text(message)}
         for message in turn.conversation

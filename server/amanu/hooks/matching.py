@@ -1,6 +1,6 @@
-"""Which hooks a moment concerns. A matcher is Claude Code's: letters, digits, `_`, `-` and spaces between `|` or `,`
-are names; anything else is a regular expression that must match the whole. A tool is matched under our name, Claude
-Code's and Gemini CLI's."""
+"""Decides which hooks a moment concerns. Matchers are Claude Code's: letters, digits, `_`, `-` and spaces between `|`
+or `,` are names; anything else is a regular expression that must match the whole name. A tool is matched under our
+name, Claude Code's and Gemini CLI's."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _CONDITION = re.compile(r"([A-Za-z0-9_\-*]+)(?:\((.*)\))?\Z", re.DOTALL)
 _LONGEST = 500  # characters of a matcher
 
 TOOL_NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    # ours → (Claude Code's, Gemini CLI's); the first is the one a hook is told
+    # ours → (Claude Code's, Gemini CLI's); a hook is told the first
     "read_file": (("Read",), ("read_file",)),
     "read_many_files": (("Read",), ("read_many_files",)),
     "list_directory": (("LS",), ("list_directory",)),
@@ -22,7 +22,7 @@ TOOL_NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "edit_file": (("Edit", "MultiEdit"), ("replace",)),
     "rewrite_lines": (("Edit", "MultiEdit"), ("replace",)),
     "write_file": (("Write",), ("write_file",)),
-    # they change, make and remove files, so whoever guards any of these must hear of them
+    # they change, make and remove files, so a hook that guards any of these must hear of them
     "apply_patch": (("Edit", "MultiEdit", "Write"), ("replace", "write_file")),
     "rename_symbol": (("Edit", "MultiEdit", "Write"), ("replace", "write_file")),
     "move_file": (("Edit", "MultiEdit", "Write"), ("replace", "write_file")),
@@ -44,14 +44,14 @@ TOOL_NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def names(tool: str) -> tuple[str, ...]:
-    """All names a matcher may call a tool by, ours first."""
+    """All names by which a matcher may call a tool, ours first."""
     claude, gemini = TOOL_NAMES.get(tool, ((), ()))
     other = (tool.replace("__", "_"),) if tool.startswith("mcp__") else ()
     return tuple(dict.fromkeys((tool, *claude, *gemini, *other)))
 
 
 def matcher_fault(matcher: str) -> str:
-    """Why it is no matcher, a sentence; "" when it is one."""
+    """A sentence that says why it is not a valid matcher; "" if it is one."""
     if len(matcher) > _LONGEST:
         return f"Its matcher is longer than {_LONGEST} characters."
     if not _is_plain(matcher):
@@ -89,8 +89,8 @@ def _is_plain(matcher: str) -> bool:
 
 
 def _condition_holds(condition: str, subjects: Sequence[str], commands: Sequence[str]) -> bool:
-    """Claude's `if`: a tool, and perhaps what one of its commands, or its path, must look like. One that is not
-    understood holds: the hook rather runs once too often."""
+    """Whether Claude's `if` holds: it names a tool, and perhaps a pattern for one of its commands or its path. One that
+    is not understood holds: rather run the hook once too often."""
     match = _CONDITION.match(condition.strip())
     if match is None:
         return True

@@ -1,4 +1,4 @@
-"""What several hooks answered together: the strictest decision wins, deny before ask before allow; what they tell the
+"""Merges the answers of several hooks: the strictest decision wins, deny before ask before allow; what they tell the
 model is joined in the order of configuration."""
 
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ Answer = tuple[HookRun, HookDecision]
 
 
 def merge(answers: Sequence[Answer]) -> HookOutcome:
-    """`answers` in the order of configuration. Only the allow of a user's own hook counts: what a workspace brings can
-    narrow what is allowed, never widen it."""
+    """The outcome of `answers`, which are in the order of configuration. An `allow` counts only from one of the user's
+    own hooks: a workspace or plug-in can narrow what is allowed, never widen it."""
     counted = [(run, _without_allow(run.hook, decision)) for run, decision in answers]
     actions: list[Action] = ["none", *(decision.action for _, decision in counted)]
     action = min(actions, key=_STRICTEST_FIRST.index)
@@ -36,7 +36,8 @@ def merge(answers: Sequence[Answer]) -> HookOutcome:
 
 
 def _selected(selections: Sequence[frozenset[str] | None]) -> frozenset[str] | None:
-    """The tools that several hooks leave: none if one leaves none, else what any of them names, as in Gemini CLI."""
+    """The tools that several hooks leave: none if one leaves none, otherwise all that any of them names, as in Gemini
+    CLI. None: no limit."""
     limits = [selection for selection in selections if selection is not None]
     if not limits:
         return None
@@ -44,7 +45,7 @@ def _selected(selections: Sequence[frozenset[str] | None]) -> frozenset[str] | N
 
 
 def _with_input(outcome: HookOutcome, answers: Sequence[Answer]) -> HookOutcome:
-    """With the changed input. If two hooks change it in different ways none of them counts, and the user is asked."""
+    """The outcome with the changed input. If two hooks change it differently, neither counts, and the user is asked."""
     changes = [(run.hook, decision.updated_input) for run, decision in answers if decision.updated_input is not None]
     if not changes or outcome.action == "deny":
         return outcome

@@ -1,5 +1,5 @@
-"""What a hook is: a command of the user's or of a workspace that runs at a moment of a session, is told about it as
-JSON, and answers. The words on the wire are Claude Code's, or Gemini CLI's (`Dialect`); in here they are one.
+"""A hook is a command of the user, a workspace or a plug-in that runs at a certain moment of a session, is told about
+it as JSON, and answers. On the wire it uses Claude Code's words or Gemini CLI's (`Dialect`); in here both are the same.
 
     config.py → matching.py, pins.py → call_input.py → runner.py → output.py → merge.py
 """
@@ -30,27 +30,27 @@ Event = Literal[
     "AfterModel",
     "BeforeToolSelection",
 ]
-"""The last three are Gemini CLI's; all others have Claude Code's names."""
+"""The last three are Gemini CLI's; all others go by Claude Code's names."""
 
 Dialect = Literal["claude", "gemini"]
-"""Whose words a hook reads and writes."""
+"""The tool whose words a hook reads and writes."""
 
 Owner = Literal["user", "workspace", "plugin"]
 
 PLUGIN_VARIABLES = ("CLAUDE_PLUGIN_ROOT", "PLUGIN_ROOT", "extensionPath")
-"""What stands for the folder of a hook's plug-in in its command: Claude Code's, Codex's and Gemini CLI's."""
+"""Variables for the folder of a hook's plug-in in its command: Claude Code's, Codex's and Gemini CLI's."""
 
 OnFailure = Literal["ask", "block", "continue"]
-"""What a hook that could not answer (crashed, ran too long) counts as."""
+"""The answer assumed for a hook that could not answer (crashed, ran too long)."""
 
 State = Literal["on", "new", "changed", "untrusted", "off", "invalid"]
-"""`new`, `changed`: the user has not approved what it starts, or what that is now · `untrusted`: it starts files
-of a workspace that is not trusted · `off`: disabled by configuration · `invalid`: it cannot be run."""
+"""`new`: the user has not approved what it starts · `changed`: they have, but not as it is now · `untrusted`: it starts
+files of a workspace that is not trusted · `off`: disabled by configuration · `invalid`: it cannot be run."""
 
 _LABEL = 80  # characters
 
 GATES: frozenset[Event] = frozenset({"PreToolUse", "PermissionRequest"})
-"""Here a hook that fails makes the user be asked, unless it says otherwise."""
+"""For these, the user is asked if a hook fails, unless it says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class HookSource:
     owner: Owner
     dialect: Dialect
     folder: Path
-    """What its hooks run in, and what relative paths in their commands are relative to."""
+    """The folder its hooks run in; relative paths in their commands are relative to it."""
     plugin: Path | None = None
     """The folder of the plug-in it belongs to."""
 
@@ -74,12 +74,12 @@ class Hook:
 
     event: Event
     matcher: str
-    """"" for everything."""
+    """"" matches everything."""
     command: str
-    """A line for bash; with `arguments` a program."""
+    """A line for bash or, with `arguments`, a program."""
     source: HookSource
     arguments: tuple[str, ...] | None = None
-    """Of the program, which is then started without a shell."""
+    """The program's arguments; it is then started without a shell."""
     condition: str = ""
     """Claude's `if`: `Bash(git *)`; "" for none."""
     name: str = ""
@@ -87,13 +87,13 @@ class Hook:
     """Seconds."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     sequential: bool = False
-    """Gemini's: the hooks of this moment run one after the other, each sees what those before it changed."""
+    """Gemini's: the hooks of this moment run one after the other, and each sees what those before it changed."""
     network: bool = False
     outside: bool = False
-    """Outside the sandbox: only the user's own hooks."""
+    """It runs outside the sandbox; only the user's own hooks may."""
     on_failure: OnFailure = "continue"
     fault: str = ""
-    """Why it cannot be run, a sentence; "" when it can."""
+    """A sentence that says why it cannot be run; "" if it can."""
     disabled: bool = False
 
     @property
@@ -103,7 +103,7 @@ class Hook:
 
     @property
     def label(self) -> str:
-        """The hook's name for the user, on one short line. It is untrusted text, as its answers are."""
+        """The hook's name for the user, on one short line. It is untrusted text, like the hook's answers."""
         label = one_line(" ".join((self.name or self.line).split()))
         return label if len(label) <= _LABEL else f"{label[: _LABEL - 1]}…"
 
@@ -115,13 +115,13 @@ class HookView:
     hook: Hook
     state: State
     reason: str = ""
-    """A sentence, unless it is on."""
+    """A sentence that says why, unless it is on."""
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     """Path of each file of a workspace or plug-in that its command names → SHA-256."""
     contents: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """The same paths → their bytes."""
     digest: str = ""
-    """Of all that an approval is about."""
+    """The digest of all that an approval is about."""
 
 
 @dataclass(frozen=True)
@@ -129,42 +129,42 @@ class CallFacts:
     """The tool call a moment is about."""
 
     tool: str
-    """By our name."""
+    """Its name here."""
     arguments: Mapping[str, JsonValue]
-    """Under our names."""
+    """The arguments under the names they have here."""
     call_id: str
     writes: Sequence[str] = ()
-    """Absolute paths that it changes."""
+    """The absolute paths that it changes."""
     commands: Sequence[str] = ()
-    """For `Hook.condition`: what it is about, one text each: the commands of a line, or a path."""
+    """What the call is about, for `Hook.condition`: the commands of its line, or its paths."""
 
 
 @dataclass(frozen=True)
 class HookMoment:
-    """What happens, for the hooks of it."""
+    """A moment of a session, as its hooks are to be told of it."""
 
     event: Event
     about: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
-    """The fields of the event, beside those every event has and those of `call`."""
+    """The fields of the event, apart from those that every event has and those of `call`."""
     subject: str = ""
-    """What a matcher is matched against, without a call: a session's source, a compaction's trigger …"""
+    """The text that a matcher is matched against if there is no call: a session's source, a compaction's trigger …"""
     call: CallFacts | None = None
     gemini: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
-    """For a hook in Gemini's words: fields beside those of `about`, or instead of those with the same name."""
+    """Fields for hooks that use Gemini's words: they add to those of `about`, or replace those with the same name."""
 
 
 @dataclass(frozen=True)
 class HookRun:
-    """A hook has run."""
+    """One run of a hook."""
 
     hook: Hook
     exit_code: int | None
-    """None: it was not started, or ended by us."""
+    """None: the hook was not started, or we ended it."""
     stdout: str
     stderr: str
     seconds: float
     failure: str = ""
-    """Why it did not come to an end of its own, a sentence; "" when it did."""
+    """A sentence that says why the run failed; "" if it did not."""
 
 
 Action = Literal["none", "allow", "ask", "deny"]
@@ -173,21 +173,21 @@ Action = Literal["none", "allow", "ask", "deny"]
 
 @dataclass(frozen=True)
 class HookDecision:
-    """What one hook answered."""
+    """The answer of one hook."""
 
     action: Action = "none"
     reason: str = ""
-    """To the model with `deny`, to the user with `ask`."""
+    """Shown to the model with `deny`, to the user with `ask`."""
     context: str = ""
-    """For the model."""
+    """Text for the model."""
     message: str = ""
-    """For the user."""
+    """Text for the user."""
     updated_input: Mapping[str, JsonValue] | None = None
     """The call's arguments in the hook's words."""
     updated_output: str | None = None
-    """Instead of the call's result, or of the model's reply."""
+    """Text that replaces the call's result, or the model's reply."""
     selected_tools: frozenset[str] | None = None
-    """The only tools that the next reply may call, by whatever names; None: no limit."""
+    """The only tools that the next reply may call, under any of their names; None: no limit."""
     ends: bool = False
     """The turn is to end."""
     end_reason: str = ""
@@ -195,12 +195,12 @@ class HookDecision:
 
 @dataclass(frozen=True)
 class HookOutcome:
-    """What the hooks of one moment answered together."""
+    """The merged answer of the hooks of one moment."""
 
     action: Action = "none"
     reason: str = ""
     decided_by: str = ""
-    """The hook that decided, for the user."""
+    """The labels of the hooks that decided, for the user."""
     contexts: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
     updated_input: Mapping[str, JsonValue] | None = None

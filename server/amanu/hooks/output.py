@@ -1,9 +1,9 @@
-"""What a hook's exit code and output mean: Claude Code's words, and Gemini CLI's.
+"""Reads a hook's exit code and output, in Claude Code's words or Gemini CLI's.
 
-exit 0       standard output is an answer if it is a JSON object, else text: context for `UserPromptSubmit` and
-             `SessionStart`; with Gemini's a message to the user
-exit 2       no, and standard error is the reason; with Gemini's every code from 2 on
-any other    an error that blocks nothing
+exit 0       standard output is an answer if it is a JSON object, otherwise text: with Claude's hooks, context for the
+             model on `UserPromptSubmit`, `SessionStart` and `SubagentStart`; with Gemini's, a message to the user
+exit 2       a refusal, with the reason on standard error; with Gemini's hooks, every code from 2 on
+any other    an error, which counts as `Hook.on_failure` says
 """
 
 import json
@@ -15,9 +15,9 @@ from amanu.hooks.model import Action, Event, HookDecision, HookRun
 from amanu.text.display import visible
 
 MAX_CONTEXT = 10_000
-"""Characters of what one hook tells the model."""
+"""The most characters that one hook can tell the model."""
 MAX_MESSAGE = 2_000
-"""Characters of what one hook tells the user."""
+"""The most characters that one hook can tell the user."""
 
 _TEXT_IS_CONTEXT: frozenset[Event] = frozenset({"UserPromptSubmit", "SessionStart", "SubagentStart"})
 _ACTIONS: dict[str, Action] = {
@@ -31,7 +31,7 @@ _ACTIONS: dict[str, Action] = {
 
 
 def read_answer(run: HookRun) -> HookDecision:
-    """What a hook answered. Never fails: an answer that cannot be read is a failure of the hook."""
+    """The answer of a hook. Never raises: an answer that cannot be read is a failure of the hook."""
     hook, code = run.hook, run.exit_code
     if run.failure or code is None:
         return _failed(run, run.failure or "It did not end by itself.")
@@ -50,7 +50,7 @@ def read_answer(run: HookRun) -> HookDecision:
 
 
 def _failed(run: HookRun, why: str) -> HookDecision:
-    """The hook did not answer: what it would have said is not known."""
+    """The decision for a hook that did not answer; what it would have said is not known."""
     message = f"The hook {run.hook.label} failed. {why}"
     action: dict[str, Action] = {"ask": "ask", "block": "deny", "continue": "none"}
     return HookDecision(action[run.hook.on_failure], _cut(message, MAX_MESSAGE), message=_cut(message, MAX_MESSAGE))
@@ -70,13 +70,13 @@ def _structured(run: HookRun, answer: dict[str, Any]) -> HookDecision:
     details = _table(answer.get("hookSpecificOutput"))
     action, reason = _ACTIONS.get(str(answer.get("decision")), "none"), _reason(answer)
     if event == "PreToolUse" and details.get("permissionDecision") is not None:
-        action = _ACTIONS.get(str(details["permissionDecision"]), "ask")  # a word we do not know lets nothing pass
+        action = _ACTIONS.get(str(details["permissionDecision"]), "ask")  # an unknown word lets nothing pass
         reason = _text(details.get("permissionDecisionReason")) or reason
     if event == "PermissionRequest" and (decision := _table(details.get("decision"))):
         action = _ACTIONS.get(str(decision.get("behavior")), "ask")
         reason = _text(decision.get("message")) or reason
         if decision.get("updatedInput") is not None or decision.get("updatedPermissions") is not None:
-            action = "ask" if action == "allow" else action  # an approval of something else than what is asked about
+            action = "ask" if action == "allow" else action  # it approves something other than what is asked about
             reason = reason or "The hook wants to change the call you are asked about."
     updated = details.get("updatedInput", details.get("tool_input"))
     output = details.get("updatedToolOutput", details.get("updatedMCPToolOutput"))
@@ -123,7 +123,7 @@ def _reply_text(reply: Any) -> str | None:
 
 
 def _object(text: str) -> tuple[dict[str, Any] | None, bool]:
-    """(The JSON object the text is, None if it is none; whether it was meant to be one)."""
+    """(the JSON object that the text is, or None; whether it was meant to be one)."""
     stripped = text.strip()
     if not stripped.startswith("{"):
         return None, False

@@ -38,7 +38,7 @@ class HooksPart(SessionPart):
         ]
 
     async def answer(self, arguments: str) -> None:
-        """Answer `/hooks` with these arguments."""
+        """Answer `/hooks` with those arguments."""
         await self._commands.carry_out(arguments)
 
     def listen_to_prompt(self) -> PromptListener:

@@ -1,13 +1,13 @@
-"""What the user has approved: a hook with the content of the files it starts.
+"""The user's approvals: of a hook together with the content of the files it starts.
 
-A configuration line says little about what runs: the script it names may change under it. So an approval is for the
-event, the matcher, the command, what it may do, and the bytes of every file of the workspace (or plug-in) that the
-command names. Any change, and the hook is off until the user has approved it again. A hook of the user's own that names
-no such file needs no approval: their configuration is one.
+A configuration line says little about what runs, since the script it names may change. So an approval covers the event,
+the matcher, the command, what it may do, and the bytes of every file of the workspace (or plug-in) that the command
+names. After any change, the hook is off until the user approves it again. A user's own hook that names no such file
+needs no approval: their configuration is one.
 
-What a script starts in turn is not looked into: the sandbox holds that.
+Whatever a script starts in turn is not checked: the sandbox confines it.
 
-    <state>/hooks.json      what was approved
+    <state>/hooks.json      the approvals
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from amanu.system.private_file import PrivateFile
 from amanu.workspace.workspace import Workspace
 
 MAX_FILE = 4 << 20
-"""Bytes of a file that can be approved."""
+"""The most bytes of a file that can be approved."""
 
 
 class HookPins:
@@ -63,14 +63,14 @@ class HookPins:
         return _with(view, "changed", _difference(approved, files))
 
     def program_files(self, hook: Hook, workspace: Workspace, home: str = "") -> list[Path]:
-        """The files of a hook that is on, or is off only because they changed. None is read."""
+        """The files of a hook that is approved or needs no approval, even if it has changed since. None is read."""
         if hook.fault or hook.disabled:
             return []
         paths = named_files(hook, workspace, home)
         return paths if _is_reviewed(hook, paths) or _key(hook) in self._approved() else []
 
     def approve(self, views: Sequence[HookView]) -> None:
-        """The user approves those, as they were when they were looked at."""
+        """Record that the user approves these hooks, as they were when the views were made."""
         entries = {
             _key(view.hook): {
                 "digest": view.digest,
@@ -102,8 +102,8 @@ def named_files(hook: Hook, workspace: Workspace, home: str = "") -> list[Path]:
 
 
 def _is_reviewed(hook: Hook, paths: Sequence[Path]) -> bool:
-    """Whether a hook that names those files needs no approval: a user's that names none; or a plug-in's that names only
-    files of the plug-in. The user has reviewed those, and any change to them turns the hook off."""
+    """Whether a hook that names those files needs no approval: it is the user's and names none, or is a plug-in's and
+    names only files of the plug-in. The user has reviewed those, and any change to them turns the plug-in off."""
     if hook.source.owner == "user" and not paths:
         return True
     plugin = hook.source.plugin
@@ -131,7 +131,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _is_theirs(path: Path, hook: Hook, workspace: Workspace) -> bool:
-    """Whether the file belongs to the workspace or the hook's plug-in, by its name or by where it really is."""
+    """Whether the file belongs to the workspace or the hook's plug-in, by its path or by where that really leads."""
     real = Path(os.path.realpath(path))
     if hook.source.plugin is not None and real.is_relative_to(os.path.realpath(hook.source.plugin)):
         return True
@@ -167,7 +167,7 @@ def _difference(approved: Mapping[str, Any], files: Mapping[str, str]) -> str:
 
 
 def _key(hook: Hook) -> str:
-    """Which hook it is, whatever its files hold."""
+    """The identity of a hook, whatever its files contain."""
     place = [str(hook.source.path), str(hook.source.folder)]
     line = [hook.event, hook.matcher, hook.command, list(hook.arguments or ())]
     return hashlib.sha256(json.dumps([place, line]).encode("utf-8", "surrogatepass")).hexdigest()

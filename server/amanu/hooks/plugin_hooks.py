@@ -8,7 +8,7 @@ from amanu.hooks.model import Hook, HookSource
 
 
 def plugin_hooks(store: Path, folder: Path) -> list[Hook]:
-    """The hooks of the plug-ins in that store, which run in that folder. Blocks: it looks at all files of plug-ins."""
+    """The hooks of the plug-ins in that store; they run in that folder. Blocks: it checks all files of the plug-ins."""
     hooks: list[Hook] = []
     for plugin in enabled_plugins(store):
         name = f"the plug-in {plugin.name}"

@@ -1,4 +1,4 @@
-"""Hooks in words, for the user."""
+"""Describes hooks to the user."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ _STATES = {
 
 
 def off_sentence(views: Sequence[HookView]) -> str:
-    """Which of them are off, and what to do."""
+    """The text that says which hooks are off, and what the user can do."""
     count = "One hook is off" if len(views) == 1 else f"{len(views)} hooks are off"
     lines = [f"{_place(view.hook)}: {one_line(view.hook.label)}. {visible(view.reason)}" for view in views]
     text = "\n".join([f"{count}:", *(f"  {line}" for line in lines)])
@@ -27,7 +27,7 @@ def off_sentence(views: Sequence[HookView]) -> str:
 
 
 def listing(views: Sequence[HookView], unread: Sequence[str] = ()) -> str:
-    """All hooks, numbered from 1. `unread`: files that are not read while the workspace is not trusted."""
+    """All hooks, numbered from 1. `unread`: files that are not read until the workspace is trusted."""
     lines = [line for number, view in enumerate(views, 1) for line in _described(number, view)]
     if unread:
         lines.append(f"Not read, because the folder is not trusted: {', '.join(unread)}.")
@@ -38,7 +38,7 @@ def _described(number: int, view: HookView) -> list[str]:
     hook = view.hook
     lines = [f"{number}. {_place(hook)}: {_STATES[view.state]}"]
     lines += [f"   {visible(hook.name)}:"] if hook.name else []
-    lines += [f"   {line}" for line in visible(hook.line).splitlines()]  # all of it: that is what is approved
+    lines += [f"   {line}" for line in visible(hook.line).splitlines()]  # in full, since that is what is approved
     lines += [f"   with {one_line(name)}={visible(value)}" for name, value in hook.environment.items()]
     lines += [f"   if {visible(hook.condition)}"] if hook.condition else []
     if view.reason and view.state != "new":
@@ -52,7 +52,7 @@ def _described(number: int, view: HookView) -> list[str]:
 
 
 def access(hook: Hook) -> str:
-    """What it may do."""
+    """The words for what a hook may do."""
     if hook.outside:
         return "not sandboxed: it can do anything you can"
     network = "with the network" if hook.network else "no network"

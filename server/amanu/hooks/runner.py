@@ -1,4 +1,4 @@
-"""Runs one hook: in the sandbox, with JSON on its standard input, for a limited time, and leaves nothing running."""
+"""Runs one hook in the sandbox, with JSON on its standard input and for a limited time, and leaves nothing running."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ from amanu.workspace.workspace import Workspace
 MAX_OUTPUT = 1 << 20
 """Bytes kept of each stream; the rest is read and dropped."""
 MAX_RUNNING = 8
-"""Hooks at the same time, in one session."""
+"""The most hooks that run at the same time in one session."""
 _CHUNK = 1 << 16
 _DRAIN = 0.3  # seconds for what is still in the pipe when the hook has ended
 _MEMORY_PARTS = 4  # of the machine's memory, as other commands that run without a question
@@ -30,7 +30,7 @@ NO_SANDBOX = "No sandbox works on this machine, and hooks are not started withou
 
 @dataclass(frozen=True)
 class HookPlace:
-    """Where the hooks of a session run, and what they get to know."""
+    """The surroundings in which the hooks of a session run, and facts that they are told."""
 
     sandbox: Sandbox
     workspace: Workspace
@@ -38,13 +38,13 @@ class HookPlace:
     key_variables: Collection[str]
     session_id: str
     transcript: str = ""
-    """Path of the session's journal; hooks cannot read it, but expect the field."""
+    """The path of the session's journal; hooks cannot read it, but expect the field."""
     permission_mode: str = "default"
-    """The session's mode in Claude Code's words."""
+    """The session's mode, in Claude Code's words."""
     now: str = ""
-    """The time, ISO 8601."""
+    """The time, in ISO 8601."""
     without_sandbox: bool = False
-    """The user accepts that commands run without a sandbox where none works."""
+    """Whether the user accepts that commands run without a sandbox where none works."""
 
     @property
     def home(self) -> str:
@@ -58,7 +58,7 @@ class HookRunner:
         self._slots = asyncio.Semaphore(MAX_RUNNING)
 
     async def run(self, view: HookView, place: HookPlace, stdin: bytes) -> HookRun:
-        """Run a hook to its end. Never raises but when cancelled, and then it has been ended."""
+        """Run a hook to its end. Raises nothing unless cancelled, and then the hook has been stopped."""
         async with self._slots:
             started = time.monotonic()
             out, err = _Kept(), _Kept()
@@ -97,11 +97,11 @@ class HookRunner:
 
 
 _KILLED = 128 + signal.SIGKILL
-"""What a sandbox reports of a command that was killed."""
+"""The exit code that a sandbox reports for a command that was killed."""
 
 
 class _Kept:
-    """The beginning of a stream."""
+    """The beginning of a stream; the rest is dropped."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -118,7 +118,7 @@ class _Kept:
 
 
 async def _follow(process: SandboxedProcess, stdin: bytes, out: _Kept, err: _Kept, seconds: float) -> bool:
-    """Feed and read it until its first process has ended, whoever else holds its pipes. False when the time is up."""
+    """Feed and read the process until it ends, whoever else holds its pipes. Returns False when the time is up."""
     writing = asyncio.create_task(_write(process.stdin, stdin))
     reading = [asyncio.create_task(_read(process.stdout, out)), asyncio.create_task(_read(process.stderr, err))]
     try:
@@ -132,7 +132,7 @@ async def _follow(process: SandboxedProcess, stdin: bytes, out: _Kept, err: _Kep
 
 
 async def _write(stream: asyncio.StreamWriter, data: bytes) -> None:
-    with contextlib.suppress(OSError):  # it does not read it
+    with contextlib.suppress(OSError):  # the hook does not read it
         stream.write(data)
         await stream.drain()
         stream.close()
@@ -144,8 +144,8 @@ async def _read(stream: asyncio.StreamReader, kept: _Kept) -> None:
 
 
 def _requirements(view: HookView, place: HookPlace) -> SandboxRequirements:
-    """What a hook may do: read the workspace, as it was approved where its own files are concerned; write nothing but
-    temporary files; no network unless it declares it."""
+    """The permissions of a hook: it may read the workspace, where its own files are as they were approved; it may write
+    only temporary files; it has no network unless it declares that."""
     hook = view.hook
     readable = own_files(hook, place.workspace, place.home)
     if hook.source.plugin is not None:
@@ -158,7 +158,7 @@ def _requirements(view: HookView, place: HookPlace) -> SandboxRequirements:
 
 
 def _environment(view: HookView, place: HookPlace) -> dict[str, str]:
-    """No key, nothing that makes a shell or git run something; and the variables that hooks rely on."""
+    """A hook's variables: no key, nothing that makes a shell or git run something, but those that hooks rely on."""
     source = view.hook.source
     inherited = without_git_settings(without_secrets(place.environment, place.key_variables))
     own = without_secrets(view.hook.environment, place.key_variables)

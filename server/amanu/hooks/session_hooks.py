@@ -1,5 +1,5 @@
-"""The hooks of one session: runs those whose moment has come, puts them on the audit log, and shows the user what they
-said, what they changed, and which are off and why."""
+"""The hooks of one session: runs those whose moment has come, records them in the audit log, and shows the user what
+they said, what they changed, and which are off and why."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ from amanu_protocol.events import ApprovalRequested, Event, ItemChanged, ItemCom
 from amanu_protocol.items import Approval, Mode, Notice, Question, ToolCall
 
 CODE = "hook"
-"""Code of the notices."""
+"""The code of the notices."""
 OFF = "hooksOff"
 SHOWN_AFTER = 0.3
 """Seconds after which the user is shown that hooks are running."""
@@ -41,20 +41,20 @@ _MODES: Mapping[Mode, str] = {
     "draft": "draft",
     "auto": "auto",
 }
-"""Mode → its name for hooks: Claude Code's, where it has the mode."""
+"""Mode → its name for hooks: that of Claude Code, if it has such a mode."""
 
 
 @dataclass(frozen=True)
 class AgentIdentity:
-    """Which agent a session is, if it works for another."""
+    """The identity of the agent that a session belongs to, if it works for another session."""
 
     agent_id: str
     agent_type: str
 
 
 class SessionHooks:
-    """One session's hooks. Methods raise nothing but when cancelled, except where they say so: a hook that fails counts
-    as `Hook.on_failure` says."""
+    """Methods raise nothing unless cancelled, except where they say so: a hook that fails counts as `Hook.on_failure`
+    says."""
 
     def __init__(self, core: SessionCore, configured_hooks: Hooks) -> None:
         self._core = core
@@ -63,13 +63,13 @@ class SessionHooks:
         self._emit = core.emit
         self._runner = HookRunner()
         self.agent = None if core.assignment is None else _identity(core.assignment)
-        """A session that is a sub-agent: then `Stop` is `SubagentStop`, and `SessionStart` `SubagentStart`."""
+        """The agent of a sub-agent's session: then `Stop` is `SubagentStop`, and `SessionStart` is `SubagentStart`."""
         self._executing: set[str] = set()
         self._asked: set[str] = set()
         self._background: set[asyncio.Task[HookOutcome]] = set()
         self._running: set[asyncio.Task[HookOutcome]] = set()
         self.ending: Ending | None = None
-        """The ending that a hook wants after a prompt's calls; it is returned once."""
+        """The ending that a hook wants after a prompt's calls; the turn takes it once."""
         self._begun = False
         self._start_context = ""
         self._reported: frozenset[str] = frozenset()
@@ -77,7 +77,7 @@ class SessionHooks:
         core.emit.listeners.append(self._on_event)
 
     async def views(self) -> list[HookView]:
-        """All hooks as they stand now. Raises `AmanuError` (storageError)."""
+        """All hooks, as they stand now. Raises `AmanuError` (storageError)."""
         hooks, workspace = self.configured_hooks, self._core.workspace
         trusted, home = self._core.trusted(), self._core.environment.get("HOME", "")
         if not self._may_be_configured():
@@ -85,7 +85,7 @@ class SessionHooks:
         return await asyncio.to_thread(lambda: hooks.views(workspace, trusted=trusted, home=home))
 
     def program_files(self) -> list[Path]:
-        """The files of the workspace that approved hooks run. Blocking, for an instant."""
+        """The files of the workspace that approved hooks run. Blocks for an instant."""
         if not self._may_be_configured():
             return []
         try:
@@ -106,8 +106,8 @@ class SessionHooks:
         return False
 
     async def run(self, moment: HookMoment, turn_id: str | None = None) -> HookOutcome:
-        """Run the hooks of that moment, and show what they say to the user. A failure to read them is shown, and asks
-        about every call."""
+        """Run the hooks of that moment, and show the user their messages. If the hooks cannot be read, that is shown,
+        and the user is asked about every call."""
         try:
             views = await self.views()
         except AmanuError as error:
@@ -143,8 +143,8 @@ class SessionHooks:
     # Moments of a session ---------------------------------------------------------------------------
 
     async def submit_prompt(self, text: str, *, typed: str) -> str:
-        """The user sends this: what hooks add to it for the model, "" for nothing. `typed`: the prompt before its
-        command was replaced by that command's text. Raises `PromptBlocked`."""
+        """Run the hooks of a prompt that the user sends. Returns what they add for the model, "" for nothing. `typed`:
+        the prompt as typed, before the text of a command took its place. Raises `PromptBlocked`."""
         about: dict[str, JsonValue] = {"prompt": text}
         if typed != text:
             about["typed_prompt"] = typed
@@ -154,7 +154,7 @@ class SessionHooks:
         return self.context(outcome)
 
     async def begin(self) -> str:
-        """Run the `SessionStart` hooks, once since the session was opened. Returns what they tell the model, until it
+        """Run the `SessionStart` hooks, once after the session is opened. Returns what they tell the model, until it
         has been told; "" for nothing."""
         if not self._begun:
             self._begun = True
@@ -164,13 +164,13 @@ class SessionHooks:
         return self._start_context
 
     def on_prompt_told(self, ending: Ending | None, *, opens_turn: bool) -> None:
-        """A prompt has reached the model, with what `begin` returned. `ending`: what a hook that heard of its calls
-        wants of the turn."""
+        """A prompt has reached the model, with what `begin` returned. `ending`: how the turn is to end, if a hook that
+        heard of the prompt's calls wants that."""
         self._start_context = ""
         self.ending = ending or (None if opens_turn else self.ending)
 
     async def end(self) -> None:
-        """The session is put away: run its `SessionEnd` hooks, if it has begun."""
+        """The session is being closed: stop hooks that still run, then run its `SessionEnd` hooks, if it has begun."""
         for task in (*self._running, *self._background):
             task.cancel()
         await asyncio.gather(*self._running, *self._background, return_exceptions=True)
@@ -180,13 +180,13 @@ class SessionHooks:
             await self.run(HookMoment("SessionEnd", {"reason": reason}, reason))
 
     def executed(self, call_id: str) -> bool:
-        """Whether that call, which has not ended yet, has been started."""
+        """Whether that call has been started and has not ended yet."""
         return call_id in self._executing
 
     # What the user and the model get ----------------------------------------------------------------
 
     def context(self, outcome: HookOutcome, turn_id: str | None = None) -> str:
-        """What the hooks tell the model, in blocks; the user is shown it, too."""
+        """The blocks in which the hooks' context goes to the model; the user is shown it, too."""
         if not outcome.contexts:
             return ""
         self._notice("info", "A hook added context for the model.", turn_id, detail="\n\n".join(outcome.contexts))
@@ -197,7 +197,7 @@ class SessionHooks:
         self._notice(level, text, turn_id)
 
     def _masked(self, outcome: HookOutcome) -> HookOutcome:
-        """The outcome without secrets: what it says goes to the model and the clients."""
+        """The outcome without secrets, since its texts go to the model and the clients."""
         mask = self._core.services.secrets.mask_output
         output = outcome.updated_output
         return replace(
@@ -220,7 +220,7 @@ class SessionHooks:
         return f"hook.{self._emit.epoch}.{self._count}"
 
     def _report_off(self, views: list[HookView]) -> None:
-        """Say which hooks are off, when that has changed."""
+        """Tell the user which hooks are off, if more or others are than when they were last told."""
         off = [view for view in views if view.state in ("new", "changed", "untrusted", "invalid")]
         key = frozenset(f"{view.state} {view.digest} {view.reason} {view.hook.label}" for view in off)
         if key - self._reported:
@@ -228,7 +228,7 @@ class SessionHooks:
         self._reported = key
 
     async def _show_running(self, due: list[HookView], moment: HookMoment, turn_id: str | None) -> None:
-        """Show that hooks are running while this is, if it takes long enough to be noticed."""
+        """Show that hooks are running for as long as this task runs, if that is long enough to be noticed."""
         await asyncio.sleep(SHOWN_AFTER)
         if self._state.read_only:
             return
@@ -284,7 +284,7 @@ class SessionHooks:
                 pass
 
     def _notify(self, moment: HookMoment) -> None:
-        """Run the hooks of a notification beside what goes on."""
+        """Run the hooks of a notification in the background."""
         if self._core.access.writable:
             task = asyncio.create_task(self.run(moment))
             self._background.add(task)

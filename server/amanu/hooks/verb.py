@@ -1,5 +1,5 @@
-"""`amanu hooks`: which hooks there are for a folder and how they stand; try those of an event; approve what they
-start. Reads the files itself: a running daemon sees each change with the next event."""
+"""`amanu hooks`: lists the hooks for a folder with their states, tries those of an event, and approves what they start.
+It reads and writes the files itself: a running daemon sees each change with the next event."""
 
 import argparse
 import asyncio
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from amanu.hooks.model import HookDecision, HookMoment, HookRun, HookView
 
 DIGITS = 16
-"""Of a digest, as it is shown and taken."""
+"""The number of digits of a digest, as it is shown and accepted."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -61,7 +61,7 @@ def main(argv: list[str]) -> int:
 
 
 class _HookFolder:
-    """A workspace folder and its hooks. Raises `AmanuError` for settings that are wrong."""
+    """A workspace folder and its hooks. Raises `AmanuError` for invalid settings."""
 
     def __init__(self, folder: Path) -> None:
         from amanu.config import load_settings

@@ -54,7 +54,7 @@ class Drafts:
         return [row for live in self._live if live.draft for row in live.rows if row.is_open]
 
     def tree_around(self, path: Path) -> RowChange | None:
-        """The drafted new folder that the path is in; None if it is in none."""
+        """The drafted new folder that contains the path; None if there is none."""
         trees = (row.change for row in self.open_rows() if row.change.is_tree)
         return next((tree for tree in trees if tree.path in path.parents), None)
 
@@ -211,7 +211,7 @@ class Drafts:
         return file
 
     async def _in_tree(self, path: Path) -> FileText | None:
-        """The file as a drafted new folder has it; None if it is in none. Raises `ToolError`."""
+        """The file in the drafted new folder that contains the path; None if there is none. Raises `ToolError`."""
         tree = self.tree_around(path)
         if tree is None or self._rows is None:
             return None

@@ -307,7 +307,7 @@ class Proposals:
             files = [file for file, hunk in live.hunks() if hunk.hunk_id in hunk_ids]
             await self._tracking.catch_up(live, [file for file in files if self._tracking.follows(live, file)])
             async with self._writer.exclusive(rows):
-                # Not cancelled from here on, or the next decision would carry them out.
+                # Must not be cancelled from here on, or the next decision would carry these out.
                 for row in rows:
                     row.state = "undoing"
                 reasons = await run_to_completion(self._writer.mark_and_apply(live, hunk_ids))

@@ -193,7 +193,7 @@ def _is_new_folder(change: LiveFile | LiveRow) -> bool:
 
 
 def _is_mode_of(change: LiveFile | LiveRow, files: Sequence[LiveFile]) -> bool:
-    """Whether it is about the executable bits of one of these files."""
+    """Whether the change is to the executable bits of one of these files."""
     if isinstance(change, LiveFile) or change.change.kind != "mode":
         return False
     return any(file.has_path(change.change.path) for file in files)

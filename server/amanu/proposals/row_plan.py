@@ -53,7 +53,7 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 GoneTexts = Mapping[Path, Path | None]
-"""Path of a text file that is removed, or moved away → the path that it is moved to."""
+"""Path of a text file that is removed or moved away → the path it is moved to; None if it is removed."""
 
 
 @dataclass(frozen=True)
@@ -87,14 +87,14 @@ class RowPlanner:
         self._assumed: Mapping[RowKey, RowVersion | None] = {}
 
     def assuming(self, versions: Mapping[RowKey, RowVersion | None]) -> "RowPlanner":
-        """A planner for a workspace that has these versions; of "mode", only their bits."""
+        """A planner for a workspace with these versions; for keys of the kind "mode", only their bits count."""
         other = copy.copy(self)
         other._assumed = versions
         return other
 
     async def faults(self, rows: Sequence[LiveRow], gone: GoneTexts) -> Mapping[str, str]:
         """Row id → why it does not fit the workspace as it is now, as a sentence; only rows that do not fit. `gone`:
-        text files that go along with these rows."""
+        text files that are removed or moved together with these rows."""
         return {plan.row.row_id: plan.fault for plan in await self.plans(rows, gone) if plan.fault}
 
     async def plans(self, rows: Sequence[LiveRow], gone: GoneTexts) -> list[RowPlan]:
@@ -142,8 +142,8 @@ class RowPlanner:
         return [self._change(row, step) for step in row.steps if self._standing(row, step) == "before"]
 
     def file_in_tree(self, tree: RowChange, path: Path) -> disk.StoredFile | None:
-        """A file of a new folder that is still in the store; None if the folder is in the workspace by now. Raises
-        `ToolError`. Blocking."""
+        """That file of a new folder, from the store; None if the folder is in the workspace by now. Raises `ToolError`.
+        Blocks."""
         assert tree.after is not None
         kept_at = self._store.path(tree.after.file_id)
         found = disk.read(PathGuard([tree.path], kept_at=[kept_at]), path)
@@ -271,7 +271,7 @@ class RowPlanner:
         return "" if self._store.is_whole(file_id) else _LOST_TREE
 
     def _changed_in(self, tree: RowChange) -> str:
-        """The sentence about what is no longer as it was in a new folder."""
+        """A sentence that says what has changed in a folder since it was put there."""
         assert tree.after is not None
         if not _is_folder(tree.path):
             return FILE_CHANGED
@@ -442,7 +442,7 @@ def _goes(path: Path, gone: GoneTexts) -> bool:
 
 
 def _bits(change: RowChange, step: RowStep) -> ExecutableBits:
-    """The bits that the step sets. Those of a file that was made along with them are taken from it by undo."""
+    """The change that sets the bits of the step. If the file was made together with them, undo takes them from it."""
     return ExecutableBits(step.path, not change.is_executable if step.new is None else step.new.executable)
 
 

@@ -60,7 +60,7 @@ class ProposalWriter:
         left: dict[RowKey, RowVersion | None] = {}
         for row in rows:
             if row.change.kind == "git" and row.change.key in left:
-                continue  # it is about what the newer one leaves
+                continue  # it starts from what the newer row leaves
             found = await self._rows.assuming(left).faults([row], gone)
             faults |= found
             if not found:
@@ -69,8 +69,8 @@ class ProposalWriter:
         return faults
 
     async def mark_and_apply(self, live: LiveProposal, undo_ids: Collection[str]) -> dict[str, str]:
-        """Undo these hunks. Returns why some cannot be undone, by hunk. Must not be cancelled: what is marked but not
-        applied would be applied with the next decision."""
+        """Undo these hunks. Returns hunk id → why it cannot be undone. Must not be cancelled: hunks that are marked but
+        not applied would be applied with the next decision."""
         reasons = await self.mark(live, undo_ids, ())
         await self.apply(live)
         return reasons

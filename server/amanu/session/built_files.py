@@ -1,5 +1,5 @@
-"""Files that commands have built on a draft and git ignores: no row, they come into the workspace once all of the draft
-is accepted."""
+"""Files that commands have built on a draft and that git ignores. They have no row; they come into the workspace once
+all of the draft is accepted."""
 
 import asyncio
 from collections.abc import Collection, Sequence

@@ -109,7 +109,7 @@ class Assignment:
     allowance: float | None
     """US dollars it may spend; None for no limit of its own."""
     part: SessionPart
-    """The part that gave the work, in the session that does it."""
+    """The part that the sub-agent's session gets for this work."""
     work: SharedWork
 
 
@@ -131,9 +131,9 @@ class SessionCore:
         self.access = Access(self.state)
         self.turn = TurnTask(self.access)
         self.parts = Parts()
-        """Set once they are made, for which they need this."""
+        """Empty until the parts are made, since they are made with this core."""
         self.work: SharedWork | None = None if assignment is None else assignment.work
-        """Likewise."""
+        """The work that a session shares with its sub-agents; set before the parts are made."""
         self.environment = ClientEnvironment()
         # From the clock: events that a dead daemon sent but did not save must not be taken for ours.
         epoch = max(restored.epoch + 1, int(time.time() * 1000))

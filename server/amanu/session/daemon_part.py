@@ -1,4 +1,4 @@
-"""One feature as the daemon has it: what its parts of all sessions share, and what has no session."""
+"""One feature in the daemon: what its parts in all sessions share, and what belongs to no session."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -11,7 +11,7 @@ from amanu.session.core import SessionCore
 
 
 class DaemonPart:
-    """Made once, with the daemon or the program that has one session. `session_part` is the class of its parts of
+    """Made once per daemon, or per program that has a single session. `session_part` is the class of its parts in
     sessions; see `core/session_part.py`."""
 
     session_part: ClassVar[type[SessionPart]]
@@ -21,10 +21,10 @@ class DaemonPart:
         self.sessions = sessions
 
     def part_of(self, core: SessionCore) -> SessionPart | None:
-        """Make the part of that session, which may be a sub-agent's (`core.assignment`); None if it has none."""
+        """A new part for that session, which may be a sub-agent's (`core.assignment`); None if it gets none."""
         raise NotImplementedError
 
     @classmethod
     def requests(cls) -> Mapping[str, Request]:
-        """Requests about no session. Their `call` takes this instead of a part of a session."""
+        """Method → request about no session. Its `call` takes this object instead of a part of a session."""
         return {}

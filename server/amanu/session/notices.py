@@ -9,7 +9,7 @@ from amanu_protocol.items import Notice
 
 Level = Literal["info", "warning"]
 RUNNING = "hookRunning"
-"""Code of a notice that is shown while a part works, and withdrawn when it has ended."""
+"""The code of a notice that is shown while hooks run, and withdrawn when they have ended."""
 
 
 class Notices:

@@ -1,5 +1,5 @@
-"""The parts of one session, asked in their order. One that raises although it must not is logged, and the others are
-asked all the same."""
+"""The parts of one session, asked in order. If one raises although it must not, that is logged, and the others are
+still asked."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class Parts:
-    """Each method asks all parts; what they may do is said in `core/session_part.py`."""
+    """Each method asks all parts; `core/session_part.py` says what they may do."""
 
     def __init__(self, parts: Sequence[SessionPart] = ()) -> None:
         self._parts = parts
@@ -31,13 +31,13 @@ class Parts:
         return iter(self._parts)
 
     def find(self, kind: type[T]) -> T | None:
-        """The part that is one of that class, or implements that interface."""
+        """The first part that is of that class or implements that interface; None if there is none."""
         return next((part for part in self._parts if isinstance(part, kind)), None)
 
     # The session ------------------------------------------------------------------------------------
 
     async def open(self, *, begins: bool) -> None:
-        """Raises `AmanuError`; then those that were opened are closed again."""
+        """Raises `AmanuError`, after stopping and closing the parts that were already open."""
         opened: list[SessionPart] = []
         for part in self._parts:
             try:
@@ -78,14 +78,14 @@ class Parts:
         await asyncio.gather(*(part.begin_turn() for part in self._parts))
 
     def notes(self) -> Sequence[str]:
-        """What the model is told with a prompt."""
+        """The texts that the model is sent with a prompt; some may be ""."""
         return self._each(lambda part: part.note())
 
     def notes_between_steps(self) -> Sequence[SystemNote]:
         return [note for note in self._each(lambda part: part.note_between_steps()) if note is not None]
 
     def listeners(self, run: AgentRun, own: Mapping[Slot, Sequence[TurnListener]] | None = None) -> list[TurnListener]:
-        """The listeners of that run, in the order of `SLOTS`. `own`: those of no part, the first in their slots."""
+        """The listeners of that run, in the order of `SLOTS`. `own`: those of no part, first in their slots."""
         by_slot = [own or {}, *self._each(lambda part: part.listeners(run))]
         return [listener for slot in SLOTS for each in by_slot for listener in each.get(slot, ())]
 
@@ -98,15 +98,15 @@ class Parts:
     # Asking -----------------------------------------------------------------------------------------
 
     def answers(self) -> Mapping[str, Callable[[str], Any]]:
-        """Slash command → what answers it, given its arguments."""
+        """Slash command → the function that answers it, given its arguments."""
         return {command.name: partial(command.answer, part) for part in self._parts for command in part.commands()}
 
     async def ask(self, method: str, params: object, client: object) -> Any:
-        """The answer to a request of the protocol. Raises `AmanuError`, also if no part answers it."""
+        """The answer to a request of the protocol. Raises `AmanuError`, including when no part answers it."""
         for part in self._parts:
             if (request := part.requests().get(method)) is not None:
                 return await request.call(part, params, client)
-        raise AmanuError("invalidParams", "This session has nothing that answers to this.")
+        raise AmanuError("invalidParams", "This session has nothing that answers this request.")
 
     def _each(self, ask: Callable[[SessionPart], T]) -> list[T]:
         answers: list[T] = []

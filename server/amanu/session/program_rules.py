@@ -1,5 +1,5 @@
-"""Rules for the files of a workspace that parts and servers run later: whoever writes there decides what runs then,
-perhaps outside the sandbox, so it is asked about, as it is for `.git`."""
+"""Rules for files of a workspace that parts and servers run later: whoever writes them decides what runs then, perhaps
+outside the sandbox, so the user is asked, as for `.git`."""
 
 import os
 from collections.abc import Callable, Iterator

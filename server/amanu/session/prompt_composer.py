@@ -39,7 +39,7 @@ class ComposedPrompt(PromptMessage):
     skill: str = ""
     """The skill that it activates."""
     listeners: PromptListeners = field(default_factory=lambda: PromptListeners(()))
-    """Those that are still to hear that the model has it."""
+    """The listeners that are yet to hear that the model has the prompt."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,8 @@ class PromptComposer:
         self._surroundings.look()
 
     async def expand(self, text: str, attachments: Sequence[Attachment], *, by_user: bool = True) -> ComposedPrompt:
-        """The prompt as the model gets it. `by_user`: parts are asked about its words, before anything that it mentions
-        is read or run. Raises like `compose`."""
+        """The prompt as the model gets it. `by_user`: parts are asked about its words, before anything they mention is
+        read or run. Raises like `compose`."""
         mask = self._services.secrets.mask_content
         listeners = PromptListeners(self._core.parts)
         started = await listeners.begin()
@@ -154,7 +154,7 @@ class PromptComposer:
         return without_shadowed(commands.find(command_folders(self._core)), self.skills.commands)
 
     def add_request(self, user_message: UserMessage, text: str, context: str) -> None:
-        """Add what the user asked of the daemon, as the model hears it, and what parts add."""
+        """Add the user's request to the daemon, in the words for the model, with what parts add to it (`context`)."""
         message = User(text="\n\n".join(filter(None, (text, context))))
         self._emit(ItemCompleted(item=user_message), entry=message)
         self._conversation.append(message)

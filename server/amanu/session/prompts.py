@@ -63,7 +63,7 @@ class Prompts:
         checkpoints: Checkpoints,
         answers: Mapping[str, Callable[[str], Awaitable[None]]],
     ) -> None:
-        """`answers`: slash command → what answers it at once, without a turn."""
+        """`answers`: slash command → the function that answers it at once, without a turn."""
         self._core = core
         self._state = core.state
         self._approvals = core.approvals

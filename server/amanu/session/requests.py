@@ -1,5 +1,6 @@
-"""The requests of the protocol about a session, or about all of them. Parts have their own (`core/session_part.py`),
-and a connection answers what is about itself. The calls take the session or the sessions, the params and the client."""
+"""The requests of the protocol about one session (`Session`) or none (`Sessions`). Parts have requests of their own
+(`core/session_part.py`), and a connection answers those about itself. A call takes the `Session` or the `Sessions`,
+the params and the client."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar

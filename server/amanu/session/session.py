@@ -76,7 +76,7 @@ class Session:
         parts: Sequence[DaemonPart],
         assignment: Assignment | None = None,
     ) -> None:
-        """`parts` make its parts. With an `assignment` it is the session of a sub-agent."""
+        """`parts` make the session's parts. With an `assignment`, it is the session of a sub-agent."""
         core = self.core = SessionCore(services, journal, restored, assignment)
         self.state, self.emit = core.state, core.emit
         self.approvals = core.approvals

@@ -1,5 +1,5 @@
 """Tells the model, after each step, what changed around its turn: files, late findings, the session's mode, background
-commands, and what parts have to say."""
+commands, and whatever parts report."""
 
 from pathlib import Path
 

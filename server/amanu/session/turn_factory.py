@@ -95,7 +95,7 @@ class TurnFactory:
         tools |= {tool.name: tool for tool in self._core.parts.tools()}
         if self._assignment is not None:
             return tools_of_agent(tools, self._assignment.definition)
-        if self._services.until_done:  # a turn ends only when the model calls it
+        if self._services.until_done:  # the model ends a turn only by calling this
             tools[FinishTask.name] = FinishTask()
         return tools
 
@@ -181,7 +181,7 @@ class TurnFactory:
         return any(call.tool == ReviewDraft.name and call.state != "cancelled" for call in calls)
 
     def _listeners(self, run: AgentRun, guard: LoopGuard | None) -> Sequence[TurnListener]:
-        """The listeners in the order they are called, by their slots; in each, those of the parts come last."""
+        """The listeners in the order in which they are called: by slot, and within a slot those of parts last."""
         own: Mapping[Slot, Sequence[TurnListener]] = {
             "limits": [LimitGuard(run.limits, self._cost_limits, self._approvals)],
             "context": run.listeners,

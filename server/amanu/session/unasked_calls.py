@@ -1,5 +1,5 @@
 """Calls of the session's tools that no model asked for: for what a prompt mentions, and the command lines of a slash
-command. A turn has not begun, so nobody can be asked: only what policy and listeners allow without a question runs."""
+command. No turn has begun, so nobody can be asked: only what policy and listeners allow without asking is run."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ class UnaskedCall:
     """A call that has run."""
 
     call: Call
-    """The call that ran: listeners may have changed its arguments."""
+    """The call that ran, with the arguments as listeners left them."""
     title: str
     rule: str
     """The rule that allowed it."""
@@ -63,8 +63,8 @@ class UnaskedCalls:
     async def read(
         self, tool: str, arguments: Mapping[str, JsonValue], preview: Preview, reading: Callable[[], Awaitable[Content]]
     ) -> Content:
-        """Do what a call of that tool would do without calling it: the user's own word allows it, and listeners
-        hear of it as of a call. Raises like `run`, and like `reading`."""
+        """Do, by `reading`, what a call of that tool would do: the user's own words allow it, and listeners hear of it
+        as of a call. Raises what `run` and `reading` raise."""
         call = _call(tool, arguments)
         match await before_call(self._listeners, call, bind_to_call(preview, call)):
             case Block(reason=reason):
@@ -119,8 +119,8 @@ class UnaskedCalls:
     async def _ask_listeners(
         self, call: Call, tool: AnyTool, context: CallContext
     ) -> tuple[Call, ParsedCall[Any], Preview]:
-        """The call as listeners leave it, and what it would do. Changed arguments make a new call, which they hear of
-        again."""
+        """The call as listeners leave it, and its preview. Changed arguments make a new call, about which the listeners
+        are asked again."""
         for _ in range(MAX_CHANGES + 1):
             assert isinstance(call.arguments, dict)
             parsed = tool.parse(call.arguments)
@@ -136,7 +136,7 @@ class UnaskedCalls:
         raise CallRefused(KEPT_CHANGING)
 
     async def _failure(self, call: Call, error: ToolError) -> ToolError:
-        """The failure of a call as listeners leave it."""
+        """The failure of a call, as listeners leave it."""
         result = Result(call_id=call.call_id, tool=call.tool, text=str(error), is_error=True)
         heard = ToolError((await self._after_call(call, result)).text)
         heard.for_user = error.for_user

@@ -144,11 +144,11 @@ class Journal:
         return await self.read_through(list)
 
     async def read_through(self, action: Callable[[Iterable[Record]], T]) -> T:
-        """What `action` makes of all valid records, in order, those not yet on the disk included. It is called on the
-        journal's thread, and each record is read when it takes it: neither the event loop nor the memory feels how
-        long a journal is.
+        """The result of `action`, given all valid records in order, including those not yet on disk. It is called on
+        the journal's thread, and each record is read when `action` takes it, so that a long journal neither blocks the
+        event loop nor fills the memory.
 
-        Raises `AmanuError` `storageError`, and what `action` raises.
+        Raises `AmanuError` (storageError), and whatever `action` raises.
         """
 
         def rows() -> Iterator[journal_file.Row]:

@@ -118,7 +118,7 @@ def listed_paths(data: bytes) -> Iterator[str]:
 
 
 def differing_paths(one: bytes, other: bytes) -> list[str]:
-    """The paths at which two encoded lists differ, sorted."""
+    """The paths at which two encoded lists differ, in order."""
     return sorted({entry[0] for entry in _encoded_entries(one) ^ _encoded_entries(other)})
 
 

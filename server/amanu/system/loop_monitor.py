@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 STALL = 0.05
-"""Seconds; no callback may block the loop longer (AGENTS.md)."""
+"""Seconds; no callback may block the loop for longer (AGENTS.md)."""
 LOG_INTERVAL = 10.0
 """Seconds between two lines in the log; each line sums up the stalls since the last."""
 

@@ -49,7 +49,7 @@ EDITS = (EditFile, WriteFile, ApplyPatch, MoveFile, DeleteFile)
 
 
 def make_tools(environment: ToolEnvironment, *, headless: bool = False) -> dict[str, Tool[Any]]:
-    """The tools of no part, by name, always in this order: prompt caches depend on it.
+    """The tools that belong to no part, by name, always in this order: prompt caches depend on it.
 
     `headless`: no editor will ever be attached and nobody is there, so the tools that ask an editor or the user are
     left out, and so is `save_memory`, whose edits no rule can allow. Otherwise they are always listed, attached or

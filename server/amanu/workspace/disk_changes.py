@@ -1,7 +1,7 @@
 """Changes to files on disk, through directory handles: all of them are made, or none. Blocking: call it in a thread.
 
-Right before it is made, each change looks once more at what it replaces; if that is not what is expected, `BaseChanged`
-is raised and everything made so far is taken back.
+Right before it is made, each change looks once more at what it replaces. If that is not as expected, `BaseChanged` is
+raised, and everything made so far is taken back.
 """
 
 import contextlib

@@ -32,8 +32,8 @@ _HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 class PathGuard:
     """Roots of a session and the paths inside them; `private` are folders that are in no workspace, `plan` and `memory`
-    the files that are admitted besides; `kept_at` is where the roots are if they are not in their places yet. Stateless
-    but for those and for `admit_folder`; safe in threads."""
+    the files that are admitted besides; `kept_at`: where the roots are, if they are not in their places yet. Stateless
+    apart from these and `admit_folder`; safe in threads."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """The replacement of a file or link on disk, through directory handles. Blocking: call it in a thread.
 
 A file is replaced by a whole new one (temporary file in the same folder, fsync, rename), so that a crash leaves the old
-content or the new one; only a file with several names, or an owner that we cannot give, is written in place.
+content or the new; only a file with several names, or an owner that we cannot set, is written in place.
 """
 
 import contextlib
@@ -24,28 +24,28 @@ Identity = tuple[int, int]
 
 
 class Content(Protocol):
-    """The content of a file or link that is not held in memory."""
+    """Content of a file or link, not held in memory."""
 
     def is_at(self, name: str, folder: int) -> bool:
-        """Whether exactly this is there. Raises `OSError`."""
+        """Whether exactly this content has that name in the folder. Raises `OSError`."""
         ...
 
     def make(self, name: str, folder: int) -> None:
-        """Make it under a name that is free, durably. Raises `ToolError`, `OSError`."""
+        """Make it durably under that name, which is free. Raises `ToolError`, `OSError`."""
         ...
 
 
 @dataclass(frozen=True)
 class Replacement:
-    """A file or link with the content `data` (None: none) in place of one with the content `expected` (None: none)."""
+    """Puts a file or link with the content `data` in place of one with the content `expected`; None: there is none."""
 
     path: Path
     expected: bytes | Content | None
     data: bytes | Content | None
     mode: int | None = None
-    """Permission bits of a new file; None: what the umask leaves."""
+    """Permission bits of a new file; None: 0666 less the umask."""
     like: Path | None = None
-    """A new file gets owner, mode and extended attributes of that one."""
+    """The file from which a new file gets its owner, mode and extended attributes."""
     identity: Identity | None = None
     """The identity of the file that was found to have the expected content; None: compare the content."""
 
@@ -77,16 +77,16 @@ class _Replacing:
         """The folder in which `_former` is."""
         self._stack = ExitStack()
         self._target: int | None = None
-        """A handle of the file to be replaced, if its content is compared in memory."""
+        """A handle on the file to be replaced, if its content is compared in memory."""
         self._new: str | None = None
         """The temporary name of the new file."""
         self._former: str | None = None
-        """The temporary name of the former file."""
+        """The temporary name of the file that was replaced or removed."""
         self._found: os.stat_result | None = None
         """The file to be replaced, as it was when its content was looked at."""
         self._in_place = False
         self._made: tuple[int, ...] | None = None
-        """The value of `_content` once it is made."""
+        """The value of `_content` once the change is made."""
 
     @property
     def path(self) -> Path:
@@ -150,8 +150,8 @@ class _Replacing:
         self._stack.close()
 
     def _check(self) -> None:
-        """Raise `BaseChanged` unless the expected content is there. Bytes are read through the handle of the very file
-        that has the name."""
+        """Raise `BaseChanged` unless the expected content is there. Bytes are read through a handle on the very
+        file that has the name."""
         change, found = self._change, self._found
         if (found is None) != (change.expected is None):
             raise BaseChanged(change.path)
@@ -178,7 +178,7 @@ class _Replacing:
             raise BaseChanged(self._change.path)
 
     def _check_again(self) -> None:
-        """Raise `BaseChanged` if the file changed since: staging may take seconds, and the user may save meanwhile."""
+        """Raise `BaseChanged` if the file has changed since: staging may take seconds, and the user may save it."""
         with self._guard.folder(self.path.parent) as folder:
             if not os.path.samestat(os.fstat(folder), os.fstat(self._folder)):
                 raise BaseChanged(self.path)
@@ -189,7 +189,7 @@ class _Replacing:
             raise BaseChanged(self._change.path)
 
     def _keep_former(self) -> None:
-        """Keep what is there under a second name, by which it can be put back without needing room."""
+        """Give what is there a second name, from which it can be put back without needing room."""
         self._check_again()
         former = self._temporary_name()
         try:
@@ -237,12 +237,12 @@ class _Replacing:
         try:
             os.rename(self._name, former, src_dir_fd=self._folder, dst_dir_fd=self._kept_in)
             self._former = former
-        except OSError:  # even a name may need room, and what is deleted may make some
+        except OSError:  # even a name may need room, and deleting the file may make some
             os.unlink(self._name, dir_fd=self._folder)
 
     def _keep_attributes(self, new: str) -> None:
-        """Give a new file those of the file that it replaces, unless its mode is named."""
-        found = status(self._name, self._folder)  # none if a deletion is taken back
+        """Give a new file the attributes of the file that it replaces, unless its mode was given."""
+        found = status(self._name, self._folder)  # None if a deletion is being taken back
         is_file = found is not None and stat.S_ISREG(found.st_mode)
         if not is_file or self._change.mode is not None or not stat.S_ISREG(_mode(new, self._folder)):
             return
@@ -272,7 +272,7 @@ class _Replacing:
             raise BaseChanged(self._change.path) from None
 
     def _write_in_place(self, data: bytes) -> None:
-        """Write the bytes into the same inode: the file has several names, or an owner that we cannot give."""
+        """Write the bytes into the same inode: the file has several names, or an owner that we cannot set."""
         handle = os.open(self._name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
         try:
             if self._target is None or os.fstat(handle).st_ino != os.fstat(self._target).st_ino:
@@ -282,7 +282,7 @@ class _Replacing:
                 _rewrite(handle, data)
                 os.fsync(handle)
             except OSError:
-                with contextlib.suppress(OSError):  # where that fails too, the pre-image has the old bytes
+                with contextlib.suppress(OSError):  # if that fails, too, the pre-image has the old bytes
                     _rewrite(handle, previous)
                 raise
         finally:
@@ -298,7 +298,7 @@ def _written(found: os.stat_result | None) -> tuple[int, ...] | None:
 
 
 def _content(found: os.stat_result | None) -> tuple[int, ...] | None:
-    """A value that differs when a file is another one or was written, but not for a new mode or a second name."""
+    """A value that changes if the file is written or replaced by another one, but not for a new mode or second name."""
     return None if found is None else (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
 
 
@@ -328,7 +328,7 @@ def _copy(name: str, new_name: str, folder: int) -> None:
 
 def _copy_attributes(handle: int, found: os.stat_result, source: int | None) -> bool:
     """Give a new file the owner, mode and extended attributes of the one it replaces. Returns False if it cannot have
-    that owner: then the old file must be written in place."""
+    that owner; the old file must then be written in place."""
     current = os.fstat(handle)
     if (current.st_uid, current.st_gid) != (found.st_uid, found.st_gid):
         try:

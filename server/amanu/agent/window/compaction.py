@@ -50,7 +50,7 @@ _ATTACHED = re.compile(
 )
 """Blocks the daemon attached to the user's words; they are sent again after a compaction."""
 _TOLD = re.compile(_BLOCK % "agent_result|hook_context", re.DOTALL)
-"""Blocks that are told once, and are no words of the user's either."""
+"""Blocks that are sent only once; they are not the user's words, either."""
 _INTRODUCTION = (
     "The conversation before this point was replaced by this summary to make room. It is a record of what was said and "
     "done."

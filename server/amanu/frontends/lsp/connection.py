@@ -229,17 +229,17 @@ class Connection:
         return routes
 
     def _about(self, target: object, request: Request) -> RequestRoute:
-        """A request that `target` answers."""
+        """The route of a request that `target` answers."""
         return RequestRoute(request.params, lambda params: request.call(target, params, self), request.reads)
 
     def _of_part(self, method: str, request: Request) -> Request:
-        """A request that the session's part answers."""
+        """The request to a session that has its part answer this one."""
         return Request(
             request.params, lambda session, params, _: session.core.parts.ask(method, params, self), request.reads
         )
 
     def _in_session(self, request: Request) -> RequestRoute:
-        """A request about one session, which answers it."""
+        """The route of a request that the session named in its params answers."""
 
         async def handler(params: Any) -> Any:
             session = await self._sessions.get(params.session_id)

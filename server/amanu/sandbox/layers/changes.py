@@ -52,8 +52,8 @@ class Changes:
     complete: bool
     """False when there are more: there were too many, or folders too deep."""
     same: Sequence[str] = ()
-    """The paths at which the layer has what the workspace has anyway, as of a file that was written again; complete if
-    the changes are."""
+    """The paths at which the layer has the same as the workspace, such as a file rewritten with its old content;
+    complete if the changes are."""
 
 
 def read_changes(

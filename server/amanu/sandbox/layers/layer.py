@@ -177,8 +177,8 @@ class Layer:
             upper_folder.drop(folders, name)
 
     def reveal(self, path: Path) -> None:
-        """Have a folder hide only what is deleted in it, and forget the rest: see `drop`. Raises `LayerError` when a
-        command runs in the layer."""
+        """Have a folder hide only the single paths that are deleted in it: see `upper.reveal`. Raises `LayerError`
+        while a command runs in the layer."""
         with self._changing(path) as (folders, name):
             upper_folder.reveal(folders, name)
 

@@ -16,8 +16,8 @@ from amanu.system.untrusted_files import FILE, FOLDER, TEMPORARY, opened_folder,
 
 
 def finish_old(layer: Layer, entry: dict[str, Any]) -> None:
-    """Finish the parts of a note that only such a daemon wrote. Raises `LayerError`, `OSError`; for a malformed note
-    also `ValueError`, `LookupError`, `TypeError`, `AttributeError`."""
+    """Finish the parts of a note that only such a daemon wrote. Raises `LayerError`, `OSError`; for a malformed
+    note, also `ValueError`, `LookupError`, `TypeError`, `AttributeError`."""
     roots = {root.folder.name: root for root in layer.roots}
     for batch in entry.get("batches", ()):
         moves = [

@@ -101,8 +101,8 @@ def delete(folders: Folders, path: str) -> None:
 
 
 def drop(folders: Folders, path: str) -> None:
-    """Remove that path from the layer, if it is there: what the workspace has shows again, unless a folder above is
-    gone."""
+    """Remove that path from the layer, if it is there, so that the workspace's version shows again, unless a folder
+    above it is gone."""
     with ExitStack() as stack:
         *parents, name = _parts(path)
         inner = _revealed(stack, folders, parents)
@@ -111,13 +111,13 @@ def drop(folders: Folders, path: str) -> None:
 
 
 def reveal(folders: Folders, path: str) -> None:
-    """Have the folder at that path, and those above, hide only what is deleted in them, one by one."""
+    """Have the folder at that path, and those above it, hide each deleted entry by itself, and nothing else."""
     with ExitStack() as stack:
         _revealed(stack, folders, _parts(path))
 
 
 def _revealed(stack: ExitStack, folders: Folders, path: Sequence[str]) -> Folders | None:
-    """The folder at that path, once none on the way to it is opaque, nor it itself; None if the layer has none."""
+    """The folder at that path, after it and those on the way were made no longer opaque; None if the layer has none."""
     for name in path:
         _replace_opacity(name, folders)
         inner = _entered(stack, folders, name)
@@ -128,7 +128,7 @@ def _revealed(stack: ExitStack, folders: Folders, path: Sequence[str]) -> Folder
 
 
 def _replace_opacity(name: str, folders: Folders) -> None:
-    """Have an opaque folder of that name hide the same by what is in it, of which each part can be dropped."""
+    """Have an opaque folder of that name hide the same through its entries, each of which can then be dropped."""
     over, under = status(name, folders.above), status(name, folders.below)
     if over is None or under is None or not (stat.S_ISDIR(over.st_mode) and stat.S_ISDIR(under.st_mode)):
         return

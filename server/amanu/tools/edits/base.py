@@ -375,7 +375,7 @@ class EditTool(SessionTool[P]):
         if on_disk is None and await asyncio.to_thread(is_symlink, roots, target):
             raise ToolError(f"{target} is a symbolic link; a move does not overwrite it.")
         if on_disk is None:
-            await self._proposals.text(call, destination)  # refuses what cannot become a file
+            await self._proposals.text(call, destination)  # raises if no file can be made there
         return destination
 
     def _absolute_target(self, path: Path, target: str) -> str:

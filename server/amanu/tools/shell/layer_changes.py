@@ -101,7 +101,7 @@ class FoundChanges:
     paths: list[Path] = field(default_factory=list[Path])
     """What is still to be taken out of the layer."""
     same: list[Path] = field(default_factory=list[Path])
-    """What the layer has as the workspace has it: it would hide what the user makes of that."""
+    """Paths that are the same in layer and workspace: the layer would hide what the user changes there."""
     git: GitChanges = field(default_factory=GitChanges)
     refused: str = ""
     is_complete: bool = True

@@ -24,7 +24,7 @@ def drop(layer: Layer, paths: Sequence[Path]) -> None:
         root, name = layer.place(path)
         upper = root.upper / name
         if upper.is_dir() and not upper.is_symlink():
-            layer.reveal(path)  # what stays hidden in it keeps it from being empty
+            layer.reveal(path)  # entries that stay deleted keep it from being empty, and so from being removed
             with contextlib.suppress(OSError):
                 upper.rmdir()
         else:

@@ -95,7 +95,7 @@ class LayerReview:
         )
 
     def guarded_in_git(self, changes: LayerChanges, call: CallContext) -> Sequence[Subject]:
-        """The writes of git's own files that a rule denies or asks about."""
+        """The writes to git's own files that a rule denies or asks about."""
         paths = [path for value in changes.git.values for path in value.paths]
         return call.guarded(self._edit_subject(path, deletes=False) for path in paths)
 

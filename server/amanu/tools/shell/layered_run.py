@@ -68,7 +68,8 @@ class View:
     filled: dict[Path, Filled]
     """Path → the drafted row that the layer has there; kept up to date with the layer."""
     touched: dict[Path, Identity]
-    """Path of a file that the layer has as the workspace has it, but for its times → the workspace's file; likewise."""
+    """Path of a file that is the same in layer and workspace, but for its times → the identity of the workspace's file;
+    likewise kept up to date."""
     place: Place
 
 
@@ -89,7 +90,7 @@ class LayeredRun:
         self._laid_in = view.laid_in
         self._call = call
         self.taken = TakenFolder(layer.folder)
-        """To be removed once the changes are described."""
+        """The folder of the files taken out; to be removed once the changes are described."""
         self._begun = _tick()
 
     def forget(self) -> None:
@@ -161,15 +162,16 @@ class LayeredRun:
         return replace(changes, rows=rows, gone=gone, seen=seen, unstored=unstored, refused=refused)
 
     def _dropped(self, same: Sequence[Path]) -> Sequence[Path]:
-        """What of that need not stay in the layer. Files stay until somebody changes them in the workspace: the next
-        command may look at their times. Not too many: each is compared again after each command."""
+        """Those of these paths that need not stay in the layer. A file stays until somebody changes it in the
+        workspace, since the next command may look at its times; but if there are too many, none stays, since each is
+        compared again after each command."""
         folders = [path for path in same if os.path.isdir(self._upper(path))]  # noqa: PTH112 (often)
         files = {*same}.difference(folders)
         self._view.touched.clear()
         if len(files) > _MOST_TOUCHED:
             return same
         for path in files:
-            with contextlib.suppress(OSError):  # it was deleted just now
+            with contextlib.suppress(OSError):  # it has just been deleted
                 found = path.lstat()
                 self._view.touched[path] = found.st_ino, found.st_ctime_ns
         return [*folders, *(path for path in files if path not in self._view.touched)]

@@ -165,8 +165,8 @@ class SessionLayer:
         return await run_to_completion(asyncio.to_thread(copy_paths, source, layer, paths, _COPIED)) if paths else []
 
     def _drop_changed(self, layer: Layer) -> None:
-        """Have the layer forget files that it has as the workspace had them, and that were changed there since. Raises
-        `LayerError`, `OSError`. Blocking."""
+        """Have the layer forget files that were the same in the workspace and have been changed there since. Raises
+        `LayerError`, `OSError`. Blocks."""
         for path, identity in self._touched.items():
             found = path.lstat() if os.path.lexists(path) else None
             if found is None or (found.st_ino, found.st_ctime_ns) != identity:

@@ -1,4 +1,5 @@
-"""What a command changed in its layer and no hunk shows, taken out of the layer to be kept in the session's store."""
+"""Files, links and folders that a command changed, taken out of its layer: to be read as text, or to be kept in the
+session's store."""
 
 import os
 import shutil
@@ -16,24 +17,24 @@ from amanu.workspace.replacement import Identity
 
 @dataclass(frozen=True)
 class TakenFile:
-    """A changed path of the workspace."""
+    """A path of the workspace that a command changed."""
 
     root: LayerRoot
     name: str
     """Relative to the root."""
     below: Identity | None
-    """The file or link that the workspace had there; None for nothing."""
+    """The file or link that the workspace had there; None if it had nothing there."""
     stored: Path | None
-    """The command's version, outside the layer's roots; None for nothing."""
+    """The command's version, outside the layer's roots; None if there is none: it was deleted."""
     what: str = ""
-    """Words for the user, unless it is a plain binary file: "file in another encoding"."""
+    """A description for the user, such as "file in another encoding"; "" for a plain binary file."""
 
     @property
     def path(self) -> Path:
         return self.root.path / self.name
 
     def is_unchanged(self) -> bool:
-        """Whether the workspace still has `below` there."""
+        """Whether the workspace still has `below` at that path."""
         try:
             found = self.path.lstat()
         except OSError:
@@ -42,7 +43,7 @@ class TakenFile:
 
 
 class TakenFolder:
-    """A new folder in a layer's, made when something is first put there. Everything here blocks."""
+    """A new folder inside a layer's own folder, made when it is first needed. Everything here blocks."""
 
     def __init__(self, layer: Path) -> None:
         self._folder = layer / "taken" / token_hex(8)
@@ -55,7 +56,7 @@ class TakenFolder:
         return self._folder / str(self._count)
 
     def take(self, root: LayerRoot, name: str) -> Path:
-        """Move a path out of the layer. Returns its new path. Raises `OSError`."""
+        """Move what is at that path out of the layer. Returns where it is now. Raises `OSError`."""
         stored = self.new()
         *parents, last = name.split("/")
         with _opened(root, parents) as folder:
@@ -67,13 +68,13 @@ class TakenFolder:
 
 
 def identity(change: Change) -> Identity | None:
-    """The identity of what the workspace had there."""
+    """The identity of what the workspace had at the changed path; None for nothing."""
     return None if change.below is None else (change.below.st_ino, change.below.st_ctime_ns)
 
 
 @contextmanager
 def _opened(root: LayerRoot, parents: list[str]) -> Generator[int]:
-    """The descriptor of a folder in the layer."""
+    """The descriptor of that folder in the layer, while the context is open."""
     with ExitStack() as stack:
         folder = stack.enter_context(opened_folder(root.upper))
         for parent in parents:

@@ -80,7 +80,7 @@ class RepositoryChange:
 
     @property
     def paths(self) -> list[Path]:
-        """Git's own files that change, but for objects, which have their content for a name."""
+        """The files of git's own that change, except objects, which are named after their content."""
         names = [*self.moved, *(f"logs/{name}" for name in self.logs), *self.files]
         names += ["index"] if self.entries else []
         names += ["packed-refs"] if any(not new for _, new in self.moved.values()) else []  # a deleted ref may be in it
