@@ -6,8 +6,8 @@ from typing import Literal
 AgentEnd = Literal[
     "completed", "noResult", "turnLimit", "timeLimit", "costLimit", "stalled", "hook", "cancelled", "closed", "failed"
 ]
-"""How a sub-agent ended. `noResult`: it stopped without calling `complete_task`. `stalled`: nothing came from it for
-too long. `closed`: its session, or the one it worked for, was closed."""
+"""The end of a sub-agent's work. `noResult`: it stopped without calling `complete_task`. `stalled`: nothing came from
+it for too long. `closed`: its session, or the one it worked for, was closed."""
 
 
 @dataclass(frozen=True)
@@ -25,14 +25,14 @@ class AgentTask:
 
 @dataclass(frozen=True)
 class AgentReport:
-    """How a sub-agent ended, or that it is still working in the background (`end` is None)."""
+    """The end of a sub-agent's work; with `end` None, it is still working in the background."""
 
     agent_id: str
     name: str
     session_id: str
     end: AgentEnd | None
     message: str
-    """How it ended, as a sentence for the model and the user."""
+    """The end as a sentence for the model and the user."""
     text: str
     """Its result or, if it did not complete its task, what it said last; "" for nothing."""
 

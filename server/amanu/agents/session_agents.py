@@ -34,7 +34,7 @@ from amanu_protocol.items import Question, SubAgent
 from amanu_protocol.requests import AgentParams, AgentResult
 
 STOP_SECONDS = 0.45
-"""How long a stop waits: as with cancelling a turn, it is acknowledged within half a second."""
+"""A stop waits no longer: as with cancelling a turn, it is acknowledged within half a second."""
 
 
 class SessionAgents:
@@ -102,7 +102,7 @@ class SessionAgents:
             raise
 
     def end_notes(self) -> list[str]:
-        """How each background sub-agent ended, if the model does not know yet; it counts as told once this returns."""
+        """The ends of background sub-agents that the model has not been told; they count as told once this returns."""
         notes: list[str] = []
         for agent in [agent for agent in self._core.state.agents if not (agent.works or agent.told)]:
             self._core.emit(AgentChanged(agent=agent.model_copy(update={"told": True, "report": ""})))

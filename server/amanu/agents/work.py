@@ -65,7 +65,7 @@ class AgentWork:
         self.child: ChildSession | None = None
         """Its session, once it is open."""
         self.report: AgentReport | None = None
-        """How it ended; None before that."""
+        """None until it has ended."""
         self.task: asyncio.Task[AgentReport] | None = None
         self._stopped: AgentEnd | None = None
         """Why it was stopped from outside."""

@@ -104,7 +104,7 @@ async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
     from amanu.parts import daemon_parts
     from amanu.permissions.offers import rules_of
     from amanu.session.core import SessionCore
-    from amanu.session.parts import Parts
+    from amanu.session.daemon_part import parts_of
     from amanu.session.restore import Restored
     from amanu.session.services import make_services
     from amanu.storage.journal import Journal
@@ -135,16 +135,15 @@ async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
     core.workspace.ripgrep = shutil.which("rg", path=environ.get("PATH"))
     core.proposal_listeners.append(core.approvals.on_proposal)
     events = ToolEvents(core, yes=use.yes)
-    made = [each(home, settings, None).part_of(core) for each in daemon_parts()]
-    core.parts = Parts([part for part in made if part is not None])
+    core.parts = parts_of(core, [part(home, settings, None) for part in daemon_parts()])
     try:
         await services.sandbox.proved()
         for text in use.allow:
             for rule in rules_of(text, "--allow"):
                 core.approvals.allow_in_session(rule)
         tools = make_tools(core.tool_environment(), headless=True)
-        run = AgentRun(TURN, "", core.conversation, lambda _: SystemPrompt(""), tools, AgentLimits(1, 1), core.emit)
-        listeners = core.parts.listeners(run)
+        alone = AgentRun(TURN, "", core.conversation, lambda _: SystemPrompt(""), tools, AgentLimits(1, 1), core.emit)
+        listeners = core.parts.listeners(alone)
         calls = Calls(
             [Call(call_id=mint(), tool=use.name, arguments=use.arguments)],
             1,

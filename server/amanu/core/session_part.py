@@ -55,7 +55,7 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Mode
 
 Slot = Literal["over", "limits", "context", "steering", "faults", "loops", "end", "calls", "late", "last"]
-"""Where a listener stands among those of a turn. `over`: an ended turn stays ended · `limits`: before anything that
+"""The place of a listener among those of a turn. `over`: an ended turn stays ended · `limits`: before anything that
 costs a request · `context`: what the model is told between steps · `steering`: the user's messages, before the daemon's
 notes on a reply · `faults`, `loops`, `end`: those notes, and whether the model is done · `calls`: decisions on calls ·
 `late`: the user's messages once more, since the others take time · `last`."""

@@ -55,7 +55,7 @@ class HookListener(TurnListener):
         self._selected_tools: frozenset[str] | None = None
         """The only tools that the calls of this reply may name; None: no limit."""
         self.ending: Ending | None = None
-        """How the turn ends, if a hook wants to end it."""
+        """The end of the turn that a hook wants; None if none does."""
         self._continued: list[str] = []
         """The reasons for which `Stop` hooks have made the turn go on."""
         self._let_stop = False

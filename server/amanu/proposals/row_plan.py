@@ -21,7 +21,6 @@ from amanu.storage.file_store import Damaged, FileStore
 from amanu.system.folder_list import differing_paths, list_folder, listed_paths
 from amanu.text.display import file_list, one_line
 from amanu.workspace import disk
-from amanu.workspace.disk import failure_message
 from amanu.workspace.disk_changes import (
     COMMITTED,
     DiskChange,
@@ -172,7 +171,7 @@ class RowPlanner:
         except DoesNotFit as error:
             raise ToolError(str(error)) from None
         except OSError as error:
-            raise ToolError(failure_message("change", row.change.path / ".git", error)) from None
+            raise ToolError(disk.failure_message("change", row.change.path / ".git", error)) from None
 
     def _repository_fault(self, row: LiveRow) -> str:
         try:

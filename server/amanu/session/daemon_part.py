@@ -1,6 +1,6 @@
 """One feature in the daemon: what its parts in all sessions share, and what belongs to no session."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from amanu.config import Settings
@@ -8,6 +8,7 @@ from amanu.core.session_part import Request, SessionPart
 from amanu.home import Home
 from amanu.session.child_sessions import ChildSessions
 from amanu.session.core import SessionCore
+from amanu.session.parts import Parts
 
 
 class DaemonPart:
@@ -28,3 +29,9 @@ class DaemonPart:
     def requests(cls) -> Mapping[str, Request]:
         """Method → request about no session. Its `call` takes this object instead of a part of a session."""
         return {}
+
+
+def parts_of(core: SessionCore, daemon_parts: Iterable[DaemonPart]) -> Parts:
+    """New parts for that session."""
+    made = [each.part_of(core) for each in daemon_parts]
+    return Parts([part for part in made if part is not None])

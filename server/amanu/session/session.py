@@ -18,7 +18,7 @@ from amanu.permissions import offers
 from amanu.session.built_files import BuiltFiles
 from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import Assignment, SessionCore
-from amanu.session.daemon_part import DaemonPart
+from amanu.session.daemon_part import DaemonPart, parts_of
 from amanu.session.events import Client
 from amanu.session.history import SHOWN_ITEMS
 from amanu.session.mcp_decisions import McpDecisions
@@ -26,7 +26,6 @@ from amanu.session.memory import SessionMemory
 from amanu.session.mention_completion import MentionCompletion
 from amanu.session.own_work import OwnWork
 from amanu.session.paging import ItemPages
-from amanu.session.parts import Parts
 from amanu.session.patch import SessionPatch
 from amanu.session.prompt_composer import PromptComposer
 from amanu.session.prompts import Prompts
@@ -94,7 +93,7 @@ class Session:
             self._work = assignment.work
         self.recording = SessionRecording(core, self._work.transport)
         core.work = self._work
-        core.parts = Parts([part for each in parts if (part := each.part_of(core)) is not None])
+        core.parts = parts_of(core, parts)
         queue = PromptQueue(core, restored)
         turn_factory = TurnFactory(core, queue, self._work)
         self.composer = PromptComposer(core, queue, turn_factory, self._work.checks.find)
@@ -114,7 +113,7 @@ class Session:
         }
         self.prompts = Prompts(core, self.composer, self.trust, self.recording, self.checkpoints, answers)
         self.pages = ItemPages(core)
-        self._mode = core.mode
+        self._mode = self.state.mode
         self._answering = asyncio.Lock()
         """Held while an answer is taken: the next one is late."""
         core.emit.listeners.append(self._on_event)
@@ -395,8 +394,8 @@ class Session:
     # Events -------------------------------------------------------------------------------------
 
     def _on_event(self, event: Event, position: int) -> None:
-        if self.core.mode != self._mode:
-            self._mode = self.core.mode
+        if isinstance(event, SessionChanged) and self.state.mode != self._mode:
+            self._mode = self.state.mode
             self.core.parts.on_mode(self._mode)
         if isinstance(event, ApprovalRequested | ApprovalResolved) or (
             isinstance(event, ItemStarted | ItemCompleted) and isinstance(event.item, Question)
