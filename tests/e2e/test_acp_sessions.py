@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from e2e.test_acp import COMMAND, EDIT, READ, session, trusting
 from e2e.test_prompt_to_edit import TWELVE, editor, service
 from support.acp_client import AcpError, acp_client, new_session, text_prompt
 from support.required_programs import needs_mcp_server
-from support.running_daemon import signal_daemon
+from support.running_daemon import daemon_pid, signal_daemon
 from support.strict_services.http import Say
 
 # Sessions --------------------------------------------------------------------------------------------
@@ -228,11 +229,12 @@ async def test_a_session_is_loaded_while_it_talks(tmp_path: Path) -> None:
 
 async def test_a_daemon_that_cannot_be_reached_is_an_error_until_it_can(tmp_path: Path) -> None:
     async with session([Say(text="Hello.")], tmp_path) as (client, session_id, _, _):
-        run = find_home().runtime
-        signal_daemon(signal.SIGKILL)
+        run, pid = find_home().runtime, daemon_pid()
+        assert pid is not None
         hidden = run.with_name("hidden")
         run.rename(hidden)
         run.write_text("no folder")
+        os.kill(pid, signal.SIGKILL)  # last, or a new one makes the folder first
         said = ""
         while "amanu doctor" not in said:
             with pytest.raises(AcpError) as caught:
