@@ -116,12 +116,12 @@ class _Opened:
         """The connection, which is the caller's from here on; None when it is gone."""
         try:
             await self._settled.wait()
+            self._holding.cancel()
+            await asyncio.wait([self._holding])
         except asyncio.CancelledError:
             await self.close()
             raise
         stream, self._stream = self._stream, None
-        self._holding.cancel()
-        await asyncio.wait([self._holding])
         return stream
 
     async def close(self) -> None:
