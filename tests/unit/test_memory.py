@@ -350,7 +350,7 @@ async def test_cancel_while_memory_is_read(tmp_path: Path, monkeypatch: pytest.M
         write(d.root, "sub/AGENTS.md", "In sub.\n")
         write(d.root, "sub/a.py", "pass\n")
         await d.trust()
-        files = d.session.composer.turn_factory.memory._files  # pyright: ignore[reportPrivateUsage]
+        files = d.session.own_parts.memory._files  # pyright: ignore[reportPrivateUsage]
         below = files.below
 
         def slow(folders: Iterable[Path]) -> MemoryScan:

@@ -126,11 +126,11 @@ async def test_clients_stop_read_and_type(tmp_path: Path) -> None:
         params = JobOutputParams(session_id="s", job_id="job-1", raw=True)
         assert (await jobs.output(params)).text == "got hello\n"
         stop = JobParams(session_id="s", job_id="job-1")
-        both = await asyncio.gather(jobs.stop(stop), jobs.stop(stop))
+        both = await asyncio.gather(jobs.end(stop), jobs.end(stop))
         assert [each.job.state for each in both] == ["stopped", "stopped"]
-        assert (await jobs.stop(stop)).job.summary.startswith("Stopped by the user, after ")
+        assert (await jobs.end(stop)).job.summary.startswith("Stopped by the user, after ")
         for asked in (
-            jobs.stop(JobParams(session_id="s", job_id="job-9")),
+            jobs.end(JobParams(session_id="s", job_id="job-9")),
             jobs.output(JobOutputParams(session_id="s", job_id="job-9")),
             jobs.input(JobInputParams(session_id="s", job_id="job-9", text="x")),
         ):

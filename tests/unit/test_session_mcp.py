@@ -181,7 +181,7 @@ async def test_tools_that_take_too_much_are_searched_and_called_by_name(
         assert asked.scopes[1].rule == "mcp__demo__echo"
         await d.answer("allow")
         state = await d.ended()
-        listed = d.session.mcp_decisions.list()
+        listed = d.session.own_parts.mcp_decisions.list()
     search, echoed, unknown = results(d)
     assert '"name": "mcp__demo__echo"' in search[1]
     assert echoed[0] == "call_tool", "the service wants the name the model called"
@@ -352,13 +352,13 @@ async def test_nothing_starts_before_a_yes_to_what_was_shown(tmp_path: Path, sen
 async def test_what_is_agreed_to_must_be_what_was_listed(tmp_path: Path) -> None:
     servers = ServersInMemory(Server("demo", state="unapproved"))
     async with scripted_session(tmp_path, mcp=servers) as d:
-        listed = d.session.mcp_decisions.list().servers[0]
+        listed = d.session.own_parts.mcp_decisions.list().servers[0]
         servers.all[0].target = "another"
         with pytest.raises(AmanuError) as caught:
-            await d.session.mcp_decisions.approve("demo", listed.digest)
+            await d.session.own_parts.mcp_decisions.approve("demo", listed.digest)
         assert caught.value.kind == "mcpServerChanged"
         with pytest.raises(AmanuError) as caught:
-            await d.session.mcp_decisions.restart("nobody")
+            await d.session.own_parts.mcp_decisions.restart("nobody")
         assert caught.value.kind == "mcpServerNotFound"
 
 
@@ -372,7 +372,9 @@ async def test_changed_tools_are_shown_with_their_differences(tmp_path: Path) ->
         assert "+Now also sends it away." in notices(d.session.state)[-1]
         await d.prompt("/mcp approve demo", "m2")
         await d.until(lambda state: "You approved the tools" in notices(state)[-1])
-        assert [tool.full_name for tool in d.session.mcp_decisions.list().servers[0].tools] == ["mcp__demo__echo"]
+        assert [tool.full_name for tool in d.session.own_parts.mcp_decisions.list().servers[0].tools] == [
+            "mcp__demo__echo"
+        ]
 
 
 async def test_the_command_shows_stops_and_restarts(tmp_path: Path) -> None:
@@ -427,7 +429,7 @@ async def test_what_does_not_work_is_announced_once(tmp_path: Path) -> None:
             "The MCP server demo failed: It ended with code 1.\n/mcp restart demo tries again.",
             "The MCP server remote needs you to sign in.\n/mcp signin remote signs in.",
         ]
-        assert "mcp.toml, line 3" in d.session.mcp_decisions.list().summary
+        assert "mcp.toml, line 3" in d.session.own_parts.mcp_decisions.list().summary
 
 
 # Resources and prompts ----------------------------------------------------------------------------

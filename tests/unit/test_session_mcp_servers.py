@@ -41,7 +41,7 @@ async def agreed(d: ScriptedSession) -> None:
     await d.prompt("/mcp", "m1")
     await d.prompt("/mcp approve sample", "m2")
     async with asyncio.timeout(50):
-        while not any(server.view.tools for server in d.session.mcp.servers()):
+        while not any(server.view.tools for server in d.session.own_parts.mcp.servers()):
             await asyncio.sleep(0.1)
 
 
@@ -109,7 +109,7 @@ async def test_the_server_asks_and_its_changed_tools_wait(tmp_path: Path) -> Non
         greeted, _, echoed = results(d)
         assert "Ada" in greeted
         assert "Unknown tool 'mcp__sample__echo'" in echoed
-        listed = d.session.mcp_decisions.list().servers[0]
+        listed = d.session.own_parts.mcp_decisions.list().servers[0]
         assert {tool.name for tool in listed.changed_tools} == {"echo", "newcomer"}
         assert any("evil.example" in tool.diff for tool in listed.changed_tools)
 
@@ -122,11 +122,11 @@ async def test_an_offered_one_is_used_without_a_question_about_starting_it(tmp_p
     )
     steps = [step("", call("mcp__of_Zed__echo", text="hello")), step("done")]
     async with scripted_session(tmp_path, *steps) as d:
-        d.session.mcp.offer([offered], "Zed")
-        d.session.mcp.offer([offered, offered.model_copy(update={"name": "two"})], "Zed")
+        d.session.own_parts.mcp.offer([offered], "Zed")
+        d.session.own_parts.mcp.offer([offered, offered.model_copy(update={"name": "two"})], "Zed")
         assert texts(d.session.state) == ["MCP servers from Zed: of_Zed.", "MCP servers from Zed: two."]
         async with asyncio.timeout(50):
-            while not all(server.view.tools for server in d.session.mcp.servers()):
+            while not all(server.view.tools for server in d.session.own_parts.mcp.servers()):
                 await asyncio.sleep(0.1)
         d.session.allow("mcp__of_Zed__*")
         await d.prompt("go")

@@ -122,7 +122,7 @@ async def test_it_is_listed_and_struck(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, step("Hm.")) as d:
         (d.root / "AGENTS.md").write_text("## Remembered\n- c\n  - d\n")
         await d.trust()
-        listed = await d.session.memory.list()
+        listed = await d.session.own_parts.memory.list()
         assert [(fact.number, fact.scope, fact.path, fact.text) for fact in listed.facts] == [
             (1, "user", str(own()), "a"),
             (2, "user", str(own()), "b"),
@@ -152,12 +152,12 @@ async def test_striking_is_no_edit_of_the_models(tmp_path: Path) -> None:
         own().write_text("## Remembered\n- a\n- b\n")
         await d.prompt("hi")
         await d.over("p1")
-        await d.session.memory.strike(1, "a")
+        await d.session.own_parts.memory.strike(1, "a")
         await d.prompt("next", "p2")
         await d.over("p2")
         await d.session.edits.undo(ProposalUndoParams(session_id="s", scope=EditScope()))
         await d.reopen()
-        assert "your earlier edits" not in d.told() and d.session.core.late_decisions.proposals() == []
+        assert "your earlier edits" not in d.told() and d.session.composer.queue.late_decisions.proposals() == []
 
 
 async def test_the_model_is_not_sent_to_a_file_that_it_cannot_read(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ async def test_a_number_is_that_of_the_list_in_the_chat(tmp_path: Path) -> None:
         own().write_text("## Remembered\n- a\n- b\n- c\n")
         await d.prompt("/memory", "p1")
         own().write_text("## Remembered\n- b\n- c\n")
-        await d.session.memory.list()  # another client's picker, which nobody sees here
+        await d.session.own_parts.memory.list()  # another client's picker, which nobody sees here
         with pytest.raises(AmanuError, match="belongs to another fact"):
             await d.prompt("/memory strike 2", "p2")
         assert own().read_text() == "## Remembered\n- b\n- c\n"
@@ -215,7 +215,7 @@ async def test_a_link_is_named(tmp_path: Path) -> None:
         own().parent.mkdir(parents=True, exist_ok=True)
         (own().parent / "real.md").write_text(SECTION)
         own().symlink_to("real.md")
-        said = (await d.session.memory.list()).summary
+        said = (await d.session.own_parts.memory.list()).summary
         assert f"{own()} is a link; its facts are not listed." in said and "Nothing is remembered" not in said
 
 
@@ -233,7 +233,7 @@ async def test_a_list_has_bounds(tmp_path: Path, trusted: bool) -> None:
             await d.prompt("/memory strike 1", "p2")
             assert (d.root / "AGENTS.md").read_text().startswith("## Remembered\n- a fact")
         else:
-            assert (await d.session.memory.list()).facts == []
+            assert (await d.session.own_parts.memory.list()).facts == []
 
 
 async def test_a_number_that_means_something_else_by_now(tmp_path: Path) -> None:
@@ -255,8 +255,8 @@ async def test_an_open_editor_strikes_it_in_what_was_typed(tmp_path: Path) -> No
         editor = FakeEditor()
         editor.put(own(), f"typed\n{SECTION}")
         d.sessions.overlay.add(editor)
-        listed = await d.session.memory.list()
-        struck = await d.session.memory.strike(1, listed.facts[0].text)
+        listed = await d.session.own_parts.memory.list()
+        struck = await d.session.own_parts.memory.strike(1, listed.facts[0].text)
         assert editor.open[own()].text == "typed\n## Remembered\n\n" and "not saved" in struck.summary
         assert own().read_text() == SECTION
 
@@ -267,7 +267,7 @@ async def test_a_file_that_cannot_be_written_stays(tmp_path: Path) -> None:
         own().write_text(SECTION)
         own().chmod(0o444)
         with pytest.raises(AmanuError, match=r"Nothing was struck.*read-only"):
-            await d.session.memory.strike(1, FACT)
+            await d.session.own_parts.memory.strike(1, FACT)
         assert own().read_text() == SECTION
 
 

@@ -35,7 +35,7 @@ def add(tmp_path: Path, capsys: pytest.CaptureFixture[str], files: dict[str, str
 
 
 def server_names(d: ScriptedSession) -> list[str]:
-    return [server.view.name for server in d.session.mcp.servers()]
+    return [server.view.name for server in d.session.own_parts.mcp.servers()]
 
 
 async def test_its_agent_hook_and_server_are_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,7 +48,7 @@ async def test_its_agent_hook_and_server_are_there(tmp_path: Path, capsys: pytes
         assert [entry["answer"] for entry in await hook_entries(d)] == ["deny"]
         factory = d.session.composer.turn_factory
         assert "tester" in factory.tools["run_agent"].spec().description
-        (server,) = d.session.mcp.servers()
+        (server,) = d.session.own_parts.mcp.servers()
         assert (server.view.name, server.view.state) == ("plugin_code-helper_db", "unapproved")
         assert server.view.source == "the plug-in code-helper"
         assert "code-helper/server.js" in server.view.target
@@ -107,4 +107,4 @@ async def test_its_agent_works_and_its_hook_holds_for_agents(
         child = await d.sessions.get(agent(d).session_id)
         told = "\n".join(message.model_dump_json() for message in conversation(child))
         assert "checked by check.sh" in told and "line 12" not in told
-        assert child.mcp.servers()[0].view.name == "plugin_code-helper_db"
+        assert child.own_parts.mcp.servers()[0].view.name == "plugin_code-helper_db"

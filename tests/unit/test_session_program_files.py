@@ -70,7 +70,7 @@ async def approved(d: ScriptedSession, name: str = "srv") -> None:
     """The user trusts the folder and approves the server, which then runs."""
     await d.trust()
     await d.session.core.services.sandbox.proved()
-    await d.session.mcp_decisions.approve(name, view(d, name).digest)
+    await d.session.own_parts.mcp_decisions.approve(name, view(d, name).digest)
     await until_ready(d.session, name)
 
 
@@ -79,7 +79,7 @@ def view(d: ScriptedSession, name: str = "srv") -> ServerView:
 
 
 def named(session: Session, name: str) -> ServerView:
-    return next(server.view for server in session.mcp.servers() if server.name == name)
+    return next(server.view for server in session.own_parts.mcp.servers() if server.name == name)
 
 
 async def until_ready(session: Session, name: str = "srv") -> None:
@@ -212,7 +212,7 @@ async def test_each_workspace_has_its_own_content_approved(tmp_path: Path) -> No
         await d.sessions.trust.set(TrustSetParams(root=str(tmp_path / "other"), trusted=True))
         other = await second(d, tmp_path / "other")
         assert named(other, "srv").state == "unapproved"
-        await other.mcp_decisions.approve("srv", named(other, "srv").digest)
+        await other.own_parts.mcp_decisions.approve("srv", named(other, "srv").digest)
         await until_ready(other)
         assert view(d).state == "ready"
         (tmp_path / "other" / "srv.py").write_text("import os\n")
@@ -306,7 +306,7 @@ async def test_those_of_a_plugin_obey_the_same(tmp_path: Path, capsys: pytest.Ca
         agree(d.root)
         assert "not trusted" in view(d, name).reason
         with pytest.raises(AmanuError, match="not trusted"):
-            await d.session.mcp_decisions.approve(name, view(d, name).digest)
+            await d.session.own_parts.mcp_decisions.approve(name, view(d, name).digest)
         await d.prompt("go")
         await d.over("p1")
         assert "by-hook" not in d.told()

@@ -82,7 +82,7 @@ async def test_the_utility_model_words_it_after_the_first_reply_and_that_is_coun
         assert state.usage is not None and state.usage.input_tokens >= 100
         await d.prompt("go on", "p2")
         await d.over("p2")
-        await d.session.composer.turn_factory.title.close()
+        await d.session.own_parts.title.stop()
         assert d.session.state.title == "Fix the login page"
 
 
@@ -95,7 +95,7 @@ async def test_where_that_fails_the_gist_stays_and_nothing_is_said(tmp_path: Pat
     scripts = {"mine": [step("Done.")], "cheap": [answer]}
     async with opened(tmp_path, scripts, model="mine", utility="cheap") as d:
         await prompts(d)
-        await d.session.composer.turn_factory.title.close()
+        await d.session.own_parts.title.stop()
         assert d.session.state.title == "Fix the login page."
         assert not [item for item in d.session.state.items if item.kind == "notice"]
 
@@ -124,7 +124,7 @@ async def test_a_title_the_user_gives_meanwhile_stays(tmp_path: Path, monkeypatc
         await d.session.rename("Mine")
         answer.set()
         await asyncio.sleep(0)
-        await d.session.composer.turn_factory.title.close()
+        await d.session.own_parts.title.stop()
         assert d.session.state.title == "Mine"
 
 
@@ -135,5 +135,5 @@ async def test_no_model_is_asked(tmp_path: Path, words_titles: bool, routing: di
     scripts = {"mine": [step("Done.")], "cheap": [TITLE]}
     async with opened(tmp_path, scripts, model="mine", titles=words_titles, **routing) as d:
         await prompts(d)
-        await d.session.composer.turn_factory.title.close()
+        await d.session.own_parts.title.stop()
         assert titles(d) == ["Fix the login page."]

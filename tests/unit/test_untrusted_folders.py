@@ -135,9 +135,9 @@ async def test_it_brings_nothing_before_it_is_trusted(tmp_path: Path, situation:
         await happens(d)
         assert not seen_by(d.session) and not d.session.state.trusted
         assert "theirs" not in d.session.composer.turn_factory.tools["run_agent"].spec().description
-        assert not d.session.mcp.servers() and await hook_entries(d) == []
+        assert not d.session.own_parts.mcp.servers() and await hook_entries(d) == []
 
         await d.trust()
         await turn(d, "p9")
         assert seen_by(d.session) == [*WORDS[:3]]
-        assert [server.view.state for server in d.session.mcp.servers()] == ["unapproved"]
+        assert [server.view.state for server in d.session.own_parts.mcp.servers()] == ["unapproved"]

@@ -157,7 +157,7 @@ async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
         return _answer(events.item, calls.results[0].text, diff)
     finally:
         await core.parts.stop()
-        await core.jobs.close()
+        await core.jobs.stop()
         await core.layer.close()
         await core.proposals.close()
         await services.sandbox.close()

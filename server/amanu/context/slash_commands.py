@@ -5,7 +5,7 @@
 
 Where they are: `context/extension_folders.py`. What stands for arguments, files and commands in a text:
 `context/command_template.py`. `allowed-tools` and `model` of a file change nothing: what a command may do is up to the
-user's rules. `/compact`, `/memory`, `/skills` and `/mcp` are built in; parts of the daemon (`parts.py`) add others.
+user's rules. `/compact` is built in; parts (`core/session_part.py`) add others.
 """
 
 import re
@@ -21,9 +21,6 @@ from amanu.text.front_matter import parse_markdown
 from amanu_protocol.requests import Command
 
 COMPACT = "compact"
-MEMORY = "memory"
-MCP = "mcp"
-SKILLS = "skills"
 BUILT_IN = (
     Command(
         name=COMPACT,
@@ -31,25 +28,8 @@ BUILT_IN = (
         argument_hint="[what must not be lost]",
         source="daemon",
     ),
-    Command(
-        name=MEMORY,
-        description="Show what is remembered for later sessions, or strike one fact",
-        argument_hint="[strike NUMBER]",
-        source="daemon",
-    ),
-    Command(
-        name=MCP,
-        description="Show the MCP servers; approve, stop, restart or sign in to one",
-        argument_hint="[approve|off|restart|signin NAME]",
-        source="daemon",
-    ),
-    Command(
-        name=SKILLS,
-        description="Show the skills: what each is for, where it is from, whether it is active",
-        source="daemon",
-    ),
 )
-"""Commands that the daemon carries out itself; no file can take their names."""
+"""Those that the loop carries out; parts add others. No file can take their names."""
 
 _COMMAND = re.compile(r"/([A-Za-z0-9_-]+(?::[A-Za-z0-9_-]+)*)(?:\s+(.*))?\Z", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z0-9_-]+\Z")

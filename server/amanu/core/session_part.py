@@ -1,7 +1,8 @@
 """A part is one feature within one session. A session has a list of parts, and knows a feature only through this list
 and the interfaces in `core/` that a part implements.
 
-    made, tools → open → (begin_turn → listen_to_prompt → note → listeners → note_between_steps*)* → stop → close
+    made, tools → open → (begin_turn → listen_to_prompt → prepare_note → note → on_prompt → turn_tools → listeners →
+    note_between_steps*)* → stop → close
 
 What a part is told (left), when, and what it is asked for (→):
 
@@ -9,8 +10,11 @@ What a part is told (left), when, and what it is asked for (→):
     open               the session can be written to: it is new, read from disk, or begun for a sub-agent
     begin_turn         a turn is about to begin, and again if trust was found to have changed; this may take its time
     listen_to_prompt   a prompt is composed                   → a `PromptListener`, or None
-    note               a user's prompt, or a sub-agent's task, opens a turn; not for steering, `/compact` or
-                       `! COMMAND`                            → a block (`text/fences.py`) for the model, or ""
+    prepare_note       a user's prompt, or a sub-agent's task, is about to open a turn; not for steering, `/compact` or
+                       `! COMMAND`; this may take its time
+    note               it opens the turn                      → a block (`text/fences.py`) for the model, or ""
+    on_prompt          it is on record, with the notes
+    turn_tools         a turn begins                          → tools that are for this turn alone, besides `tools`
     listeners          a turn begins                          → `TurnListener`s, by the slot they stand in
     note_between_steps a step has ended                       → what the model is told, or None
     on_mode, on_trust  the mode has changed; trust was given or taken back
@@ -19,12 +23,13 @@ What a part is told (left), when, and what it is asked for (→):
     close              everything is saved; nothing may be emitted any more
     requests, commands once for all sessions                  → requests of the protocol, and slash commands
 
-`note` is synchronous: find out in `begin_turn` what it is to say. A note may be lost when earlier messages are
-removed; `Conversation.generation` grows when that happens.
+`note` is synchronous: find out in `prepare_note` what it is to say; the turn may still be refused in between. A note
+may be lost when earlier messages are removed; `Conversation.generation` grows when that happens.
 
-**Order.** Parts are asked in the order of the list, except that their `begin_turn` run concurrently. Tools and notes
-are sent to the model, and vendors cache the beginning of what is sent, so their order is fixed. Parts are stopped and
-closed in reverse order.
+**Order.** Parts are asked in the order of the list, those of `session/own_parts.py` first. Their `begin_turn` run
+concurrently, and so do their `prepare_note`; the `turn_tools` of the first part stand last. Tools and notes are sent to
+the model, and vendors cache the beginning of what is sent, so their order is fixed. Parts are stopped and closed in
+reverse order.
 
 **Errors.** A method must not raise; if one does all the same, the error is logged, and the other parts are asked. But
 an error of `tools`, `idle`, `listen_to_prompt` or a `PromptListener` reaches the caller. `open` and `begin_turn` may
@@ -52,7 +57,7 @@ from amanu.core.listeners import TurnListener
 from amanu.core.notes import SystemNote
 from amanu.core.tool import AnyTool
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Mode
+from amanu_protocol.items import Mode, UserMessage
 
 Slot = Literal["over", "limits", "context", "steering", "faults", "loops", "end", "calls", "late", "last"]
 """The place of a listener among those of a turn. `over`: an ended turn stays ended · `limits`: before anything that
@@ -145,9 +150,18 @@ class SessionPart:
     def listen_to_prompt(self) -> PromptListener | None:
         return None
 
+    async def prepare_note(self, window: int) -> None:
+        """`window`: of the turn's model, in tokens."""
+
     def note(self) -> str:
         """The text for the model, sent with the prompt; it counts as told once this returns."""
         return ""
+
+    def on_prompt(self, message: UserMessage) -> None: ...
+
+    def turn_tools(self, window: int) -> Sequence[AnyTool]:
+        """`window`: of the turn's model, in tokens."""
+        return ()
 
     def note_between_steps(self) -> SystemNote | None:
         """The note for the model between two steps of a turn; it counts as told once this returns."""

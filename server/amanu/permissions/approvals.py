@@ -197,7 +197,7 @@ class Approvals(SessionRules):
     def same_bases(self, call_id: str, proposal_id: str) -> bool:
         """Whether the files of a proposal are based on what they were when the user allowed that call; hunks added or
         decided since do not matter. True where no user was asked."""
-        current = self._policy.proposal(proposal_id)
+        current = self.policy.proposal(proposal_id)
         allowed_on = self._allowed_bases.get(call_id, {})
         return current is None or all(allowed_on.get(path, sha) == sha for path, sha in open_bases(current).items())
 
@@ -282,7 +282,7 @@ class Approvals(SessionRules):
                 self._emit(ApprovalRequested(approval=pending.approval))
 
     def _proposal_digest(self, proposal_id: str) -> str:
-        proposal = self._policy.proposal(proposal_id)
+        proposal = self.policy.proposal(proposal_id)
         return "" if proposal is None else proposal_digest(proposal)
 
     def _ask(
@@ -364,7 +364,7 @@ class Approvals(SessionRules):
 
     def _proposal_of(self, pending: PendingApproval) -> Proposal | None:
         proposal_id = pending.approval.proposal_id
-        return None if proposal_id is None else self._policy.proposal(proposal_id)
+        return None if proposal_id is None else self.policy.proposal(proposal_id)
 
     def _blocks(self, pending: PendingApproval, proposal: Proposal) -> bool:
         """Whether a yes applies nothing because something is in conflict. A yes to one of several calls still applies

@@ -59,7 +59,7 @@ class SessionRules:
     """Of one session."""
 
     def __init__(self, policy: PolicySource, ceilings: Ceilings) -> None:
-        self._policy = policy
+        self.policy = policy
         self._unasked = UnaskedCommands(ceilings)
         self._session_rules: list[Rule] = []
         self._turn_rules: list[Rule] = []
@@ -86,10 +86,10 @@ class SessionRules:
                 case "session":
                     self._session_rules.append(rule)
                 case _:
-                    self._policy.remember(scope, rule)
+                    self.policy.remember(scope, rule)
 
     def context(self) -> PolicyContext:
-        return self._policy.context()
+        return self.policy.context()
 
     def rules(self) -> tuple[Rule, ...]:
         """All rules in force, in no particular order: deny beats must-ask beats allow."""
@@ -98,7 +98,7 @@ class SessionRules:
             *of_mode(self.context().mode),
             *self._turn_rules,
             *self._session_rules,
-            *self._policy.rules(),
+            *self.policy.rules(),
         )
 
     def verdict(self, subjects: Sequence[Subject]) -> Verdict:
@@ -115,7 +115,7 @@ class SessionRules:
         return (*self.rules(), *self._about_writing()) if writes else self.rules()
 
     def _about_writing(self) -> Sequence[Rule]:
-        return (*self._policy.rules_of_folders(), *self._policy.rules_of_programs())
+        return (*self.policy.rules_of_folders(), *self.policy.rules_of_programs())
 
     def allowed(self, subjects: Iterable[Subject]) -> list[Subject]:
         """Those that are allowed without a question."""
@@ -230,12 +230,12 @@ class SessionRules:
 
     def _guards_files(self) -> bool:
         """Whether rules beyond the built-in ones deny or ask about writing a file."""
-        return bool(self._guarding() or self._policy.rules_of_programs())
+        return bool(self._guarding() or self.policy.rules_of_programs())
 
     def _decide_draft(self, preview: Preview) -> Decision | None:
         """The decision on a call whose edits are only drafted: they wait for the user, the call does not. None where
         that is not so, where a rule denies an edit, and where something else than the edits is to be decided."""
-        proposal = None if preview.proposal_id is None else self._policy.proposal(preview.proposal_id)
+        proposal = None if preview.proposal_id is None else self.policy.proposal(preview.proposal_id)
         mode = self.context().mode
         if proposal is None or not (proposal.draft and drafts(mode)) or preview.review:
             return None

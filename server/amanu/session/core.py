@@ -8,7 +8,7 @@ from pathlib import Path
 
 from amanu.agent.budget import CostLimits
 from amanu.checks.editor_feedback import EditorFeedback
-from amanu.core.agent import AgentLimits
+from amanu.core.agent import AgentLimits, AgentRun
 from amanu.core.rules import Rule
 from amanu.core.session_part import SessionPart
 from amanu.core.sub_agents import AgentDefinition
@@ -127,7 +127,6 @@ class SessionCore:
         self.state.at_work = assignment is not None
         self.conversation = restored.conversation
         self.history = restored.history
-        self.late_decisions = restored.late_decisions
         self.access = Access(self.state)
         self.turn = TurnTask(self.access)
         self.parts = Parts()
@@ -176,10 +175,9 @@ class SessionCore:
                 durable=self._decision_durable,
             )
             self.layer = SessionLayer(self.workspace, self.proposals, services.sandbox, self.files)
-            self.policy = SessionPolicy(services, self.state, lambda: self.parts)
             self.approvals = Approvals(
                 self.emit,
-                self.policy,
+                SessionPolicy(services, self.state, lambda: self.parts),
                 ceilings=Ceilings(limits.unasked_commands, limits.unasked_seconds),
                 headless=services.headless,
             )
@@ -187,15 +185,19 @@ class SessionCore:
         else:  # what a sub-agent does is on record as its parent's
             parent = assignment.parent
             self.costs = SessionCosts(CostLimits(assignment.allowance, None, self.state), self.emit, parent.costs)
-            self.jobs, self.proposals, self.policy = parent.jobs, parent.proposals, parent.policy
-            self.files = parent.files
+            self.jobs, self.proposals = parent.jobs, parent.proposals
             self.layer = parent.layer.apart()
+            self.files = parent.files
             self.approvals, self.questions = parent.approvals, parent.questions
         self.view = self.workspace.with_drafts(self.proposals.drafts)
         """The workspace as the session's own tools see it."""
         self.plan = SessionPlan(
             journal, self.emit, self.conversation, self.approvals, self.workspace, self.todos, self.jobs
         )
+
+    def is_chat(self, run: AgentRun) -> bool:
+        """Whether that run goes on with the session's conversation. One that only rewrites lines does not."""
+        return run.conversation is self.conversation and self.state.purpose != "rewrite"
 
     def covers(self, path: Path, data: bytes) -> bool:
         """Whether the user trusted that file with that content."""
@@ -209,11 +211,11 @@ class SessionCore:
     @property
     def mode(self) -> Mode:
         """The mode that holds: a sub-agent's is its parent's, at every moment. `state.mode` shows it."""
-        return self.policy.context().mode
+        return self.approvals.policy.context().mode
 
     def trusted(self) -> bool:
         """Whether the user trusts the folders now."""
-        return self.policy.context().trusted
+        return self.approvals.policy.context().trusted
 
     def list_changed(self) -> None:
         """Announce that what a list of sessions shows of this one has changed."""
@@ -269,12 +271,10 @@ class SessionCore:
         )
 
     def _follow(self, event: Event, position: int) -> None:
-        """Keep late decisions and the item history in step with the state."""
-        self.late_decisions.on_event(self.state, event)
         self.history.on_event(self.state, event, position)
 
     def _proposal_changed(self, proposal: Proposal) -> None:
-        previous = self.policy.proposal(proposal.proposal_id)
+        previous = self.approvals.policy.proposal(proposal.proposal_id)
         self.emit(ProposalChanged(proposal=self.state.lean(proposal)))
         if self.state.turn is None and (previous is None or previous.waiting != proposal.waiting):
             self.list_changed()  # the end of a turn tells it anyway

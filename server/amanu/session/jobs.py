@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from amanu.core.session_part import SessionPart
 from amanu.core.tool import ToolError
 from amanu.session.events import EventStream
 from amanu.session.notices import Notices
@@ -27,7 +28,7 @@ def running_jobs(state: SessionState) -> list[ShownJob]:
     return [job for job in state.jobs if job.state == "running"]
 
 
-class SessionJobs:
+class SessionJobs(SessionPart):
     """The jobs of one session. It is their `JobListener`."""
 
     def __init__(
@@ -41,8 +42,8 @@ class SessionJobs:
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
-    def running(self) -> bool:
-        return bool(self.jobs.running)
+    def idle(self) -> bool:
+        return not self.jobs.running
 
     def report_going_on(self) -> None:
         """Tell the user what plan mode, which is entered now, does not stop."""
@@ -50,14 +51,16 @@ class SessionJobs:
             keep = f"{plural(len(jobs), 'background command')} {'keeps' if len(jobs) == 1 else 'keep'} running"
             self._notices.report_on_session("jobsGoOn", "info", f"{keep}: {names(jobs)}.")
 
-    async def close(self) -> None:
-        """Stop all of them: the session is being closed."""
+    async def stop(self) -> None:
         await self.jobs.stop_all("with the session")
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    def resume(self) -> None:
+        self.jobs.reopen()
+
     # Requests ---------------------------------------------------------------------------------------
 
-    async def stop(self, params: JobParams) -> JobResult:
+    async def end(self, params: JobParams) -> JobResult:
         """End a job, unless it has ended. Raises `AmanuError` (jobNotFound)."""
         job = self.jobs.find(params.job_id)
         if job is not None:
@@ -99,8 +102,8 @@ class SessionJobs:
             self._emit(JobChanged(job=job.model_copy(update={"told": True})))
         return [end_line(job) for job in ended]
 
-    def note_with_prompt(self) -> str:
-        """What goes with a prompt: which jobs ended, and which run; "" for nothing."""
+    def note(self) -> str:
+        """Which jobs ended, and which run."""
         lines = [*self.end_notes(), running_line([job.shown for job in self.jobs.running])]
         text = "\n".join(filter(None, lines))
         return block("background_commands", text) if text else ""

@@ -2,13 +2,13 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from amanu.context.server_instructions import ServerInstructions
 from amanu.context.slash_commands import ExpandedPrompt
-from amanu.core.session_part import PromptBlocked
-from amanu.core.tool import ToolError
+from amanu.core.session_part import PromptBlocked, Request, SessionPart
+from amanu.core.tool import AnyTool, ToolError
 from amanu.mcp.model import McpServer, McpServers, ServerView
 from amanu.session.core import SessionCore
 from amanu.session.mcp_prompts import expand, prompts_of
@@ -33,7 +33,7 @@ _USUAL_WINDOW = 200_000
 """Tokens of the window, as long as no model has been chosen."""
 
 
-class SessionMcp:
+class SessionMcp(SessionPart):
     """One session's view of the servers that all share."""
 
     def __init__(self, core: SessionCore, environment: ToolEnvironment) -> None:
@@ -51,19 +51,36 @@ class SessionMcp:
         self._announced: set[tuple[str, str]] = set()
         """(Server, digest) of what the user was told waits for them, (server, source) of what was offered."""
 
+    @classmethod
+    def requests(cls) -> Mapping[str, Request]:
+        return {"amanu/mcp/offer": Request(r.McpOfferParams, lambda part, p, c: part.offer(p.servers, c.name))}
+
+    async def open(self, *, begins: bool) -> None:
+        if begins:
+            self.announce()
+
+    def on_trust(self, *, taken_back: bool) -> None:
+        self.announce()
+
+    async def prepare_note(self, window: int) -> None:
+        self.announce()
+
+    async def close(self) -> None:
+        """What was offered to the session ends."""
+        if self._servers is not None and self._takes_offers:
+            self._servers.offer(self.folders, "", ())
+
     # For turns --------------------------------------------------------------------------------------
 
     def servers(self) -> Sequence[McpServer]:
         """Those configured for the session's folders, and those offered to it."""
         return [] if self._servers is None else self._servers.servers(self.folders)
 
-    def toolbox(self, window: int) -> Toolbox:
-        """The tools for a turn that starts now, with a model that has a window of so many tokens. They stay the same
-        for the whole turn."""
+    def turn_tools(self, window: int) -> Sequence[AnyTool]:
         self._window = window
-        return self._toolboxes.make(self.servers(), window)
+        return self._toolboxes.make(self.servers(), window).listed
 
-    def note_with_prompt(self) -> str:
+    def note(self) -> str:
         """What servers say of themselves, where the model has not been told yet."""
         views = [server.view for server in self.servers()]
         return self._instructions.note({view.name: view.instructions for view in views if view.state in USABLE})
@@ -135,11 +152,6 @@ class SessionMcp:
             self._secrets.learn(value.rpartition(" ")[2] for name, value in server.headers.items() if _signs_in(name))
         if self._servers is not None:
             self._servers.offer(self.folders, client, servers)
-
-    def close(self) -> None:
-        """The session is closed: what was offered to it ends."""
-        if self._servers is not None and self._takes_offers:
-            self._servers.offer(self.folders, "", ())
 
     @property
     def _takes_offers(self) -> bool:

@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from typing import Any
 
+from amanu.core.session_part import Request, SessionPart, SlashCommand
 from amanu.core.tool import ToolError
 from amanu.mcp.model import ServerView
 from amanu.session.core import SessionCore
@@ -20,8 +21,8 @@ log = logging.getLogger(__name__)
 USAGE = "Usage: /mcp, or /mcp NAME, or /mcp approve|off|restart|signin NAME"
 
 
-class McpDecisions:
-    """Of one session. Requests raise `AmanuError`."""
+class McpDecisions(SessionPart):
+    """Those of one session. Requests raise `AmanuError`."""
 
     def __init__(self, core: SessionCore, mcp: SessionMcp) -> None:
         self._mcp = mcp
@@ -32,6 +33,30 @@ class McpDecisions:
         self._shown: set[tuple[str, str]] = set()
         """(Server, digest) of what a notice showed in full: `/mcp approve` approves that and nothing else."""
         self._tasks: set[asyncio.Task[None]] = set()
+
+    @classmethod
+    def requests(cls) -> Mapping[str, Request]:
+        return {
+            "amanu/mcp/list": Request(r.SessionParams, lambda d, p, c: d.list(), reads=True),
+            "amanu/mcp/approve": Request(r.McpApproveParams, lambda d, p, c: d.approve(p.name, p.digest)),
+            "amanu/mcp/approveTools": Request(
+                r.McpApproveToolsParams, lambda d, p, c: d.approve_tools(p.name, p.tools_digest)
+            ),
+            "amanu/mcp/turnOff": Request(r.McpServerParams, lambda d, p, c: d.turn_off(p.name)),
+            "amanu/mcp/restart": Request(r.McpServerParams, lambda d, p, c: d.restart(p.name)),
+            "amanu/mcp/signIn": Request(r.McpServerParams, lambda d, p, c: d.sign_in(p.name)),
+        }
+
+    @classmethod
+    def commands(cls) -> Sequence[SlashCommand]:
+        return [
+            SlashCommand(
+                "mcp",
+                "Show the MCP servers; approve, stop, restart or sign in to one",
+                lambda part, arguments: part.answer(arguments),
+                "[approve|off|restart|signin NAME]",
+            )
+        ]
 
     # Requests ---------------------------------------------------------------------------------------
 
@@ -82,9 +107,9 @@ class McpDecisions:
 
     # Slash command ----------------------------------------------------------------------------------
 
-    async def carry_out(self, argument: str) -> None:
-        """`/mcp` with that argument: the answer is a notice. What starts a server answers when it has started."""
-        match argument.split():
+    async def answer(self, arguments: str) -> None:
+        """Answer `/mcp` with those arguments, in a notice. What starts a server answers when it has started."""
+        match arguments.split():
             case []:
                 listed = self.list()
                 self._shown |= {key for server in listed.servers for key in _to_agree_to(server)}
@@ -119,8 +144,7 @@ class McpDecisions:
         self._shown |= _to_agree_to(server)
         self._say("\n".join(wording.details(server)))
 
-    def close(self) -> None:
-        """End what goes on in the background."""
+    async def stop(self) -> None:
         for task in self._tasks:
             task.cancel()
 

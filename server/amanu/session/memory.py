@@ -1,5 +1,5 @@
-"""What is remembered for later sessions: shown to the user, and struck by them (`/memory`). The model proposes what is
-to be remembered (`tools/edits/save_memory.py`).
+"""Project memory, as the model is told it (`context/memory.py`), and as the user sees it and strikes from it
+(`/memory`). The model proposes what is to be remembered (`tools/edits/save_memory.py`).
 
 Striking is the user's own act, so nobody is asked. It goes the way of an edit that was accepted all the same: through
 the editor that has the file open, with a pre-image, to be undone, and a trusted workspace stays trusted.
@@ -9,20 +9,33 @@ import asyncio
 import contextlib
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from amanu.context.memory import ProjectMemory, RecalledMemory
 from amanu.context.memory_files import MAX_FILE, NAMES, MemoryFiles, first_lines
+from amanu.context.plugins import memory_files
 from amanu.context.remembered_facts import MAX_FACT, Fact, facts, without_fact
+from amanu.core.agent import AgentRun
+from amanu.core.conversation import Memory
+from amanu.core.listeners import TurnListener
+from amanu.core.session_part import Request, SessionPart, SlashCommand, Slot
 from amanu.core.tool import CallContext, ToolError
 from amanu.proposals.model import FileEdit
 from amanu.session.core import SessionCore
 from amanu.workspace.text_file import FileText, split_lines
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Proposal
-from amanu_protocol.requests import MemoryListResult, MemoryStrikeResult, RememberedFact
+from amanu_protocol.events import ItemCompleted
+from amanu_protocol.items import Proposal, UserMessage
+from amanu_protocol.requests import (
+    MemoryListResult,
+    MemoryStrikeParams,
+    MemoryStrikeResult,
+    RememberedFact,
+    SessionParams,
+)
 
 CODE = "memory"
 """Code of the notices."""
@@ -51,19 +64,70 @@ class _Found:
     """What is there and is not listed: a sentence each, for the user."""
 
 
-class SessionMemory:
-    """One session's view of it. Methods raise `AmanuError`."""
+class SessionMemory(SessionPart):
+    """The memory of one session. Requests raise `AmanuError`."""
 
-    def __init__(self, core: SessionCore, files: MemoryFiles) -> None:
+    def __init__(self, core: SessionCore) -> None:
+        home = core.services.home
+        self._files = MemoryFiles(
+            core.workspace,
+            home.memory,
+            core.approvals.allowed,
+            covers=core.covers,
+            of_plugins=lambda: memory_files(home.plugins),
+        )
+        self._core = core
+        self._told = ProjectMemory(self._files, core.conversation, core.trusted)
+        self._recalled = RecalledMemory(None, None)
         self._workspace = core.workspace
         self._proposals = core.proposals
         self._notices = core.notices
         self._emit = core.emit
         self._require_writable = core.access.require_writable
         self._trusted = core.trusted
-        self._files = files
         self._listed: Sequence[RememberedFact] | None = None
         """What the numbers mean in the notice that was shown last."""
+
+    @classmethod
+    def requests(cls) -> Mapping[str, Request]:
+        return {
+            "amanu/memory/list": Request(SessionParams, lambda part, p, c: part.list(), reads=True),
+            "amanu/memory/strike": Request(MemoryStrikeParams, lambda part, p, c: part.strike(p.number, p.text)),
+        }
+
+    @classmethod
+    def commands(cls) -> Sequence[SlashCommand]:
+        return [
+            SlashCommand(
+                "memory",
+                "Show what is remembered for later sessions, or strike one fact",
+                lambda part, arguments: part.answer(arguments),
+                "[strike NUMBER]",
+            )
+        ]
+
+    # For the model ----------------------------------------------------------------------------------
+
+    async def prepare_note(self, window: int) -> None:
+        self._recalled = await self._told.recall(window)
+
+    @property
+    def system(self) -> Memory | None:
+        """The memory part of the system prompt, if the next prompt changes it."""
+        return self._recalled.system
+
+    def note(self) -> str:
+        return "" if self._recalled.notice is None else self._recalled.notice.text
+
+    def on_prompt(self, message: UserMessage) -> None:
+        if (notice := self._recalled.notice) is not None:
+            self._emit(ItemCompleted(item=notice.notice(f"{message.item_id}.memory", message.turn_id)))
+        self._recalled = RecalledMemory(None, None)
+
+    def listeners(self, run: AgentRun) -> Mapping[Slot, Sequence[TurnListener]]:
+        return {"context": [self._told]} if self._core.is_chat(run) else {}
+
+    # For the user -----------------------------------------------------------------------------------
 
     async def list(self) -> MemoryListResult:
         found = await self._find()
@@ -99,9 +163,9 @@ class SessionMemory:
             summary=f"Struck from {name}: {text}" + (" (in your editor; not saved yet)" if unsaved else "")
         )
 
-    async def carry_out(self, argument: str) -> None:
-        """`/memory` with that argument: the answer is a notice."""
-        match argument.split():
+    async def answer(self, arguments: str) -> None:
+        """Answer `/memory` with those arguments, in a notice."""
+        match arguments.split():
             case []:
                 text = await self._list_in_notice()
             case ["strike", number] if number.isdecimal():

@@ -31,13 +31,8 @@ class OwnWork:
 
     async def stop(self) -> None:
         """Stop what runs."""
-        await self._core.jobs.close()
         await self.shared.checks.close()
         await self.shared.feedback.close()
-
-    def reopen(self) -> None:
-        """The session stays open after all."""
-        self._core.jobs.jobs.reopen()
 
     async def close(self) -> None:
         """Once everything is saved."""

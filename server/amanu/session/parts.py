@@ -2,6 +2,7 @@
 still asked."""
 
 import asyncio
+import inspect
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from amanu.core.notes import SystemNote
 from amanu.core.session_part import SLOTS, PromptListener, SessionPart, Slot
 from amanu.core.tool import AnyTool
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Mode
+from amanu_protocol.items import Mode, UserMessage
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -77,9 +78,20 @@ class Parts:
         """Raises `AmanuError`."""
         await asyncio.gather(*(part.begin_turn() for part in self._parts))
 
+    async def prepare_notes(self, window: int) -> None:
+        """`window`: of the turn's model, in tokens."""
+        await asyncio.gather(*(_prepare(part, window) for part in self._parts))
+
     def notes(self) -> Sequence[str]:
         """The texts that the model is sent with a prompt; some may be ""."""
         return self._each(lambda part: part.note())
+
+    def on_prompt(self, message: UserMessage) -> None:
+        self._each(lambda part: part.on_prompt(message))
+
+    def turn_tools(self, window: int) -> list[AnyTool]:
+        """`window`: of the turn's model, in tokens."""
+        return [tool for tools in reversed(self._each(lambda part: part.turn_tools(window))) for tool in tools]
 
     def notes_between_steps(self) -> Sequence[SystemNote]:
         return [note for note in self._each(lambda part: part.note_between_steps()) if note is not None]
@@ -105,7 +117,8 @@ class Parts:
         """The answer to a request of the protocol. Raises `AmanuError`, including when no part answers it."""
         for part in self._parts:
             if (request := part.requests().get(method)) is not None:
-                return await request.call(part, params, client)
+                answer = request.call(part, params, client)
+                return await answer if inspect.isawaitable(answer) else answer
         raise AmanuError("invalidParams", "This session has nothing that answers this request.")
 
     def _each(self, ask: Callable[[SessionPart], T]) -> list[T]:
@@ -140,6 +153,11 @@ class PromptListeners:
         """See `PromptListener`."""
         for listener in self._listeners:
             listener.told(opens_turn=opens_turn)
+
+
+async def _prepare(part: SessionPart, window: int) -> None:
+    with _logged():
+        await part.prepare_note(window)
 
 
 @contextmanager

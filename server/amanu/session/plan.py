@@ -13,6 +13,7 @@ from pathlib import Path
 from amanu.agent.window import compaction
 from amanu.agent.window.window import COMPACTED
 from amanu.core.conversation import Compacted, Conversation, Results, SystemText, User
+from amanu.core.session_part import SessionPart
 from amanu.permissions.approvals import Approvals
 from amanu.session.events import EventStream
 from amanu.session.jobs import SessionJobs
@@ -38,7 +39,7 @@ _FRESH = (
 )
 
 
-class SessionPlan:
+class SessionPlan(SessionPart):
     """Implements `core.plan_mode.PlanMode`."""
 
     def __init__(
@@ -106,6 +107,9 @@ class SessionPlan:
         if steps := plan_steps(text):
             self._todos.set([Todo(text=step, status="pending") for step in steps])
         self._approvals.reconsider()
+
+    async def open(self, *, begins: bool) -> None:
+        await self.restore()
 
     async def restore(self) -> None:
         """Take up the plan of a session that is opened again, or that was rewound."""
@@ -191,7 +195,7 @@ class SessionPlan:
                 self._approved_text, self._fresh_context = None, False
             case ApprovalResolved() | TurnEnded():
                 if self._stop_watching is not None and not self._awaits_approval():
-                    self.close()
+                    self._stop()
             case _:
                 pass
 
@@ -209,7 +213,10 @@ class SessionPlan:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def close(self) -> None:
+    async def close(self) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
         """Stop watching the file."""
         if self._stop_watching is not None:
             self._stop_watching()

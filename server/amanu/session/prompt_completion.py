@@ -10,6 +10,7 @@ from amanu.context.editor import EditorContext
 from amanu.core.session_part import SlashCommand
 from amanu.session.daemon_part import DaemonPart
 from amanu.session.mention_completion import MentionCompletion
+from amanu.session.own_parts import OwnParts
 from amanu.session.services import Services
 from amanu.session.session import Session
 from amanu.session.skills import user_commands
@@ -36,9 +37,10 @@ class PromptCompletion:
         self._home = services.home
         self._overlay = services.overlay
         self._sessions = sessions
+        kinds = [*OwnParts.KINDS, *(part.session_part for part in parts)]
         self._built_in = [
             *slash_commands.BUILT_IN,
-            *(_listed(command) for part in parts for command in part.session_part.commands()),
+            *(_listed(command) for kind in kinds for command in kind.commands()),
         ]
         self._completions: dict[tuple[Path, ...], MentionCompletion] = {}
         """Of the folders that were asked about last, before there is a session."""
@@ -50,7 +52,7 @@ class PromptCompletion:
         if params.session_id is not None:
             session = await self._sessions.get(params.session_id)
             listed = await asyncio.to_thread(session.composer.list_commands)
-            of_servers = await session.mcp.prompt_commands()
+            of_servers = await session.own_parts.mcp.prompt_commands()
         else:
             listed = await asyncio.to_thread(user_commands, self._home)
         taken = {command.name for command in self._built_in}

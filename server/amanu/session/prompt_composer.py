@@ -11,18 +11,16 @@ from dataclasses import dataclass, field
 from amanu.context import slash_commands as commands
 from amanu.context.attachments import PromptMessage, with_attachments
 from amanu.context.editor import EditorNotes, describe
-from amanu.context.memory import RecalledMemory
 from amanu.context.surroundings import Surroundings
-from amanu.core.conversation import User
-from amanu.core.notes import SystemNote
+from amanu.core.conversation import Memory, User
 from amanu.core.rules import MCP
 from amanu.models.image_layout import unseen
 from amanu.session.command_lines import CommandLines, LineOutputs, report_lines
 from amanu.session.core import SessionCore
 from amanu.session.mention_lookup import Findings, MentionLookup
+from amanu.session.own_parts import OwnParts
 from amanu.session.parts import PromptListeners
 from amanu.session.queue import Prompt, PromptQueue
-from amanu.session.skills import WARNING as SKILL_WARNING
 from amanu.session.skills import CalledSkill, command_folders, without_shadowed
 from amanu.session.turn_factory import TurnFactory
 from amanu.session.unasked_calls import UnaskedCalls
@@ -49,19 +47,18 @@ class OpeningMessage:
     prompt: ComposedPrompt
     editor_state: Mapping[str, str] | None
     """What the user's editor shows, by section."""
-    recalled: RecalledMemory
     surroundings: str
     """Where the model works; "" when nothing of it is new."""
-    skills: str
-    """Which skills there are, and active ones that were lost; "" when nothing of it is new."""
-    files_note: SystemNote | None
-    """Files that have changed, and late findings: see `TurnFactory.files_note`."""
+    memory: Memory | None
+    """The memory part of the system prompt, if it changes."""
 
 
 class PromptComposer:
     """Composes the opening messages of one session."""
 
-    def __init__(self, core: SessionCore, queue: PromptQueue, turn_factory: TurnFactory, find: Findings) -> None:
+    def __init__(
+        self, core: SessionCore, queue: PromptQueue, own: OwnParts, turn_factory: TurnFactory, find: Findings
+    ) -> None:
         """`find`: see `MentionLookup`."""
         self._core = core
         self._services = core.services
@@ -73,11 +70,10 @@ class PromptComposer:
         self._emit = core.emit
         self.queue = queue
         self.turn_factory = turn_factory
-        self.pictures = turn_factory.pictures
+        self.pictures = queue.pictures
         self._editor_notes = EditorNotes()
-        self._jobs = core.jobs if core.assignment is None else None  # they are its parent's, who is told
         self._find = find
-        self.skills = turn_factory.skills
+        self.own = own
         self._surroundings = Surroundings(
             core.workspace, core.conversation, core.approvals.allowed, core.trusted, core.environment
         )
@@ -92,13 +88,8 @@ class PromptComposer:
         editor_state = editor_state and {
             name: self._services.secrets.mask_content(section) for name, section in editor_state.items()
         }
-        recalled, surroundings, skills, files_note = await asyncio.gather(  # each looks at the disk in a thread
-            self.turn_factory.memory.recall(window),
-            self._surroundings.note(),
-            self.skills.news(window),
-            self.turn_factory.files_note(),
-        )
-        return OpeningMessage(heard, editor_state, recalled, surroundings, skills, files_note)
+        surroundings, _ = await asyncio.gather(self._surroundings.note(), self._core.parts.prepare_notes(window))
+        return OpeningMessage(heard, editor_state, surroundings, self.own.memory.system)
 
     def prepare(self) -> None:
         """Do beforehand what the first turn of this process would do while its user waits: build the schemas of tools,
@@ -120,7 +111,7 @@ class PromptComposer:
         if command is not None:
             lines = await CommandLines(calls).run(command.filled.lines)
             expanded = command.expanded([mask(output) for output in lines.outputs])
-        look_up = MentionLookup(self._core, calls, self._find, self.turn_factory.mcp.read_resource)
+        look_up = MentionLookup(self._core, calls, self._find, self.own.mcp.read_resource)
         heard = await with_attachments(
             expanded, attachments, self._core.view, self.pictures, self._approvals.allowed, mask, look_up
         )
@@ -141,17 +132,17 @@ class PromptComposer:
         if called is None:
             return plain, None, None
         if called[0].startswith(MCP):
-            return await self.turn_factory.mcp.expand_prompt(typed, calls), None, None
+            return await self.own.mcp.expand_prompt(typed, calls), None, None
         command = await asyncio.to_thread(lambda: commands.look_up(typed, command_folders(self._core)))
         if command is None:
-            return plain, None, await self.skills.call(*called)
+            return plain, None, await self.own.skills.call(*called)
         if (folder := command.command.plugin_folder) is not None:
             self._workspace.guard.admit_folder(folder)
         return command.expanded([f"!{{{line.command}}}" for line in command.filled.lines]), command, None
 
     def list_commands(self) -> list[Command]:
         """What a prompt may begin with, but for what is built in. Blocks."""
-        return without_shadowed(commands.find(command_folders(self._core)), self.skills.commands)
+        return without_shadowed(commands.find(command_folders(self._core)), self.own.skills.as_commands)
 
     def add_request(self, user_message: UserMessage, text: str, context: str) -> None:
         """Add the user's request to the daemon, in the words for the model, with what parts add to it (`context`)."""
@@ -162,53 +153,25 @@ class PromptComposer:
     def add_to_conversation(self, user_message: UserMessage, opening: OpeningMessage) -> None:
         """Add the user's message to the conversation, after the notes that were still waiting."""
         message = opening.prompt.message
-        if opening.recalled.system is not None:
-            self._conversation.memory = opening.recalled.system.text
+        if opening.memory is not None:
+            self._conversation.memory = opening.memory.text
         for unheard in self.queue.take_notes():
             self._conversation.add_notes(*unheard.parts)
         news = (
             self._editor_notes.note(opening.editor_state, self._conversation.generation) if opening.editor_state else ""
         )
-        changed = opening.files_note and f"<files_changed>\n{opening.files_note.text}\n</files_changed>"
-        recalled = opening.recalled.notice
-        status = self.turn_factory.status.note_with_prompt()
-        content = "\n\n".join(
-            filter(
-                None,
-                [
-                    message.text,
-                    news,
-                    opening.surroundings,
-                    self.turn_factory.mcp.note_with_prompt(),
-                    opening.skills,
-                    changed,
-                    recalled and recalled.text,
-                    self.turn_factory.plan.note(),
-                    self._jobs.note_with_prompt() if self._jobs is not None else "",
-                    *self._core.parts.notes(),
-                ],
-            )
-        )
+        status = self.own.status.note_with_prompt()
+        content = "\n\n".join(filter(None, [message.text, news, opening.surroundings, *self._core.parts.notes()]))
         message = message.model_copy(update={"text": content, "status": status})
         self._emit(ItemCompleted(item=user_message), entry=message)
         self._conversation.append(message)
         self.report_unsent(user_message, opening.prompt, opens_turn=True)
-        if warnings := self.skills.warnings():
-            self._notices.report_on_prompt(
-                f"{user_message.item_id}.skills", user_message.turn_id, SKILL_WARNING, "\n".join(warnings)
-            )
-        if opening.files_note is not None:
-            changes = opening.files_note.user_text
-            self._notices.report_on_prompt(
-                f"{user_message.item_id}.changed", user_message.turn_id, "modelTold", changes, level="info"
-            )
-        if recalled is not None:
-            self._emit(ItemCompleted(item=recalled.notice(f"{user_message.item_id}.memory", user_message.turn_id)))
+        self._core.parts.on_prompt(user_message)
 
     def report_unsent(self, user_message: UserMessage, heard: ComposedPrompt, *, opens_turn: bool = False) -> None:
         """Tell the user which attachments the model does not get, and what their command or skill did."""
         if heard.skill:
-            self.skills.report_activated(heard.skill, user_message.turn_id)
+            self.own.skills.report_activated(heard.skill, user_message.turn_id)
         report_lines(heard.lines, user_message.turn_id, self._emit)
         heard.listeners.told(opens_turn=opens_turn)
         if heard.left_out:

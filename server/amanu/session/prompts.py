@@ -5,7 +5,7 @@ or from the queue; at most one turn runs.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 from amanu.context import slash_commands as commands
 from amanu.context.images import PictureLimitReached
@@ -61,9 +61,7 @@ class Prompts:
         trust: SessionTrust,
         recording: SessionRecording,
         checkpoints: Checkpoints,
-        answers: Mapping[str, Callable[[str], Awaitable[None]]],
     ) -> None:
-        """`answers`: slash command → the function that answers it at once, without a turn."""
         self._core = core
         self._state = core.state
         self._approvals = core.approvals
@@ -79,7 +77,7 @@ class Prompts:
         self._trust = trust
         self._recording = recording
         self._checkpoints = checkpoints
-        self._answers = answers
+        self._answers = core.parts.answers()
         self._turn_client: Client | None = None
         """The client whose prompt began the last turn."""
         self._prompted_after_stop = False
@@ -296,7 +294,6 @@ class Prompts:
         await asyncio.gather(self._trust.refresh(), parts.begin_turn())
         if self._state.trusted != was_trusted:
             await parts.begin_turn()
-        self._turn_factory.mcp.announce()
         choice = await self._turn_factory.model_chooser.choose(prompt.text, prompt.environment)
         info = choice.candidate.info
         self._core.environment.replace(prompt.environment)
@@ -316,9 +313,9 @@ class Prompts:
         self._queue.take_back(prompt.prompt_id)
         self._prompt_ids.add(prompt.prompt_id)
         if not self._state.title and focus is None:
-            self._turn_factory.title.start(prompt.text)
+            self._composer.own.title.start(prompt.text)
         started = TurnStarted(turn_id=turn_id, prompt_id=prompt.prompt_id, model_id=info.model_id)
-        self._emit(started, entry=opening and opening.recalled.system)
+        self._emit(started, entry=opening and opening.memory)
         message = UserMessage(
             item_id=prompt.prompt_id,
             turn_id=turn_id,

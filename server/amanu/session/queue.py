@@ -4,14 +4,14 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from amanu.context.editor import EditorContext
-from amanu.context.images import reference
+from amanu.context.images import Pictures, reference
 from amanu.core.conversation import PendingSteering, Picture, SystemText, User
 from amanu.session.core import SessionCore
 from amanu.session.events import Client
 from amanu.session.late_decisions import LATE_DECISION
 from amanu.session.restore import Restored, note
 from amanu.text.wording import describe_queue
-from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn, PromptQueued, PromptUnqueued
+from amanu_protocol.events import Event, ItemCompleted, ItemStarted, ItemsWithdrawn, PromptQueued, PromptUnqueued
 from amanu_protocol.items import Attachment, ImageAttachment, Notice, QueuedPrompt, UserMessage
 
 WAITING = "promptsWait"
@@ -46,7 +46,12 @@ class PromptQueue:
         self._steering = list(restored.steering.values())
         self.is_open = False
         """The running turn asks the model for a further reply, which will hear what is said now."""
-        self._late_decisions = core.late_decisions
+        self.late_decisions = restored.late_decisions
+        core.emit.listeners.append(self._on_event)
+        self.pictures = Pictures(core.journal, core.conversation, self._steering_pictures, self._queued_pictures)
+
+    def _on_event(self, event: Event, position: int) -> None:
+        self.late_decisions.on_event(self._state, event)
 
     def _proposal_report(self, proposal_id: str) -> str:
         """What became of a proposal, for the model."""
@@ -90,7 +95,7 @@ class PromptQueue:
         text = describe_queue([prompt.text for prompt in self._state.queue])
         self._core.notices.report_on_session(WAITING, "info", text)
 
-    def queued_pictures(self) -> Iterator[Picture]:
+    def _queued_pictures(self) -> Iterator[Picture]:
         """The pictures attached to queued prompts."""
         for attachment in (item for queued in self._state.queue for item in queued.attachments):
             if isinstance(attachment, ImageAttachment) and (picture := reference(attachment)) is not None:
@@ -124,7 +129,7 @@ class PromptQueue:
         """Drop the steering of turns that were taken out of the conversation."""
         self._steering = [entry for entry in self._steering if entry[0].turn_id not in turn_ids]
 
-    def steering_pictures(self) -> Iterator[Picture]:
+    def _steering_pictures(self) -> Iterator[Picture]:
         """The pictures of steering that no request has carried yet."""
         for _, model_message in self._steering:
             yield from model_message.pictures
@@ -136,7 +141,7 @@ class PromptQueue:
             self._emit(ItemCompleted(item=message), entry=note(*model_message.parts))
         return [
             *(model_message for _, model_message in steering),
-            *map(self._decision_note, self._late_decisions.proposals()),
+            *map(self._decision_note, self.late_decisions.proposals()),
         ]
 
     def close(self) -> None:

@@ -51,20 +51,9 @@ SESSION_REQUESTS: Mapping[str, Request] = {
     "amanu/checkpoint/restore": _session(r.CheckpointRestoreParams, lambda s, p, _: s.checkpoints.restore(p)),
     "amanu/job/output": _session(r.JobOutputParams, lambda s, p, _: s.core.jobs.output(p), reads=True),
     "amanu/job/input": _session(r.JobInputParams, lambda s, p, _: s.core.jobs.input(p)),
-    "amanu/job/stop": _session(r.JobParams, lambda s, p, _: s.core.jobs.stop(p)),
+    "amanu/job/stop": _session(r.JobParams, lambda s, p, _: s.core.jobs.end(p)),
     "amanu/history/page": _session(r.HistoryPageParams, lambda s, p, _: s.pages.items(p), reads=True),
     "amanu/blob/get": _session(r.BlobGetParams, lambda s, p, _: s.pages.blob(p), reads=True),
-    "amanu/memory/list": _session(r.SessionParams, lambda s, _, __: s.memory.list(), reads=True),
-    "amanu/memory/strike": _session(r.MemoryStrikeParams, lambda s, p, _: s.memory.strike(p.number, p.text)),
-    "amanu/mcp/list": _session(r.SessionParams, lambda s, _, __: s.mcp_decisions.list(), reads=True),
-    "amanu/mcp/approve": _session(r.McpApproveParams, lambda s, p, _: s.mcp_decisions.approve(p.name, p.digest)),
-    "amanu/mcp/approveTools": _session(
-        r.McpApproveToolsParams, lambda s, p, _: s.mcp_decisions.approve_tools(p.name, p.tools_digest)
-    ),
-    "amanu/mcp/turnOff": _session(r.McpServerParams, lambda s, p, _: s.mcp_decisions.turn_off(p.name)),
-    "amanu/mcp/restart": _session(r.McpServerParams, lambda s, p, _: s.mcp_decisions.restart(p.name)),
-    "amanu/mcp/signIn": _session(r.McpServerParams, lambda s, p, _: s.mcp_decisions.sign_in(p.name)),
-    "amanu/mcp/offer": _session(r.McpOfferParams, lambda s, p, c: s.mcp.offer(p.servers, c.name)),
 }
 DAEMON_REQUESTS: Mapping[str, Request] = {
     "amanu/session/list": _daemon(r.SessionListParams, lambda s, p, _: s.summaries.list(p), reads=True),

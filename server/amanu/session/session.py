@@ -6,11 +6,11 @@ A prompt becomes a turn in `prompts.py`. Everything a session does goes out by `
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from amanu.context.mentions import without_mentions
-from amanu.context.slash_commands import MCP, MEMORY, SKILLS
 from amanu.core.ending import Ending
 from amanu.models import routing
 from amanu.models.session_transport import Player
@@ -21,11 +21,11 @@ from amanu.session.core import Assignment, SessionCore
 from amanu.session.daemon_part import DaemonPart, parts_of
 from amanu.session.events import Client
 from amanu.session.history import SHOWN_ITEMS
-from amanu.session.mcp_decisions import McpDecisions
-from amanu.session.memory import SessionMemory
 from amanu.session.mention_completion import MentionCompletion
+from amanu.session.own_parts import OwnParts
 from amanu.session.own_work import OwnWork
 from amanu.session.paging import ItemPages
+from amanu.session.parts import Parts
 from amanu.session.patch import SessionPatch
 from amanu.session.prompt_composer import PromptComposer
 from amanu.session.prompts import Prompts
@@ -93,25 +93,20 @@ class Session:
             self._work = assignment.work
         self.recording = SessionRecording(core, self._work.transport)
         core.work = self._work
-        core.parts = parts_of(core, parts)
         queue = PromptQueue(core, restored)
-        turn_factory = TurnFactory(core, queue, self._work)
-        self.composer = PromptComposer(core, queue, turn_factory, self._work.checks.find)
+        environment = replace(
+            core.tool_environment(self._work.feedback, queue.pictures), rename=self._work.checks.rename
+        )
+        self.own_parts = OwnParts(core, self._work, environment)
+        core.parts = Parts([*self.own_parts.all, *parts_of(core, parts)])
+        turn_factory = TurnFactory(core, queue, self.own_parts.title, environment)
+        self.composer = PromptComposer(core, queue, self.own_parts, turn_factory, self._work.checks.find)
         self.edits = SessionEdits(core)
         self.patches = SessionPatch(core, self.edits)
-        self.mentions = MentionCompletion(core.workspace, self.composer.turn_factory.mcp.resources)
+        self.mentions = MentionCompletion(core.workspace, self.own_parts.mcp.resources)
         self.checkpoints = Checkpoints(core, queue, self.edits)
-        self.memory = SessionMemory(core, self.composer.turn_factory.memory_files)
-        self.mcp = self.composer.turn_factory.mcp
         self._rewrite = turn_factory.rewrite
-        self.mcp_decisions = McpDecisions(core, self.mcp)
-        answers: dict[str, Callable[[str], Awaitable[None]]] = {
-            MEMORY: self.memory.carry_out,
-            SKILLS: turn_factory.skills.carry_out,
-            MCP: self.mcp_decisions.carry_out,
-            **core.parts.answers(),
-        }
-        self.prompts = Prompts(core, self.composer, self.trust, self.recording, self.checkpoints, answers)
+        self.prompts = Prompts(core, self.composer, self.trust, self.recording, self.checkpoints)
         self.pages = ItemPages(core)
         self._mode = self.state.mode
         self._answering = asyncio.Lock()
@@ -130,11 +125,9 @@ class Session:
         self._closing_events = []
         if self._own_work is not None:
             await self._own_work.open(begins=begins)
-        await self.core.plan.restore()
         await self.core.parts.open(begins=begins)
         self.composer.queue.report_waiting()
         if begins:
-            self.mcp.announce()
             for warning in self.core.services.settings.warnings if self.core.assignment is None else ():
                 self.core.notices.report_on_session("settings", "warning", warning)
 
@@ -149,8 +142,6 @@ class Session:
         self.core.access.closed = True  # nothing starts any more
         await self.prompts.stop()
         await self.core.parts.stop()
-        self.mcp_decisions.close()
-        await self.composer.turn_factory.title.close()
         if self._own_work is not None:
             await self._own_work.stop()
         if self._built_files is not None:
@@ -163,15 +154,11 @@ class Session:
             except AmanuError:
                 if not anyway:
                     self.core.access.closed = False
-                    if self._own_work is not None:
-                        self._own_work.reopen()
                     self.core.parts.resume()
                     raise
             if self._own_work is not None:
                 await self._own_work.close()
             await self.core.parts.close()
-            self.mcp.close()
-            self.core.plan.close()
             with contextlib.suppress(AmanuError):
                 await self.core.journal.close()
 
@@ -181,7 +168,6 @@ class Session:
         return (
             not self.running
             and self.core.assignment is None
-            and not self.core.jobs.running
             and self.core.parts.idle
             and not self.emit.attached
             and not self.core.turn.starting.locked()
@@ -404,7 +390,6 @@ class Session:
 
     def _trust_changed(self, taken_back: bool) -> None:
         self.approvals.reconsider()  # the workspace's rules count now, or no longer
-        self.mcp.announce()
         if taken_back and self._own_work is not None:
             self._own_work.stop_checkers()
         self.core.parts.on_trust(taken_back=taken_back)

@@ -439,7 +439,7 @@ class Sessions:
 
     def _mcp_changed(self) -> None:
         for session in self._open.values():
-            session.mcp.announce()
+            session.own_parts.mcp.announce()
         for client in self._clients:
             client.mcp_changed()
 

@@ -16,8 +16,10 @@ from amanu.context.extension_folders import ExtensionFolder, user_folders, works
 from amanu.context.plugins import plugin_folders
 from amanu.context.skills import Skill, SkillScan
 from amanu.context.slash_commands import BUILT_IN
+from amanu.core.agent import AgentRun
 from amanu.core.listeners import Notes, TurnListener, TurnView
 from amanu.core.notes import SystemNote
+from amanu.core.session_part import SessionPart, SlashCommand, Slot
 from amanu.core.skills import ACTIVATE_SKILL, ActivatedSkill, active_skills, skill_texts
 from amanu.core.tool import AnyTool, ToolError
 from amanu.home import Home
@@ -28,7 +30,7 @@ from amanu.tools.activate_skill import ActivateSkill
 from amanu.tools.registry import may_use
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ItemCompleted
-from amanu_protocol.items import Notice
+from amanu_protocol.items import Notice, UserMessage
 from amanu_protocol.requests import Command
 
 LISTED = "skills"
@@ -49,7 +51,7 @@ class CalledSkill:
     is_new: bool
 
 
-class SessionSkills(TurnListener):
+class SessionSkills(SessionPart, TurnListener):
     """Implements `core.skills.Skills`."""
 
     def __init__(self, core: SessionCore) -> None:
@@ -64,30 +66,53 @@ class SessionSkills(TurnListener):
         self._generation = core.conversation.generation
         self._told: dict[str, tuple[int, str]] = {}
         """Active skill → (generation, beginning of its text) as it was last told."""
+        self._note = ""
         self._reported: set[str] = set()
         """Warnings that the user has read."""
         self._tool = ActivateSkill(self)
 
-    @property
-    def tools(self) -> Mapping[str, AnyTool]:
-        """The tool that activates skills, if there are any for the model."""
-        return {ACTIVATE_SKILL: self._tool} if any(skill.for_model for skill in self._scan.skills) else {}
+    @classmethod
+    def commands(cls) -> Sequence[SlashCommand]:
+        return [
+            SlashCommand(
+                "skills",
+                "Show the skills: what each is for, where it is from, whether it is active",
+                lambda part, arguments: part.answer(arguments),
+            )
+        ]
 
-    def commands(self) -> list[Command]:
+    def turn_tools(self, window: int) -> Sequence[AnyTool]:
+        """The tool that activates skills, if there are any for the model."""
+        return [self._tool] if any(skill.for_model for skill in self._scan.skills) else []
+
+    def listeners(self, run: AgentRun) -> Mapping[Slot, Sequence[TurnListener]]:
+        return {"context": [self]} if self._core.is_chat(run) else {}
+
+    def as_commands(self) -> list[Command]:
         """The skills that the user may call, as commands. Blocks."""
         skills = context.scan(self._folders()).skills
         return [command_of(skill) for skill in skills if skill.for_user]
 
     # Telling the model --------------------------------------------------------------------------------
 
-    async def news(self, window: int) -> str:
-        """What a model with a window of so many tokens must be told with the user's next words; "" for nothing. It
-        counts as told when this returns."""
+    async def prepare_note(self, window: int) -> None:
         self._window = window
         await self._refresh()
         if self._generation != self._conversation.generation:
             self._generation, self._catalogue = self._conversation.generation, None
-        return "\n\n".join(filter(None, [self._catalogue_news(), await self._lost_skills()]))
+        self._note = "\n\n".join(filter(None, [self._catalogue_news(), await self._lost_skills()]))
+
+    def note(self) -> str:
+        """Which skills there are, and active ones that were lost, if anything of it is new."""
+        return self._note
+
+    def on_prompt(self, message: UserMessage) -> None:
+        """Tell the user what is wrong with skills, each thing once."""
+        self._note = ""
+        news = [warning for warning in self._scan.warnings if warning not in self._reported]
+        self._reported |= set(news)
+        if news:
+            self._core.notices.report_on_prompt(f"{message.item_id}.skills", message.turn_id, WARNING, "\n".join(news))
 
     async def before_request(self, turn: TurnView, step: int) -> Notes:
         if self._generation == self._conversation.generation:
@@ -102,12 +127,6 @@ class SessionSkills(TurnListener):
         if text := self._catalogue_news():
             notes.append(SystemNote(text, "The model was told again which skills there are."))
         return notes
-
-    def warnings(self) -> list[str]:
-        """What is wrong with skills, and the user has not been told."""
-        news = [warning for warning in self._scan.warnings if warning not in self._reported]
-        self._reported |= set(news)
-        return news
 
     def _catalogue_news(self) -> str:
         current = context.catalogue(self._scan.skills, self._window)
@@ -199,9 +218,9 @@ class SessionSkills(TurnListener):
 
     # What there is ------------------------------------------------------------------------------------
 
-    async def carry_out(self, argument: str) -> None:
-        """`/skills`: the answer is a notice."""
-        if argument:
+    async def answer(self, arguments: str) -> None:
+        """Answer `/skills`, in a notice."""
+        if arguments:
             raise AmanuError("invalidParams", USAGE)
         await self._refresh()
         self._core.notices.report_on_session(LISTED, "info", self._summary())

@@ -1,20 +1,24 @@
 """Tells the model, after each step, what changed around its turn: files, late findings, the session's mode, background
 commands, and whatever parts report."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from amanu.checks.editor_feedback import EditorFeedback
 from amanu.context.stale_files import StaleFiles
+from amanu.core.agent import AgentRun
 from amanu.core.conversation import Call, Result
 from amanu.core.listeners import Notes, StepRecord, TurnListener, TurnView
 from amanu.core.notes import SystemNote
+from amanu.core.session_part import SessionPart, Slot
 from amanu.core.tool import Subject
 from amanu.session.core import SessionCore
 from amanu.session.status_note import SessionStatus
 from amanu.text.amounts import plural
+from amanu_protocol.items import UserMessage
 
 
-class StepNotes(TurnListener):
+class StepNotes(SessionPart, TurnListener):
     """The notes of one session. They are repeated when the conversation was rewritten."""
 
     def __init__(self, core: SessionCore, feedback: EditorFeedback, status: SessionStatus) -> None:
@@ -30,6 +34,23 @@ class StepNotes(TurnListener):
         self._feedback = feedback
         self._status = status
         self._plan = core.plan
+        self._changed: SystemNote | None = None
+        """Goes with the next prompt."""
+
+    async def prepare_note(self, window: int) -> None:
+        self._changed = await self._files_note(every=True)
+
+    def note(self) -> str:
+        return "" if self._changed is None else f"<files_changed>\n{self._changed.text}\n</files_changed>"
+
+    def on_prompt(self, message: UserMessage) -> None:
+        if self._changed is not None:
+            item_id, text = f"{message.item_id}.changed", self._changed.user_text
+            self._core.notices.report_on_prompt(item_id, message.turn_id, "modelTold", text, level="info")
+            self._changed = None
+
+    def listeners(self, run: AgentRun) -> Mapping[Slot, Sequence[TurnListener]]:
+        return {"context": [self]} if self._core.is_chat(run) else {}
 
     async def before_request(self, turn: TurnView, step: int) -> Notes:
         if step == 1 or self._generation == self._conversation.generation:
@@ -45,7 +66,7 @@ class StepNotes(TurnListener):
         self._plan.begin_afresh(turn.turn_id, step.number)
         return await self._collect_notes()
 
-    async def files_note(self, *, every: bool = True) -> SystemNote | None:
+    async def _files_note(self, *, every: bool) -> SystemNote | None:
         """Which files the model read have changed (`every`: see `StaleFiles`), and which findings came too late for the
         results of its edits."""
         late = await self._feedback.collect_late(self._readable)
@@ -58,7 +79,7 @@ class StepNotes(TurnListener):
     async def _collect_notes(self, *, rewritten: bool = False) -> Notes:
         """The notes on the session's status and on files, if they have changed."""
         self._generation = self._conversation.generation
-        news = await self.files_note(every=rewritten)
+        news = await self._files_note(every=rewritten)
         status, plan = self._status.note(), self._plan.note()
         notice = f"The model was told that the mode is {self._state.mode}."
         notes = [SystemNote(status, notice, status=True)] if status else []

@@ -10,6 +10,7 @@ from amanu.agent import side_query
 from amanu.agent.fallback import Candidate
 from amanu.core.listeners import TurnListener, TurnView
 from amanu.core.model import ModelError, ReplyCompleted
+from amanu.core.session_part import SessionPart
 from amanu.session.core import SessionCore
 from amanu.text.display import one_line
 from amanu.text.fences import block
@@ -39,7 +40,7 @@ _SENTENCE_END = re.compile(r"(?<=\w\w[.!?])\s+(?=[^\W\d_a-z])")
 _MARKS = re.compile(r"^(?:title\s*:|[#>*_`\"'“”«»\s-])+|[*_`\"'“”«».\s]+$", re.IGNORECASE)
 
 
-class SessionTitle:
+class SessionTitle(SessionPart):
     """Titles one session while the user has not."""
 
     def __init__(self, core: SessionCore) -> None:
@@ -66,7 +67,7 @@ class SessionTitle:
             self._writing = asyncio.create_task(self._write(self._gist, prompt, reply, utility))
             self._gist = ""
 
-    async def close(self) -> None:
+    async def stop(self) -> None:
         if self._writing is not None:
             self._writing.cancel()
             await asyncio.gather(self._writing, return_exceptions=True)

@@ -1,7 +1,7 @@
 """Makes the turns of one session, and its agent for other conversations, with the tools and settings they share."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from uuid import uuid4
 
 from amanu.agent import reply_endings
@@ -16,29 +16,18 @@ from amanu.agent.system_prompt import agent_prompt, system_prompt
 from amanu.agent.turn import Turn
 from amanu.agent.user_call import UserRequest
 from amanu.agent.window.window import ContextWindow
-from amanu.context.images import Pictures
-from amanu.context.memory import ProjectMemory
-from amanu.context.memory_files import MemoryFiles
-from amanu.context.plugins import memory_files
 from amanu.core.agent import AgentLimits, AgentRun, SystemPrompt
 from amanu.core.conversation import Call, Conversation
 from amanu.core.ending import Ending
 from amanu.core.listeners import TurnListener
 from amanu.core.model_families import family
-from amanu.core.notes import SystemNote
 from amanu.core.session_part import Slot
 from amanu.core.tool import AnyTool
 from amanu.session.core import Assignment, SessionCore
-from amanu.session.mcp import SessionMcp
 from amanu.session.model_choice import ModelChoice, ModelChooser
 from amanu.session.queue import PromptQueue
 from amanu.session.rewrite import SessionRewrite
-from amanu.session.shared_work import SharedWork
-from amanu.session.skills import SessionSkills
-from amanu.session.status_note import SessionStatus
-from amanu.session.step_notes import StepNotes
 from amanu.session.title import SessionTitle
-from amanu.session.todos import TodoReminder
 from amanu.storage.journal import MAX_BLOB
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.files.read_output import ID_LENGTH
@@ -52,7 +41,10 @@ from amanu_protocol.items import Effort, ModelInfo, Proposal, ToolCall
 class TurnFactory:
     """Makes the turns of one session."""
 
-    def __init__(self, core: SessionCore, queue: PromptQueue, work: SharedWork) -> None:
+    def __init__(
+        self, core: SessionCore, queue: PromptQueue, title: SessionTitle, environment: ToolEnvironment
+    ) -> None:
+        """`environment` is what the session's tools work with."""
         self._core = core
         self._assignment = core.assignment
         self._costs = core.costs
@@ -64,29 +56,11 @@ class TurnFactory:
         self._emit = core.emit
         self._queue = queue
         settings = services.settings
-        self.pictures = Pictures(core.journal, conversation, queue.steering_pictures, queue.queued_pictures)
-        environment = replace(core.tool_environment(work.feedback, self.pictures), rename=work.checks.rename)
-        self.mcp = SessionMcp(core, environment)
+        self._title = title
         self.rewrite = SessionRewrite(core, environment)
         self._review_draft = ReviewDraft(environment)
         self.tools = self._make_tools(environment)
         self.window = self._new_window(conversation)
-        self.memory_files = MemoryFiles(
-            core.workspace,
-            services.home.memory,
-            core.approvals.allowed,
-            covers=core.covers,
-            of_plugins=lambda: memory_files(services.home.plugins),
-        )
-        self.memory = ProjectMemory(self.memory_files, conversation, core.trusted)
-        self.status = SessionStatus(
-            conversation, state, core.plan.path, headless=services.headless, sub_agent=core.assignment is not None
-        )
-        self.plan = core.plan
-        self.skills = SessionSkills(core)
-        self.title = SessionTitle(core)
-        self._step_notes = StepNotes(core, work.feedback, self.status)
-        self._todo_reminder = TodoReminder(core.todos, conversation)
         self.model_chooser = ModelChooser(settings, services.registry, services.availability, state)
         self._cost_limits = core.costs.limits
 
@@ -115,18 +89,12 @@ class TurnFactory:
             prompt,
             self._conversation,
             self._system_prompt,
-            {**self.tools, **self._skill_tools(), **{tool.name: tool for tool in self.mcp.toolbox(window).listed}},
+            {**self.tools, **{tool.name: tool for tool in self._core.parts.turn_tools(window)}},
             AgentLimits(limits.steps, limits.seconds),
             self._emit,
             inbox=self._queue,
-            listeners=[self.memory, self._step_notes, self._todo_reminder, self.skills],
         )
         return self.rewrite.run(run) if self._assignment is None else self._assigned(run, self._assignment)
-
-    def _skill_tools(self) -> Mapping[str, AnyTool]:
-        if self._assignment is None:
-            return self.skills.tools
-        return tools_of_agent(self.skills.tools, self._assignment.definition)
 
     def _assigned(self, run: AgentRun, assignment: Assignment) -> AgentRun:
         run.limits, run.label = assignment.limits, assignment.label
@@ -194,7 +162,7 @@ class TurnFactory:
         return self._core.parts.listeners(run, own)
 
     def _title_listeners(self, run: AgentRun, choice: ModelChoice) -> Sequence[TurnListener]:
-        listener = self.title.listener(run.task, choice.utility)
+        listener = self._title.listener(run.task, choice.utility)
         return () if listener is None else (listener,)
 
     def _stop_listeners(self, run: AgentRun) -> Sequence[TurnListener]:
@@ -205,10 +173,6 @@ class TurnFactory:
     def _new_window(self, conversation: Conversation) -> ContextWindow:
         writers = [tool.name for tool in self.tools.values() if tool.effect == "write"]
         return ContextWindow(conversation, self._services.settings.context, self._keep_output, writers)
-
-    async def files_note(self) -> SystemNote | None:
-        """The note on changed files and late findings that goes with a prompt."""
-        return await self._step_notes.files_note()
 
     async def _keep_output(self, text: str) -> str:
         """Store a tool's output where `read_output` finds it, and return its id; "" when the disk does not take it."""

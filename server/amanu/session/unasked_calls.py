@@ -51,7 +51,7 @@ class UnaskedCalls:
 
     def __init__(self, core: SessionCore, tools: Mapping[str, AnyTool], listeners: Sequence[TurnListener]) -> None:
         self._approvals = core.approvals
-        self._policy = core.policy
+        self._policy = core.approvals.policy
         self._tools = tools
         self._listeners = listeners
 

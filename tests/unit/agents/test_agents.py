@@ -80,15 +80,15 @@ async def test_an_agent_uses_the_mcp_servers_that_were_offered_to_its_parent(tmp
     looker = [READS, step("", complete("Done."))]
     offered = OfferedServer(name="far", kind="http", url="ftp://is.not.reached")
     async with session_with_agents(tmp_path, {"looker": looker}, step("", ask_agent("looker")), step("Thanks.")) as d:
-        d.session.mcp.offer([offered], "Zed")
+        d.session.own_parts.mcp.offer([offered], "Zed")
         await d.prompt("look it up")
         await d.ended()
         child = await d.sessions.get(agent(d).session_id)
-        assert [server.name for server in child.mcp.servers()] == ["far"]
+        assert [server.name for server in child.own_parts.mcp.servers()] == ["far"]
         with pytest.raises(AmanuError, match="A sub-agent uses the MCP servers of the session it works for"):
-            child.mcp.offer([], "Zed")
+            child.own_parts.mcp.offer([], "Zed")
         await d.sessions.close(child.state.session_id)
-        assert [server.name for server in d.session.mcp.servers()] == ["far"]
+        assert [server.name for server in d.session.own_parts.mcp.servers()] == ["far"]
 
 
 async def test_what_an_agent_asks_is_asked_in_its_parent_with_its_name_and_decided_there(tmp_path: Path) -> None:

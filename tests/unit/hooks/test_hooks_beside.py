@@ -97,7 +97,7 @@ async def test_a_background_command_is_one_call_to_hooks(tmp_path: Path, denied:
             assert events(await hook_entries(d)) == ["PreToolUse"]
             return
         assert [job.state for job in d.session.state.jobs] == ["running"]
-        await d.session.core.jobs.stop(JobParams(session_id="s", job_id="job-1"))
+        await d.session.core.jobs.end(JobParams(session_id="s", job_id="job-1"))
         assert events(await hook_entries(d)) == ["PreToolUse", "PostToolUse"]
         assert '"run_in_background": true' in notices(d)
 

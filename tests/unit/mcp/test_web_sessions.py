@@ -49,7 +49,7 @@ async def session(
             await d.prompt("/mcp", "m1")
             await d.prompt("/mcp approve web", "m2")
             async with asyncio.timeout(50):
-                while not all(server.view.tools for server in d.session.mcp.servers()):
+                while not all(server.view.tools for server in d.session.own_parts.mcp.servers()):
                     await asyncio.sleep(0.01)
             yield d
 

@@ -32,6 +32,7 @@ from amanu.frontends.lsp.message_weight import LARGE, MAX_VALUES, weigh
 from amanu.frontends.lsp.model_host import EditorModelHost
 from amanu.frontends.lsp.outbox import Outbox
 from amanu.frontends.lsp.pulled_documents import PulledDocuments
+from amanu.session.own_parts import OwnParts
 from amanu.session.requests import DAEMON_REQUESTS, SESSION_REQUESTS
 from amanu.system.frames import BrokenStream, FrameReader
 from amanu.workspace.overlay import Editor
@@ -224,7 +225,8 @@ class Connection:
         for part in sessions.parts:
             for method, request in part.requests().items():
                 routes[method] = self._about(part, request)
-            for method, request in part.session_part.requests().items():
+        for kind in (*OwnParts.KINDS, *(part.session_part for part in sessions.parts)):
+            for method, request in kind.requests().items():
                 routes[method] = self._in_session(self._of_part(method, request))
         return routes
 

@@ -284,7 +284,7 @@ class PlainClient(ConnectionClient):
 
     async def _stop_job(self, arguments: c.JobArguments) -> None:
         session = await self._workspace.named(arguments.session)
-        result = await session.core.jobs.stop(r.JobParams(session_id=arguments.session, job_id=arguments.job))
+        result = await session.core.jobs.end(r.JobParams(session_id=arguments.session, job_id=arguments.job))
         self._editor.say(f"{result.job.job_id} ({one_line(result.job.title)}): {result.job.summary}.")
 
     async def _agent(self, arguments: c.AgentArguments) -> None:
