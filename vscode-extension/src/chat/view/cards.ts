@@ -10,10 +10,9 @@ import type {
 } from "../../protocol";
 import { name } from "../../changes";
 import { visible } from "../../visible";
-import type { ToView } from "../messages";
 import { AgentCard } from "./agent";
 import { CitationsCard } from "./citations";
-import { type Desk, hasCheckpoint } from "./desk";
+import { type Card, type Desk, hasCheckpoint } from "./desk";
 import { button, h, setText } from "./dom";
 import { iconButton } from "./icon";
 import { LookedCard } from "./looked";
@@ -26,16 +25,6 @@ import { ToolCard } from "./tool";
 
 /** The tool that hands work to a sub-agent. */
 const RUN_AGENT = "run_agent";
-
-/** One item, drawn, or a row of several. `update` touches only what differs. */
-export interface Card {
-  readonly element: HTMLElement;
-  /** The row it draws, where that is of several. */
-  readonly row?: Row;
-  update(item: Item): void;
-  /** What the daemon says of a rule that is edited on it. */
-  checked?(message: Extract<ToView, { type: "rule" }>): void;
-}
 
 /** `item` is the row's first. */
 export function makeRow(row: Row, item: Item, desk: Desk): Card {

@@ -1,6 +1,7 @@
 import { agentOf, type Folded } from "../../fold";
-import type { Approval, Notice, Proposal, SessionState } from "../../protocol";
-import type { ToHost } from "../messages";
+import type { Approval, Item, Notice, Proposal, SessionState } from "../../protocol";
+import type { ToHost, ToView } from "../messages";
+import type { Row } from "./rows";
 
 /** What a card may know and do: the session as it is, and a way to tell the extension. */
 export interface Desk {
@@ -8,6 +9,16 @@ export interface Desk {
   /** The name of this client, as decisions tell it. */
   readonly client: string;
   post(message: ToHost): void;
+}
+
+/** One item, drawn, or a row of several. `update` touches only what differs. */
+export interface Card {
+  readonly element: HTMLElement;
+  /** The row it draws, where that is of several. */
+  readonly row?: Row;
+  update(item: Item): void;
+  /** What the daemon says of a rule that is edited on it. */
+  checked?(message: Extract<ToView, { type: "rule" }>): void;
 }
 
 export function approvalOf(desk: Desk, toolCallId: string): Approval | undefined {

@@ -1,8 +1,8 @@
 import { agentOf } from "../../fold";
 import type { ToView } from "../messages";
 import { AgentCard } from "./agent";
-import { type Card, makeRow } from "./cards";
-import type { Desk } from "./desk";
+import { makeRow } from "./cards";
+import type { Card, Desk } from "./desk";
 import { h } from "./dom";
 import { iconButton } from "./icon";
 import { placeAt } from "./links";

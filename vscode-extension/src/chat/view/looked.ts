@@ -1,8 +1,7 @@
 import type { Item, ToolCall } from "../../protocol";
 import { oneLine } from "../../visible";
 import type { ToView } from "../messages";
-import type { Card } from "./cards";
-import type { Desk } from "./desk";
+import type { Card, Desk } from "./desk";
 import { h, setText } from "./dom";
 import { icon, setIcon } from "./icon";
 import { isLook, isRunning, Tally } from "./looks";

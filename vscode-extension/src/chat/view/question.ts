@@ -1,8 +1,7 @@
 import { BUTTONS } from "../../labels";
 import type { Item, Question, QuestionField } from "../../protocol";
 import { visible } from "../../visible";
-import type { Card } from "./cards";
-import type { Desk } from "./desk";
+import type { Card, Desk } from "./desk";
 import { button, h } from "./dom";
 import { icon } from "./icon";
 
