@@ -1,7 +1,6 @@
 import * as vscode from "vscode";
 import { roots } from "./client";
-import { findingsOf, lines } from "./context";
-import type { Place } from "./inline";
+import { findingsOf, lines, type Place } from "./context";
 import { contains } from "./paths";
 import type { AttachmentInput, Finding } from "./protocol";
 import { fixTerminal, fixTest } from "./remedies";

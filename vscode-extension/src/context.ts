@@ -177,6 +177,13 @@ export function selection(): AttachmentInput | undefined {
   return text === "" ? undefined : { kind: "selection", path, ...lines(taken), text };
 }
 
+/** Lines of a file, 1-based and inclusive. */
+export interface Place {
+  document: vscode.TextDocument;
+  startLine: number;
+  endLine: number;
+}
+
 /** The lines of a range, from 1. One that ends before the first character of a line takes nothing of it. */
 export function lines({ start, end }: vscode.Range): { startLine: number; endLine: number } {
   const startLine = start.line + 1;

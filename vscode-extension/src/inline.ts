@@ -3,19 +3,12 @@ import * as vscode from "vscode";
 import { hunksOf } from "./changes";
 import type { Daemon } from "./client";
 import { roots, text } from "./client";
-import { findingsOf, lines } from "./context";
+import { findingsOf, lines, type Place } from "./context";
 import type { Desks } from "./desks";
 import { Draft } from "./inlineDraft";
 import { contains } from "./paths";
 import type { Proposal, RewriteStartParams, SessionState } from "./protocol";
 import type { Sessions } from "./sessions";
-
-/** Lines of a file that Amanu rewrites, 1-based and inclusive. */
-export interface Place {
-  document: vscode.TextDocument;
-  startLine: number;
-  endLine: number;
-}
 
 /** The last rewrite: its session is kept, to be refined or continued. */
 interface Rewrite {

@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import type { Place } from "./inline";
+import type { Place } from "./context";
 
 /** What Amanu writes for some lines, below them in the editor, until it is whole. */
 export class Draft implements vscode.Disposable {
