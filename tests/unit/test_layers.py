@@ -5,6 +5,7 @@ Imports are read from the source, those inside functions and `if TYPE_CHECKING:`
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCES = {"amanu": ROOT / "server" / "amanu", "amanu_protocol": ROOT / "protocol" / "amanu_protocol"}
+EXTENSION = ROOT / "vscode-extension" / "src"
 
 MAY_IMPORT: dict[str, str] = {
     # A room → the rooms it may use, all of them above it in this table; itself always, `*` is everything.
@@ -162,6 +164,11 @@ def imports(source: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def typescript_imports(source: str) -> list[str]:
+    """The files beside a TypeScript source that it imports, if only their types, as it names them."""
+    return re.findall(r'\b(?:from|import)\s*\(?\s*"(\.[^"]*/[^"./]+)"', source)
+
+
 def inside(module: str, part: str) -> bool:
     return module == part or module.startswith(f"{part}.")
 
@@ -257,6 +264,30 @@ def test_no_circle_between_files() -> None:
         for name, path in modules()
     }
     assert [each for each in circles(arrows) if each not in CIRCLES] == []
+
+
+def test_no_circle_between_files_of_the_extension() -> None:
+    arrows = {
+        str(name): {os.path.normpath(name.parent / each) for each in typescript_imports(path.read_text("utf-8"))}
+        for path in EXTENSION.rglob("*.ts")
+        for name in [path.relative_to(EXTENSION).with_suffix("")]
+    }
+    assert circles(arrows) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('import { a } from "./a";\nexport * from "../b/c";', ["./a", "../b/c"]),
+        ('import type {\n  A,\n  B,\n} from "./a";', ["./a"]),
+        ('import "./a";', ["./a"]),
+        ('const { a } = await import("./a");', ["./a"]),
+        ('let a: import("./a").A;', ["./a"]),
+        ('import * as vscode from "vscode";\nimport words from "./words.json";', []),
+    ],
+)
+def test_imports_of_typescript_are_found(source: str, found: list[str]) -> None:
+    assert typescript_imports(source) == found
 
 
 def test_the_root_is_small() -> None:
