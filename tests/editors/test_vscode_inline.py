@@ -71,11 +71,11 @@ async def test_lines_are_rewritten_at_the_cursor(lived_in: Path) -> None:
         await ask(page, "Edit lines 2–3 of a.py", "without x")
 
         # drawn where it will stand, while it is written
-        draft = page.locator(".review-widget", has_text="without x")
-        await draft.locator("text=return a").first.wait_for(timeout=SECONDS)
-        await shoot(page, "inline-1-draft")
+        live = page.locator(".review-widget", has_text="without x")
+        await live.locator("text=return a").first.wait_for(timeout=SECONDS)
+        await shoot(page, "inline-1-written")
         await proposed(page, "    return a")
-        assert await draft.count() == 0 and (folder / "a.py").read_text() == TEXT
+        assert await live.count() == 0 and (folder / "a.py").read_text() == TEXT
         await shoot(page, "inline-2-diff")
         heard = said(served.requests[0])
         assert "without x" in heard and "x = a" in heard and "def g()" in heard
@@ -116,10 +116,10 @@ async def test_lines_are_rewritten_at_the_cursor(lived_in: Path) -> None:
         await page.locator(".editor-instance .view-line", has_text="return").click()
         await page.keyboard.press("Control+i")
         await ask(page, "Edit line 2 of a.py", "slowly")
-        await draft_of(page, "slowly").locator("text=return a").first.wait_for(timeout=SECONDS)
+        await live_edit_of(page, "slowly").locator("text=return a").first.wait_for(timeout=SECONDS)
         await page.locator(".editor-instance .view-line", has_text="def\xa0f").click()
         await page.keyboard.press("Escape")
-        await draft_of(page, "slowly").wait_for(state="detached", timeout=SECONDS)
+        await live_edit_of(page, "slowly").wait_for(state="detached", timeout=SECONDS)
         await rewrite(page, "seven", "    return 7")
         await page.keyboard.press("Escape")
         await proposed_tab.wait_for(state="detached", timeout=SECONDS)
@@ -147,7 +147,7 @@ async def test_lines_are_rewritten_at_the_cursor(lived_in: Path) -> None:
         assert not served.refused
 
 
-def draft_of(page: Any, instruction: str) -> Any:
+def live_edit_of(page: Any, instruction: str) -> Any:
     return page.locator(".review-widget", has_text=instruction)
 
 

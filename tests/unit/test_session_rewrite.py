@@ -102,8 +102,8 @@ async def test_it_is_proposed_and_applied_when_the_user_says_so(tmp_path: Path) 
         finding = Finding(start_line=3, end_line=3, severity="error", message="not a word", source="spell")
         session = await w.start(findings=[finding])
         drawn = await until(session, lambda state: any(isinstance(i, ToolCall) and i.output for i in state.items))
-        draft = next(item for item in drawn.items if isinstance(item, ToolCall))
-        assert draft.title == "Edit notes.txt" and draft.output.startswith("+line three\n")
+        live = next(item for item in drawn.items if isinstance(item, ToolCall))
+        assert live.title == "Edit notes.txt" and live.output.startswith("+line three\n")
         state = await until(session, lambda state: state.approvals)
         (file,) = state.proposals[0].files
         assert [(hunk.old_text, hunk.new_text) for hunk in file.hunks] == [

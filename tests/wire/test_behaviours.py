@@ -28,7 +28,7 @@ from amanu.core.model import (
 )
 from amanu.core.model_families import EFFORTS
 from amanu.models.retry import AttemptWithdrawn, RetryPolicy, RetryScheduled, stream_with_retry
-from amanu.tools.edits.draft import EditDraft
+from amanu.tools.edits.live_edit import LiveEdit
 from amanu_protocol.items import Effort
 from support.strict_services.http import Fault, Say, Step, ToolUse
 from support.vendor_sweeps import over_cases, over_vendors
@@ -108,12 +108,12 @@ async def test_an_edit_can_be_shown_from_the_pieces_of_its_arguments(vendor: Ven
     async with running(vendor, [Say(calls=[ToolUse("read_file", each) for each in edits])]) as (_, model):
         seen = await deltas(model, request(vendor))
     started = [each.call_id for each in seen if isinstance(each, CallStarted)]
-    drafts = {call_id: EditDraft(lambda given: given["path"], {"content": "+"}) for call_id in started}
-    shown = dict.fromkeys(drafts, "")
+    edits = {call_id: LiveEdit(lambda given: given["path"], {"content": "+"}) for call_id in started}
+    shown = dict.fromkeys(edits, "")
     for each in seen:
         if isinstance(each, CallDelta):
-            shown[each.call_id] += drafts[each.call_id].feed(each.text)
-    assert [draft.title for draft in drafts.values()] == ["ä.py", "b.py"]
+            shown[each.call_id] += edits[each.call_id].feed(each.text)
+    assert [edit.title for edit in edits.values()] == ["ä.py", "b.py"]
     assert list(shown.values()) == ['+one\n+"two" \U0001f600\n', "+no final line feed\n"]
 
 

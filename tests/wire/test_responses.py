@@ -25,7 +25,7 @@ from amanu.models.openai import OpenAIModel
 from amanu.models.openai_responses import ResponsesModel
 from amanu.models.retry import RetryPolicy, stream_with_retry
 from amanu.tools.edits.apply_patch import ApplyPatch
-from amanu.tools.edits.draft import PatchDraft
+from amanu.tools.edits.live_edit import LivePatch
 from recordings.responses_shapes import failed, r_end, r_text
 from support.strict_services.http import Fault, Raw, Refusal, Say, Service, Step, ToolUse
 from support.strict_services.openai import OpenAI
@@ -284,7 +284,7 @@ async def test_a_patch_is_written_freely_and_answered_as_such() -> None:
     assert call.arguments == {"patch": PATCH}
     written = "".join(getattr(delta, "text", "") for delta in seen)
     assert json.loads(written) == {"patch": PATCH}
-    assert PatchDraft("patch", str).feed(written)
+    assert LivePatch("patch", str).feed(written)
     assert (tool["type"], tool["format"]["syntax"]) == ("custom", "lark")
     assert "*** Begin Patch" in tool["description"]
     assert [item["type"] for item in sent[1:]] == ["reasoning", "custom_tool_call", "custom_tool_call_output"]

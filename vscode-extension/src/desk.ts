@@ -49,15 +49,15 @@ export function whyIgnored({ status, summary }: ApprovalResolveResult, near: str
 /** Between two notifications that the user types; the daemon ignores more frequent ones. */
 const BEGIN_MS = 60_000;
 
-/** The session one chat shows, or the draft of one, and the user's intents on it. It decides nothing. */
+/** The session one chat shows, or a blank one until it begins, and the user's intents on it. It decides nothing. */
 export class Desk implements vscode.Disposable {
   /** Whether the chat is on the screen. */
   visible = false;
   private session: Session | undefined;
   /** The session to come back to after a reload. */
   sessionId: string;
-  private draft: SessionState = empty();
-  /** What the user chose for the draft; else its session begins in the mode that is configured, which `draft` shows. */
+  private blank: SessionState = empty();
+  /** What the user chose for the blank one; else it begins in the mode that is configured, which `blank` shows. */
   private mode: Mode | null = null;
   private creating: Promise<void> | undefined;
   private restoring: Promise<void> | undefined;
@@ -94,7 +94,7 @@ export class Desk implements vscode.Disposable {
   }
 
   get state(): SessionState {
-    return this.session?.state ?? this.draft;
+    return this.session?.state ?? this.blank;
   }
 
   get seq(): number {
@@ -155,7 +155,7 @@ export class Desk implements vscode.Disposable {
     const modelId = this.scripted ? "" : this.state.modelId;
     // all at once: a prompt may come while the daemon still hears of it
     const left = this.leave();
-    this.draft = { ...empty(), modelId, effort };
+    this.blank = { ...empty(), modelId, effort };
     this.mode = null;
     this.remember("");
     this.resets.fire();
@@ -167,7 +167,7 @@ export class Desk implements vscode.Disposable {
     try {
       const { settings } = await this.daemon.request("amanu/settings/list", {});
       const mode = settings.find(({ key }) => key === "mode")?.value as Mode;
-      if (this.session === undefined && this.mode === null) this.redraft({ mode });
+      if (this.session === undefined && this.mode === null) this.changeBlank({ mode });
     } catch {
       // its session will tell
     }
@@ -263,17 +263,17 @@ export class Desk implements vscode.Disposable {
   async setMode(mode: Mode): Promise<void> {
     if (this.session === undefined) {
       this.mode = mode;
-      this.redraft({ mode });
+      this.changeBlank({ mode });
     } else await this.daemon.request("amanu/session/setMode", { sessionId: this.state.sessionId, mode });
   }
 
   async setModel(modelId: string): Promise<void> {
-    if (this.session === undefined) this.redraft({ modelId });
+    if (this.session === undefined) this.changeBlank({ modelId });
     else await this.daemon.request("amanu/session/setModel", { sessionId: this.state.sessionId, modelId });
   }
 
   async setEffort(effort: Effort): Promise<void> {
-    if (this.session === undefined) this.redraft({ effort });
+    if (this.session === undefined) this.changeBlank({ effort });
     else await this.daemon.request("amanu/session/setEffort", { sessionId: this.state.sessionId, effort });
   }
 
@@ -313,7 +313,7 @@ export class Desk implements vscode.Disposable {
   private async create(): Promise<void> {
     const folders = roots();
     if (folders.length === 0) throw new Refused("Open a folder first.", undefined);
-    const { modelId, effort } = this.draft;
+    const { modelId, effort } = this.blank;
     const params = {
       sessionId: randomUUID(),
       roots: folders,
@@ -343,8 +343,8 @@ export class Desk implements vscode.Disposable {
     if (session !== undefined) await this.sessions.release(session.state.sessionId);
   }
 
-  private redraft(change: Partial<SessionState>): void {
-    this.draft = { ...this.draft, ...change };
+  private changeBlank(change: Partial<SessionState>): void {
+    this.blank = { ...this.blank, ...change };
     this.resets.fire();
   }
 }

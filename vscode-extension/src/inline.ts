@@ -5,7 +5,7 @@ import type { Daemon } from "./client";
 import { roots, text } from "./client";
 import { findingsOf, lines, type Place } from "./context";
 import type { Desks } from "./desks";
-import { Draft } from "./inlineDraft";
+import { InlineLiveEdit } from "./inlineLiveEdit";
 import { contains } from "./paths";
 import type { Proposal, RewriteStartParams, SessionState } from "./protocol";
 import type { Sessions } from "./sessions";
@@ -23,7 +23,7 @@ interface Rewrite {
 
 /** How a turn of a rewrite stands, as far as it is to be drawn. */
 export type Progress =
-  | { kind: "writing"; draft: string }
+  | { kind: "writing"; written: string }
   | { kind: "proposed"; proposalId: string }
   | { kind: "applied" }
   | { kind: "cancelled" }
@@ -40,7 +40,7 @@ interface Shows {
  * reviewed like any other change. */
 export class Inline implements vscode.Disposable {
   private rewrite: Rewrite | undefined;
-  private readonly draft = new Draft();
+  private readonly liveEdit = new InlineLiveEdit();
   private readonly subscriptions: vscode.Disposable[];
 
   constructor(
@@ -52,7 +52,7 @@ export class Inline implements vscode.Disposable {
     const on = (name: string, work: (...given: never[]) => Promise<unknown>) =>
       vscode.commands.registerCommand(name, (...given: never[]) => desks.attempt(() => work(...given)));
     this.subscriptions = [
-      this.draft,
+      this.liveEdit,
       on("amanu.editInline", (place?: Place, instruction?: string) => this.edit(place, instruction)),
       on("amanu.refineInline", () => this.refine()),
       on("amanu.stopInline", () => this.stop()),
@@ -60,7 +60,7 @@ export class Inline implements vscode.Disposable {
       on("amanu.editReadOnly", async () => {
         void vscode.window.showInformationMessage("This file is read-only, so Amanu cannot edit it.");
       }),
-      on("amanu.dropInline", async () => this.draft.end()),
+      on("amanu.dropInline", async () => this.liveEdit.end()),
       on("amanu.continueInline", () => this.continue()),
       sessions.onEvent(({ sessionId }) => this.draw(sessionId)),
       sessions.onReset((sessionId) => this.draw(sessionId)),
@@ -107,14 +107,14 @@ export class Inline implements vscode.Disposable {
   private async begin(place: Place, params: RewriteStartParams): Promise<void> {
     const { sessionId, instruction } = params;
     await this.leave();
-    this.draft.begin(place, instruction);
+    this.liveEdit.begin(place, instruction);
     try {
       const result = await this.daemon.request("amanu/rewrite/start", params);
       const { turn, lastTurn } = result.state;
       this.keep({ sessionId, turnId: turn?.turnId ?? lastTurn?.turnId, place, instruction });
       this.sessions.created(result);
     } catch (error) {
-      this.draft.fail(text(error));
+      this.liveEdit.fail(text(error));
     }
   }
 
@@ -132,19 +132,19 @@ export class Inline implements vscode.Disposable {
     );
     if (instruction === undefined) return;
     await vscode.window.showTextDocument(place.document);
-    this.draft.begin(place, instruction);
+    this.liveEdit.begin(place, instruction);
     try {
       const params = { sessionId, promptId: randomUUID(), instruction };
       const { turnId } = await this.daemon.request("amanu/rewrite/refine", params);
       this.keep({ ...rewrite, instruction, turnId: turnId ?? undefined, proposalId: undefined });
       this.draw(sessionId);
     } catch (error) {
-      this.draft.fail(text(error));
+      this.liveEdit.fail(text(error));
     }
   }
 
   private async stop(): Promise<void> {
-    this.draft.end();
+    this.liveEdit.end();
     const { sessionId, turnId } = this.rewrite ?? {};
     if (sessionId !== undefined && turnId !== undefined)
       await this.daemon.request("amanu/turn/cancel", { sessionId, turnId });
@@ -160,7 +160,7 @@ export class Inline implements vscode.Disposable {
   private async continue(): Promise<void> {
     const { sessionId } = this.rewrite ?? {};
     if (sessionId === undefined) return;
-    this.draft.end();
+    this.liveEdit.end();
     await this.daemon.request("amanu/rewrite/continue", { sessionId });
     await this.shows.chat(sessionId);
     await this.leave();
@@ -177,11 +177,11 @@ export class Inline implements vscode.Disposable {
     }
     const progress = state && progressOf(state, rewrite.turnId);
     if (progress === undefined) return;
-    if (progress.kind === "writing") return this.draft.show(progress.draft);
+    if (progress.kind === "writing") return this.liveEdit.show(progress.written);
     const proposalId = progress.kind === "proposed" ? progress.proposalId : undefined;
     this.keep({ ...rewrite, turnId: undefined, proposalId });
-    if (progress.kind === "failed") return this.draft.fail(progress.message);
-    this.draft.end();
+    if (progress.kind === "failed") return this.liveEdit.fail(progress.message);
+    this.liveEdit.end();
     if (proposalId !== undefined) void this.shows.diff(proposalId);
   }
 
@@ -219,16 +219,16 @@ export function progressOf(
     return waits(proposal) ? { kind: "proposed", proposalId: proposal.proposalId } : { kind: "applied" };
   if (state.turn?.turnId === turnId) {
     const call = state.items.findLast((item) => item.kind === "toolCall" && item.turnId === turnId);
-    return { kind: "writing", draft: call?.kind === "toolCall" ? unsigned(call.output) : "" };
+    return { kind: "writing", written: call?.kind === "toolCall" ? unsigned(call.output) : "" };
   }
   if (state.lastTurn?.turnId !== turnId) return undefined;
   const { reason, message } = state.lastTurn;
   return reason === "cancelled" ? { kind: "cancelled" } : { kind: "failed", message };
 }
 
-/** The lines of a draft without the sign that each begins with. */
-function unsigned(draft: string): string {
-  return draft.replace(/^\+/gm, "");
+/** The lines of a live edit without the sign that each begins with. */
+function unsigned(lines: string): string {
+  return lines.replace(/^\+/gm, "");
 }
 
 /** What is selected, or the line of the cursor. */

@@ -20,11 +20,11 @@ const proposal = (open: boolean) =>
 
 test.each<[string, Partial<SessionState>, Progress | undefined]>([
   ["another turn", { turn: { ...running, turnId: "t0" } }, undefined],
-  ["nothing written yet", { turn: running }, { kind: "writing", draft: "" }],
+  ["nothing written yet", { turn: running }, { kind: "writing", written: "" }],
   [
-    "a draft, without its signs",
+    "a live edit, without its signs",
     { turn: running, items: [call("+x\n", "t0"), call("+a\n++b\n+\n")] },
-    { kind: "writing", draft: "a\n+b\n\n" },
+    { kind: "writing", written: "a\n+b\n\n" },
   ],
   [
     "a proposal that waits",

@@ -2,7 +2,7 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import type { ToHost } from "../src/chat/messages";
 import { subject } from "../src/chat/view/cards";
-import { DRAFT_LINES } from "../src/chat/view/draft";
+import { LIVE_LINES } from "../src/chat/view/liveEdit";
 import { decided } from "../src/chat/view/hunks";
 import { List, SHOWN } from "../src/chat/view/list";
 import { Markdown } from "../src/chat/view/markdown";
@@ -205,28 +205,32 @@ const EDIT: ToolCall = {
   state: "validating",
 };
 
-test("an edit shows as a draft while it is written, and gives way to the question", () => {
+test("an edit is live while it is written, and gives way to the question", () => {
   const { list, desk, find } = show({ items: [EDIT] });
   const grow = (text: string) => {
     desk.session.fold({ kind: "itemDelta", itemId: "c1", text });
     list.update(new Set(["c1"]));
   };
   const details = () => find<HTMLDetailsElement>(".tool > details");
-  expect([find(".draft").hidden, details().open]).toEqual([true, false]);
+  expect([find(".live-edit").hidden, details().open]).toEqual([true, false]);
   grow("-old\n+new\n");
-  const [first] = find(".draft").children;
+  const [first] = find(".live-edit").children;
   grow("@@\n-<b>\n");
-  expect(find(".draft").children[0]).toBe(first);
-  const lines = [...find(".draft").children].map((each) => `${each.className} ${each.textContent}`);
+  expect(find(".live-edit").children[0]).toBe(first);
+  const lines = [...find(".live-edit").children].map((each) => `${each.className} ${each.textContent}`);
   expect(lines).toEqual(["removed - old\n", "added + new\n", "more @@\n", "removed - <b>\n"]);
   expect([find(".state").textContent, details().open]).toEqual(["draft, being written", true]);
   expect(find(".output").hidden).toBe(true);
-  grow("+x\n".repeat(DRAFT_LINES));
-  expect(find(".draft").childElementCount).toBe(DRAFT_LINES);
+  grow("+x\n".repeat(LIVE_LINES));
+  expect(find(".live-edit").childElementCount).toBe(LIVE_LINES);
   const item: ToolCall = { ...EDIT, state: "awaitingApproval", output: "" };
   desk.session.fold({ kind: "itemChanged", item });
   list.update(new Set(["c1"]));
-  expect([find(".draft").hidden, find(".draft").childElementCount, details().open]).toEqual([true, 0, false]);
+  expect([find(".live-edit").hidden, find(".live-edit").childElementCount, details().open]).toEqual([
+    true,
+    0,
+    false,
+  ]);
 });
 
 test.each<[boolean, string, string]>([

@@ -283,8 +283,8 @@ local of = {
       return agent_card(item, agent, state)
     end
     local sign, words = unpack(state_of(item))
-    local draft = item.state == "validating" and item.output ~= ""
-    if draft then
+    local live = item.state == "validating" and item.output ~= ""
+    if live then
       words = " · draft"
     end
     local title = agents.owner(state, item) .. visible.line(item.title)
@@ -314,7 +314,7 @@ local of = {
           table.insert(lines, "┆ answer: :Amanu /approve" .. (key ~= "" and " or " .. key or ""))
         end
       end
-    elseif item.state == "executing" or draft then
+    elseif item.state == "executing" or live then
       add_end(lines, item.output)
     else
       local reason = item.decision and item.decision.reason

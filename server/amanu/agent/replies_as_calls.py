@@ -1,6 +1,6 @@
 """A model that answers in text, seen by the loop as one that calls a tool: the whole reply is the call's argument.
 
-So a task of a single reply gets all that a turn has: retries, costs, drafts, the decision on the call, the journal.
+So a task of a single reply gets all that a turn has: retries, costs, live edits, the decision on the call, the journal.
 The model itself is offered no tools, and hears a conversation of its own.
 """
 

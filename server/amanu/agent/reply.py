@@ -4,8 +4,8 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from amanu.agent.call_drafts import CallDrafts
 from amanu.agent.calls import call_item
+from amanu.agent.live_calls import LiveCalls
 from amanu.agent.thought_sections import ThoughtSections
 from amanu.core.conversation import Assistant, Call, Text
 from amanu.core.emit import Emit
@@ -24,7 +24,7 @@ class ReplyItems:
         self._ids: Iterator[str] = (f"{turn_id}.{step}.{n}" for n in itertools.count(1))
         self._tools = tools
         self._emit = emit
-        self._drafts = CallDrafts(emit)
+        self._live_calls = LiveCalls(emit)
         self._open: Thought | Answer | None = None
         self._sections = ThoughtSections()
         self._text: list[str] = []
@@ -47,13 +47,13 @@ class ReplyItems:
                 tool = self._tools.get(name)
                 item = call_item(self._turn_id, Call(call_id=call_id, tool=name, arguments={}), tool)
                 self._emit(ItemStarted(item=item))
-                self._drafts.begin(item, tool and tool.draft())
+                self._live_calls.begin(item, tool and tool.live_call())
             case CallDelta(call_id=call_id, text=text):
-                self._drafts.write(call_id, text)
+                self._live_calls.write(call_id, text)
 
     def withdraw(self, reason: str) -> None:
         """Withdraw everything that has been shown: something else takes its place."""
-        self._drafts.drop()
+        self._live_calls.drop()
         if self._item_ids:
             self._emit(ItemsWithdrawn(item_ids=self._item_ids, reason=reason))
         self._open = None
@@ -65,7 +65,7 @@ class ReplyItems:
     def finish(self, end: ReplyCompleted) -> Assistant:
         """The reply is complete; its sources become an item of their own after the answer. Returns its message."""
         self._close()
-        self._drafts.end()
+        self._live_calls.end()
         if end.sources:
             sources = sorted(set(end.sources), key=lambda source: (source.title, source.url, source.quote))
             self._emit(ItemCompleted(item=Citations(item_id=next(self._ids), turn_id=self._turn_id, sources=sources)))
@@ -75,7 +75,7 @@ class ReplyItems:
         """The reply was cancelled or failed for good: the text the user saw stays, calls that were begun do not.
         Returns the message to keep, None when there was no text."""
         self._close()
-        self._drafts.drop()
+        self._live_calls.drop()
         call_ids = [item_id for item_id in self._item_ids if not item_id.startswith(f"{self._turn_id}.")]
         if call_ids:
             self._emit(ItemsWithdrawn(item_ids=call_ids, reason=reason))

@@ -62,8 +62,8 @@ WITHDRAWN = "… that attempt was discarded ({reason}), trying again"
 OUTPUT_LINES = 8
 """Of a command's output; the whole stays in the session."""
 
-_DRAFT_END = 4000
-"""Characters of a draft that are looked at for its last lines."""
+_LIVE_END = 4000
+"""Characters of a live edit that are looked at for its last lines."""
 _SIGN: dict[str, Style] = {"+": "green", "-": "red"}
 
 _TODO: dict[str, tuple[Style, str]] = {
@@ -196,12 +196,12 @@ class Renderer:
         for blocks, _, style in reversed(self._streams.values()):
             if style == "":
                 return [("", line) for line in blocks.last_lines(lines)]
-        draft = _draft(state)
-        if draft is None:
+        edit = _live_edit(state)
+        if edit is None:
             return []
-        tail_lines = stripped(draft.output[-_DRAFT_END:]).splitlines()[1 - lines :]
+        tail_lines = stripped(edit.output[-_LIVE_END:]).splitlines()[1 - lines :]
         return [
-            ("bold", f"{one_line(draft.title)} · draft"),
+            ("bold", f"{one_line(edit.title)} · draft"),
             *((_SIGN.get(line[:1], "dim"), line) for line in tail_lines),
         ]
 
@@ -229,9 +229,9 @@ class Renderer:
             return "… compacting"
         if isinstance(last, Notice) and last.code == "hookRunning":
             return f"… {one_line(last.text, 100)}"
-        draft = _draft(state)
-        if draft is not None:
-            return f"… {one_line(draft.title, 100)} · draft, {plural(draft.output.count(chr(10)), 'line')}"
+        edit = _live_edit(state)
+        if edit is not None:
+            return f"… {one_line(edit.title, 100)} · draft, {plural(edit.output.count(chr(10)), 'line')}"
         for item in reversed(_recent(state)):
             if isinstance(item, Thought) and item.item_id in self._streams:
                 return f"… {one_line(item.subject or _live_subject(item.text), 100)}"
@@ -542,7 +542,7 @@ def _live_subject(thought: str) -> str:
     return subjects[-1] if subjects else "thinking"
 
 
-def _draft(state: SessionState) -> ToolCall | None:
+def _live_edit(state: SessionState) -> ToolCall | None:
     """The edit that is being written, if something of it can be seen."""
     last = _last(state)
     return last if isinstance(last, ToolCall) and last.state == "validating" and last.output else None

@@ -300,7 +300,7 @@ class CallContext:
             )
 
 
-class CallDraft(Protocol):
+class LiveCall(Protocol):
     """Shows one call while the model is still writing its arguments. Never fails."""
 
     @property
@@ -387,8 +387,8 @@ class Tool(ABC, Generic[P]):
         """The arguments with the user's own command line. For tools whose previews have a `command`."""
         raise NotImplementedError
 
-    def draft(self) -> CallDraft | None:
-        """A draft that shows a call while the model writes it; None when there is nothing worth showing."""
+    def live_call(self) -> LiveCall | None:
+        """A `LiveCall` that shows one call while the model writes it; None when there is nothing worth showing."""
         return None
 
     @abstractmethod

@@ -267,7 +267,7 @@ async def test_what_an_edit_is_for(harness: ToolHarness, tool: str, given: str |
 
 @pytest.mark.parametrize("tool", EDITING)
 def test_the_path_is_first_and_the_reason_last(harness: ToolHarness, tool: str) -> None:
-    """Drafts are drawn while a call is written: its path must be known before its text."""
+    """Live edits are drawn while the call is written: its path must be known before its text."""
     schema = harness.tools[tool].spec().parameters
     fields = list(schema["properties"])
     assert fields[0] == ("patch" if tool == "apply_patch" else "path") and fields[-1] == "explanation"

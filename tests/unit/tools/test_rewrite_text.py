@@ -7,7 +7,7 @@ import pytest
 
 from amanu.core.tool import ToolError
 from amanu.text.redaction import MASK
-from amanu.tools.edits.rewrite_lines import RewriteDraft
+from amanu.tools.edits.rewrite_lines import LiveRewrite
 from amanu.tools.edits.rewrite_text import RewriteTarget, first_prompt, next_prompt, read_reply
 from amanu.workspace.text_file import FileText
 
@@ -162,10 +162,10 @@ def test_keys_are_hidden() -> None:
         assert MASK in prompt and "sk-live" not in prompt
 
 
-def test_the_draft_shows_what_is_between_the_marks() -> None:
+def test_the_live_edit_shows_what_is_between_the_marks() -> None:
     reply = marked("    return a\n    # ä", "def f(a):", "")
     text = json.dumps({"path": "a.py", "reply": f"Sure.\n{reply}"})
     for size in (1, 7, len(text)):
-        draft = RewriteDraft(lambda arguments: f"Edit {arguments['path']}")
-        shown = "".join(draft.feed(text[at : at + size]) for at in range(0, len(text), size))
-        assert (draft.title, shown) == ("Edit a.py", "+    return a\n+    # ä\n")
+        live = LiveRewrite(lambda arguments: f"Edit {arguments['path']}")
+        shown = "".join(live.feed(text[at : at + size]) for at in range(0, len(text), size))
+        assert (live.title, shown) == ("Edit a.py", "+    return a\n+    # ä\n")

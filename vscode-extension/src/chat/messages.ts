@@ -60,8 +60,8 @@ export type TurnWish = "review" | "undo" | "redo" | "restore";
 export type How = "send" | "steer" | "queue";
 
 export type ToView =
-  /** The whole session, or the draft of one (`sessionId` is ""). `client` is our own name, `remember` the session that
-   * this chat comes back to. */
+  /** The whole session, or a blank one that has not begun (`sessionId` is ""). `client` is our own name, `remember`
+   * the session that this chat comes back to. */
   | { type: "session"; state: SessionState; seq: number; client: string; remember: string }
   | { type: "events"; events: Event[]; seq: number }
   | { type: "earlier"; items: Item[]; hasEarlier: boolean }

@@ -7,10 +7,10 @@ from typing import Any
 from pydantic import Field
 
 from amanu.core.model import Freeform
-from amanu.core.tool import CallDraft, ToolError
+from amanu.core.tool import LiveCall, ToolError
 from amanu.tools.edits.base import EditParams, EditTool, FileChange
 from amanu.tools.edits.delete_file import delete_text
-from amanu.tools.edits.draft import PatchDraft, patch_title
+from amanu.tools.edits.live_edit import LivePatch, patch_title
 from amanu.tools.edits.match import MatchedText
 from amanu.tools.edits.patch import parse_patch
 from amanu.tools.edits.patch_apply import added_text, apply_hunks
@@ -52,8 +52,8 @@ class ApplyPatch(EditTool[ApplyPatchParams]):
     params = ApplyPatchParams
     freeform = Freeform("patch", _GRAMMAR)
 
-    def draft(self) -> CallDraft:
-        return PatchDraft("patch", self._workspace.as_written)
+    def live_call(self) -> LiveCall:
+        return LivePatch("patch", self._workspace.as_written)
 
     def title_of(self, arguments: Mapping[str, Any]) -> str:
         patch = arguments.get("patch")

@@ -11,12 +11,12 @@ from pydantic import GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from amanu.core.tool import CallContext, CallDraft, Outcome, Params, Preview, Subject, ToolError
+from amanu.core.tool import CallContext, LiveCall, Outcome, Params, Preview, Subject, ToolError
 from amanu.proposals.model import FileEdit, LiveFile
 from amanu.text.display import one_line, visible
 from amanu.text.redaction import MASK, mask_added
 from amanu.tools.draft_share import share_notes
-from amanu.tools.edits.draft import EditDraft
+from amanu.tools.edits.live_edit import LiveEdit
 from amanu.tools.edits.match import MatchedText
 from amanu.tools.environment import SessionTool, ToolEnvironment
 from amanu.workspace.file_names import fold_name, ignores_case, is_symlink, spelling_on_disk
@@ -91,7 +91,7 @@ class EditTool(SessionTool[P]):
     verb: ClassVar[str] = "Edit"
     """What it does to a file, for the title of a call that has no preview yet."""
     argument_signs: ClassVar[Mapping[str, str]] = {}
-    """Arguments that hold text of the file → "-" or "+", see `EditDraft`."""
+    """Arguments that hold text of the file → "-" or "+", see `LiveEdit`."""
 
     def __init__(self, environment: ToolEnvironment) -> None:
         super().__init__(environment)
@@ -117,8 +117,8 @@ class EditTool(SessionTool[P]):
         """The absolute path meant by the path of a `FileChange`. Raises `ToolError`."""
         return self._workspace.resolve(path)
 
-    def draft(self) -> CallDraft | None:
-        return EditDraft(self.title_of, self.argument_signs)
+    def live_call(self) -> LiveCall | None:
+        return LiveEdit(self.title_of, self.argument_signs)
 
     async def preview(self, params: P, call: CallContext) -> Preview:
         file_changes = await self.find_changes(params, call)

@@ -5,10 +5,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from amanu.core.tool import CallContext, CallDraft, Preview, ToolError
+from amanu.core.tool import CallContext, LiveCall, Preview, ToolError
 from amanu.tools.edits.base import EditParams, EditTool, FileChange
-from amanu.tools.edits.draft import LineDraft
 from amanu.tools.edits.edit_file import EditFile
+from amanu.tools.edits.live_edit import LiveLines
 from amanu.tools.edits.partial_json import StringPiece
 from amanu.tools.edits.rewrite_text import RewriteTarget, read_reply
 from amanu.tools.environment import ToolEnvironment
@@ -36,8 +36,8 @@ class RewriteLines(EditTool[RewriteLinesParams]):
         """The one path it takes."""
         return self._workspace.display_path(self._target.file.path)
 
-    def draft(self) -> CallDraft:
-        return RewriteDraft(self.title_of)
+    def live_call(self) -> LiveCall:
+        return LiveRewrite(self.title_of)
 
     def changes(self, params: RewriteLinesParams) -> Sequence[FileChange]:
         if params.path != self.path:
@@ -50,7 +50,7 @@ class RewriteLines(EditTool[RewriteLinesParams]):
         return replace(preview, subject=replace(preview.subject, tool=EditFile.name))
 
 
-class RewriteDraft(LineDraft):
+class LiveRewrite(LiveLines):
     """What the reply says between the marks."""
 
     def __init__(self, title: Callable[[Mapping[str, Any]], str]) -> None:

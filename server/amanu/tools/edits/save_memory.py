@@ -44,7 +44,7 @@ class SaveMemory(EditTool[SaveMemoryParams]):
         fact = arguments.get("fact")
         return one_line(f"Remember: {fact}") if isinstance(fact, str) else "Remember"
 
-    def draft(self) -> None:
+    def live_call(self) -> None:
         return None
 
     async def preview(self, params: SaveMemoryParams, call: CallContext) -> Preview:

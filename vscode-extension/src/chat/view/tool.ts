@@ -7,7 +7,7 @@ import type { ToView } from "../messages";
 import { ApprovalBox } from "./approval";
 import { type Card, type Desk, approvalOf, deciding, proposalOf } from "./desk";
 import { button, growText, h, setText } from "./dom";
-import { DraftBox } from "./draft";
+import { LiveEditBox } from "./liveEdit";
 import { HunksBox, stat } from "./hunks";
 import { icon, iconButton, setIcon } from "./icon";
 import { sandboxLine } from "./sandbox";
@@ -43,7 +43,7 @@ export class ToolCard implements Card {
   private readonly keeping = h("span", { class: "keeping" });
   private readonly arguments = h("pre", { class: "arguments", "aria-label": "Arguments", tabindex: "0" });
   private readonly output = h("pre", { class: "output", "aria-label": "Output", tabindex: "0" });
-  private readonly draft = new DraftBox();
+  private readonly liveEdit = new LiveEditBox();
   private readonly terminal = button("Show in Terminal", () => this.showInTerminal(), {
     class: "link terminal",
     hidden: true,
@@ -83,7 +83,7 @@ export class ToolCard implements Card {
       this.arguments,
       this.output,
       this.terminal,
-      this.draft.element,
+      this.liveEdit.element,
       this.record,
     );
     this.element = h(
@@ -99,8 +99,8 @@ export class ToolCard implements Card {
   update(item: Item): void {
     // a daemon from before it said how calls went is still a daemon
     const call = { ...(item as ToolCall), summary: (item as ToolCall).summary ?? "" };
-    const drafted = call.state === "validating" && call.output !== "";
-    const [mark, words] = drafted ? ["loading", "draft, being written"] : stateOf(call);
+    const live = call.state === "validating" && call.output !== "";
+    const [mark, words] = live ? ["loading", "draft, being written"] : stateOf(call);
     const approval = approvalOf(this.desk, call.itemId);
     const proposal = proposalOf(this.desk, call.proposalId);
     const here = proposal === undefined || deciding(this.desk, proposal) === call.itemId;
@@ -125,16 +125,16 @@ export class ToolCard implements Card {
     setText(this.stat, proposal && here ? stat(proposal.files) : ""); // said once, of all it took
     setText(this.state, ended && (!proposal || how === "") ? failure(call) : how);
     setText(this.arguments, argumentsText(call));
-    this.draft.update(drafted ? call.output : "");
-    growText(this.output, drafted ? "" : call.output);
+    this.liveEdit.update(live ? call.output : "");
+    growText(this.output, live ? "" : call.output);
     this.callId = call.itemId;
     this.terminal.hidden = !runs(call, this.desk);
     this.arguments.hidden = this.arguments.textContent === "" || (call.state === "awaitingApproval" && !ran);
-    this.output.hidden = drafted || call.output === "" || call.output === call.summary;
+    this.output.hidden = live || call.output === "" || call.output === call.summary;
     // what is live is worth seeing; what is done folds itself away, unless the user opened or closed it
     if (!this.touched)
       this.details.open =
-        drafted ||
+        live ||
         (call.effect === "run" && call.state === "executing" && call.output !== "") ||
         (ran && !(this.output.hidden && this.arguments.hidden));
     this.said.replaceChildren(...this.remarks(call, proposal, approval !== undefined));

@@ -22,15 +22,15 @@ async def test_an_edit_is_seen_while_it_is_written(lived_in: Path) -> None:
     ):
         chat = await open_chat(page)
         await send(chat, "Rename them")
-        draft = chat.locator(".tool .draft:visible")
-        await draft.locator(".removed", has_text="return 10").wait_for(timeout=SECONDS)
+        live = chat.locator(".tool .live-edit:visible")
+        await live.locator(".removed", has_text="return 10").wait_for(timeout=SECONDS)
         assert await chat.locator(".tool .title").text_content() == "Edit code.py"
-        assert await draft.evaluate(
+        assert await live.evaluate(
             "box => box.scrollTop > 0 && box.scrollHeight - box.scrollTop - box.clientHeight < 9"
         )
         assert await chat.locator(".approval:visible, .hunk:visible").count() == 0
-        await shoot(page, "draft-1-written")
+        await shoot(page, "live-edit-1-written")
         await asked(chat)
-        assert await chat.locator(".draft:visible").count() == 0
-        await shoot(page, "draft-2-asked")
+        assert await chat.locator(".live-edit:visible").count() == 0
+        await shoot(page, "live-edit-2-asked")
     assert file.read_text() == OLD

@@ -34,18 +34,18 @@ async def records(session: Session) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("asked", "title", "draft", "final"),
+    ("asked", "title", "live", "final"),
     [
         (EDIT, "Edit notes.txt", "-line 2\n-line 3\n+line two\n+line two\n", "Edit notes.txt"),
         (WRITE, "Write new/note.txt", "+a\n+b\n+a\n", "Create new/note.txt"),
     ],
 )
-async def test_a_draft_comes_before_the_question_and_goes_with_it(
-    tmp_path: Path, asked: dict[str, Any], title: str, draft: str, final: str
+async def test_a_live_edit_comes_before_the_question_and_goes_with_it(
+    tmp_path: Path, asked: dict[str, Any], title: str, live: str, final: str
 ) -> None:
     async with scripted_session(tmp_path, step("Now.", asked, **SLOW), step("Done.")) as d:
         await d.prompt("go")
-        state = await d.until(lambda state: (item := edit(state)) and item.output.startswith(draft))
+        state = await d.until(lambda state: (item := edit(state)) and item.output.startswith(live))
         item = edit(state)
         assert item is not None
         assert (item.state, item.title, item.proposal_id) == ("validating", title, None)
@@ -67,7 +67,7 @@ async def test_a_draft_comes_before_the_question_and_goes_with_it(
         assert d.session.view().items == before
 
 
-async def test_an_edit_that_does_not_fit_keeps_its_title_and_no_draft(tmp_path: Path) -> None:
+async def test_an_edit_that_does_not_fit_keeps_its_title_and_no_live_edit(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, step("", MISSES, **SLOW), step("Oh.")) as d:
         await d.prompt("go")
         await d.until(lambda state: (item := edit(state)) and "+x" in item.output)
@@ -76,7 +76,7 @@ async def test_an_edit_that_does_not_fit_keeps_its_title_and_no_draft(tmp_path: 
         assert (item.state, item.title, item.output) == ("failed", "Edit notes.txt", "")
 
 
-async def test_a_cancelled_reply_leaves_no_draft(tmp_path: Path) -> None:
+async def test_a_cancelled_reply_leaves_no_live_edit(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, step("", WRITE, **SLOW)) as d:
         turn_id = await d.prompt("go")
         assert turn_id is not None

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from amanu.agent import call_drafts as drafting
+from amanu.agent import live_calls
 from amanu.agent.reply import ReplyItems
 from amanu.core.conversation import Assistant
 from amanu.core.model import CallDelta, CallStarted, ReplyCompleted, TokenUsage
-from amanu.core.tool import CallDraft
-from amanu.tools.edits.draft import EditDraft
+from amanu.core.tool import LiveCall
+from amanu.tools.edits.live_edit import LiveEdit
 from amanu_protocol.events import ItemChanged, ItemDelta, ItemStarted, ItemsWithdrawn
 from support.loop_harness import Emitted, Read, Recorder, Write
 
@@ -20,9 +20,9 @@ ARGUMENTS = json.dumps({"path": "a.py", "content": "one\ntwo\nthree\n"})
 EDIT = "Edit a.py"
 
 
-class Drafting(Write):
-    def draft(self) -> CallDraft:
-        return EditDraft(lambda arguments: f"Edit {arguments['path']}", {"content": "+"})
+class WriteLive(Write):
+    def live_call(self) -> LiveCall:
+        return LiveEdit(lambda arguments: f"Edit {arguments['path']}", {"content": "+"})
 
 
 def told(seen: Emitted) -> list[str]:
@@ -45,9 +45,9 @@ def told(seen: Emitted) -> list[str]:
 
 async def play(*doing: Any, interval: float, monkeypatch: pytest.MonkeyPatch) -> Emitted:
     """Deltas, numbers of seconds to wait, or words: finish, cut, withdraw."""
-    monkeypatch.setattr(drafting, "INTERVAL", interval)
+    monkeypatch.setattr(live_calls, "INTERVAL", interval)
     seen = Emitted()
-    reply = ReplyItems("t", 1, {"write": Drafting(Recorder()), "read": Read(Recorder())}, seen)
+    reply = ReplyItems("t", 1, {"write": WriteLive(Recorder()), "read": Read(Recorder())}, seen)
     for each in doing:
         match each:
             case "finish":
@@ -104,7 +104,7 @@ HOUR, NO_TIME = 3600.0, 0.0
         ),
     ],
 )
-async def test_drafts(
+async def test_live_calls(
     interval: float, doing: Sequence[Any], expected: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert told(await play(*doing, interval=interval, monkeypatch=monkeypatch)) == expected

@@ -1,4 +1,4 @@
-"""What an edit will be, while the model still writes it: for the user to look at, never to decide on."""
+"""Live edits: edits that the model is still writing, for the user to look at and never to decide on."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -9,9 +9,9 @@ from amanu.tools.edits.partial_json import JsonStrings, StringPiece
 from amanu.tools.edits.patch import named_file
 
 SHOWN = 64 * 1024
-"""Characters of a draft that are shown. The proposal has it all."""
+"""Characters of a live edit that are shown. The proposal has it all."""
 READ = 2 * SHOWN
-"""Characters of the arguments that are read for it; where the path comes later than that there is no draft."""
+"""Characters of the arguments that are read for it; where the path comes later than that nothing is shown."""
 GOES_ON = "… the draft goes on\n"
 
 
@@ -62,8 +62,8 @@ class _Lines:
         return text
 
 
-class LineDraft(ABC):
-    """Implements `tools.base.CallDraft`: nothing is shown before the path is known."""
+class LiveLines(ABC):
+    """Implements `core.tool.LiveCall`: nothing is shown before the path is known."""
 
     def __init__(self) -> None:
         self.title: str | None = None
@@ -85,7 +85,7 @@ class LineDraft(ABC):
     def _take(self, piece: StringPiece) -> None: ...
 
 
-class EditDraft(LineDraft):
+class LiveEdit(LiveLines):
     """Of a tool whose arguments hold `path`, and texts under the names in `signs`: what goes ("-"), what comes ("+").
     They may be nested in a list of several edits. `title` makes the call's title from its arguments."""
 
@@ -112,9 +112,9 @@ class EditDraft(LineDraft):
                 self._lines.end(sign)
 
 
-class PatchDraft(LineDraft):
+class LivePatch(LiveLines):
     """Of a tool that takes a patch under the name `argument`: the first file it names makes the call's title, and the
-    patch itself is the draft. `shown` is how a path is written for the user."""
+    patch itself is shown. `shown` is how a path is written for the user."""
 
     def __init__(self, argument: str, display_path: Callable[[str], str]) -> None:
         super().__init__()

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from amanu.core.tool import CallDraft
-from amanu.tools.edits.draft import GOES_ON, READ, SHOWN, EditDraft, PatchDraft
+from amanu.core.tool import LiveCall
+from amanu.tools.edits.live_edit import GOES_ON, READ, SHOWN, LiveEdit, LivePatch
 
 
-def edit() -> CallDraft:
-    return EditDraft(titled, {"old_text": "-", "new_text": "+", "content": "+"})
+def edit() -> LiveCall:
+    return LiveEdit(titled, {"old_text": "-", "new_text": "+", "content": "+"})
 
 
-def patch() -> CallDraft:
-    return PatchDraft("patch", str.upper)
+def patch() -> LiveCall:
+    return LivePatch("patch", str.upper)
 
 
 def titled(arguments: Mapping[str, Any]) -> str:
@@ -57,11 +57,11 @@ PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** End Patch"
         (patch, {"patch": "no\nheader\n"}, None, ""),
     ],
 )
-def test_shown(make: Callable[[], CallDraft], arguments: Any, title: str | None, shown: str) -> None:
+def test_shown(make: Callable[[], LiveCall], arguments: Any, title: str | None, shown: str) -> None:
     text = json.dumps(arguments)
     for pieces in ([text], list(text), *([text[:at], text[at:]] for at in range(len(text)))):
-        draft = make()
-        assert ("".join(map(draft.feed, pieces)), draft.title) == (shown, title)
+        live = make()
+        assert ("".join(map(live.feed, pieces)), live.title) == (shown, title)
 
 
 @pytest.mark.parametrize(
@@ -75,25 +75,25 @@ def test_shown(make: Callable[[], CallDraft], arguments: Any, title: str | None,
     ],
 )
 def test_only_whole_lines_and_not_before_the_path(
-    make: Callable[[], CallDraft], written: str, expected: tuple[str | None, str]
+    make: Callable[[], LiveCall], written: str, expected: tuple[str | None, str]
 ) -> None:
-    draft = make()
-    shown = draft.feed(written)
-    assert (draft.title, shown) == expected
+    live = make()
+    shown = live.feed(written)
+    assert (live.title, shown) == expected
 
 
 @pytest.mark.parametrize("line", ["x", "x\n", "some code\n"])
-def test_a_long_draft_says_that_it_goes_on(line: str) -> None:
-    draft = edit()
+def test_a_long_live_edit_says_that_it_goes_on(line: str) -> None:
+    live = edit()
     text = json.dumps({"path": "a", "content": line * (2 * SHOWN)})
-    shown = "".join(draft.feed(text[at : at + 50]) for at in range(0, len(text), 50))
+    shown = "".join(live.feed(text[at : at + 50]) for at in range(0, len(text), 50))
     assert shown.endswith(f"\n{GOES_ON}")
     assert shown.count(GOES_ON) == 1
     assert abs(len(shown.replace("\n+", "\n")) - SHOWN) < 50
 
 
 def test_a_path_after_too_much_text_is_not_waited_for() -> None:
-    draft = edit()
+    live = edit()
     text = json.dumps({"content": "x" * READ, "path": "a"})
     pieces = [text[at : at + 40] for at in range(0, len(text), 40)]
-    assert ("".join(map(draft.feed, pieces)), draft.title) == ("", None)
+    assert ("".join(map(live.feed, pieces)), live.title) == ("", None)

@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import type { Place } from "./context";
 
 /** What Amanu writes for some lines, below them in the editor, until it is whole. */
-export class Draft implements vscode.Disposable {
+export class InlineLiveEdit implements vscode.Disposable {
   private readonly controller = vscode.comments.createCommentController("amanu.inline", "Amanu");
   private thread: vscode.CommentThread | undefined;
   private place: Place | undefined;

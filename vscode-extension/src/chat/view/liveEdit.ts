@@ -3,13 +3,13 @@ import { h } from "./dom";
 /** Pixels from the end that count as being there. */
 const NEAR = 8;
 /** Lines of it in the document; what is written is at the end. */
-export const DRAFT_LINES = 400;
+export const LIVE_LINES = 400;
 const KINDS: Record<string, string> = { "+": "added", "-": "removed" };
 
 /** An edit while the model writes it: lines that begin with what happens to them. Follows its end, unless the user
  * scrolled away from it. */
-export class DraftBox {
-  readonly element = h("pre", { class: "draft", "aria-label": "Draft", tabindex: "0", hidden: true });
+export class LiveEditBox {
+  readonly element = h("pre", { class: "live-edit", "aria-label": "Draft", tabindex: "0", hidden: true });
   /** What is drawn. */
   private text = "";
 
@@ -23,8 +23,8 @@ export class DraftBox {
     const box = this.element;
     const following = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
     const lines = text.slice(this.text.length).split("\n").slice(0, -1);
-    box.append(...lines.slice(-DRAFT_LINES).map(line));
-    while (box.childElementCount > DRAFT_LINES) box.firstElementChild?.remove();
+    box.append(...lines.slice(-LIVE_LINES).map(line));
+    while (box.childElementCount > LIVE_LINES) box.firstElementChild?.remove();
     this.text = text;
     box.hidden = text === "";
     if (following) requestAnimationFrame(() => (box.scrollTop = box.scrollHeight));
