@@ -92,10 +92,10 @@ def _same(one: str, other: str) -> int:
 class PlayedModel:
     """Plays the model's side for the service, and watches every request."""
 
-    def __init__(self, shape: Shape, steps: int, room: int, played: Played) -> None:
+    def __init__(self, shape: Shape, steps: int, limit: int, played: Played) -> None:
         self.shape = shape
         self.steps = steps
-        self.room = room
+        self.limit = limit
         self.played = played
         self.said: list[str] = []
         """Markers the user's words hold."""
@@ -110,9 +110,9 @@ class PlayedModel:
         if not body.get("tools"):
             self.played.summaries += 1
             return Say(text=SUMMARY, usage={"input": size, "output": 150})
-        if size > self.room:
+        if size > self.limit:
             self.played.overflows += 1
-            return Fault("status", status=400, message=f"prompt is too long: {size} tokens > {self.room} maximum")
+            return Fault("status", status=400, message=f"prompt is too long: {size} tokens > {self.limit} maximum")
         self._watch(text)
         text = re.sub(r', "cache_control": \{[^}]*\}', "", text)
         shared = tokens(text[: _same(text, self._before)])

@@ -408,7 +408,7 @@ async def test_an_odd_reply_is_answered_and_leaves_a_conversation_that_can_go_on
         assert done.message.text == "Yes."
 
 
-ROOMIER: dict[str, tuple[Any, Any]] = {
+WIDER: dict[str, tuple[Any, Any]] = {
     # What a request says of its budget: the first one, and the one after a reply that was all thought.
     "anthropic": ((64_000, "medium"), (128_000, "medium")),
     "anthropic-adaptive": ((64_000, "medium"), (128_000, "medium")),
@@ -442,14 +442,14 @@ def budget(body: dict[str, Any]) -> tuple[Any, Any]:
     return next(filter(None, most)), next(filter(None, effort), None)
 
 
-@pytest.mark.parametrize("vendor", [each for each in VENDORS if each.name in ROOMIER], ids=ROOMIER)
-async def test_a_reply_that_was_all_thought_is_asked_for_with_more_room(vendor: Vendor) -> None:
+@pytest.mark.parametrize("vendor", [each for each in VENDORS if each.name in WIDER], ids=WIDER)
+async def test_a_reply_that_was_all_thought_is_asked_for_with_a_wider_budget(vendor: Vendor) -> None:
     thought = "" if "thoughts" in vendor.lacks else "Hm."
     async with running(vendor, [Say(thought=thought, calls=[READ]), all_thought(vendor), FINE]) as (service, model):
         harness = on_stage(vendor, model)
         assert (await run_turn(harness.turn)).reason == "completed"
         first, second, third = [budget(each.json) for each in service.requests]
-    assert (first, third) == ROOMIER[vendor.name] and second == first
+    assert (first, third) == WIDER[vendor.name] and second == first
     assert (harness.shown("answer"), harness.shown("thought")) == (["Fine, it is done."], [thought] if thought else [])
     assert len(harness.conversation) == 4  # nothing of it is kept
 
@@ -458,7 +458,7 @@ LIMITED = [each for each in VENDORS if "limit" not in each.lacks]
 
 
 @pytest.mark.parametrize("vendor", LIMITED, ids=[each.name for each in LIMITED])
-async def test_it_is_never_asked_for_twice_with_the_same_room(vendor: Vendor) -> None:
+async def test_it_is_never_asked_for_twice_with_the_same_budget(vendor: Vendor) -> None:
     async with running(vendor, [all_thought(vendor)] * 9) as (service, model):
         harness = on_stage(vendor, model)
         ending = await run_turn(harness.turn)

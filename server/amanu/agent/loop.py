@@ -3,7 +3,7 @@
     request → calls → listeners
 
 Everything that watches a turn, limits it or adds to it is a listener (`core/listeners.py`). Here is only what no turn
-can do without: room in the context window, a request, the reply's calls, and a remedy for a faulty reply.
+can do without: headroom in the context window, a request, the reply's calls, and a remedy for a faulty reply.
 """
 
 from dataclasses import replace
@@ -15,8 +15,8 @@ from amanu.agent.failover import route_first_request
 from amanu.agent.recovery import (
     CUT_CALL,
     ENDLESS_PAUSES,
-    NO_ROOM,
     NOT_WHOLE,
+    TOO_LONG,
     RemedyCounts,
     ReplyFault,
     is_about_pictures,
@@ -214,10 +214,10 @@ async def _handle_fault(
         return Ending("refused", refusal_sentence(reply.detail))
     if fault == "cutCall":
         _refuse_calls(turn, step, reply.message, CUT_CALL)
-        return None if remedies.allow(fault) else NO_ROOM
-    budget = turn.budget.roomier(turn.info, reply.usage)
+        return None if remedies.allow(fault) else TOO_LONG
+    budget = turn.budget.wider(turn.info, reply.usage)
     if budget is None or not remedies.allow(fault):
-        return NO_ROOM
+        return TOO_LONG
     turn.budget = budget
     text = f"The model spent its whole reply on thinking. Asking again with {budget.description}."
     turn.add_note(SystemNote("", text, "moreRoom"))

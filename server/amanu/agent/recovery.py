@@ -45,9 +45,9 @@ ReplyFault = Literal[
 middle of one · `stoppedMidway`: the model said what it would do next, and stopped · `unfinished`: it stopped without
 calling `finish_task` where that is required · `writtenCall`: a call written as text, which nothing runs."""
 
-Treatment = Literal["accept", "retry", "nudge", "room", "continue", "split", "end"]
+Treatment = Literal["accept", "retry", "nudge", "widen", "continue", "split", "end"]
 """`accept`: the translator understands the reply · `retry`: withdraw it and ask again · `nudge`: the same, and tell the
-model what was wrong · `room`: withdraw it and ask again with a larger budget or less thinking, never with the same ·
+model what was wrong · `widen`: withdraw it and ask again with a larger budget or less thinking, never with the same ·
 `continue`: keep it and ask the model to go on · `split`: answer its calls with `CUT_CALL` · `end`: end the turn and
 keep what there is of the reply."""
 
@@ -94,7 +94,7 @@ REMEDIES: Mapping[ReplyFault, Remedy] = MappingProxyType(
             note="Your last reply called a tool that does not exist. Use only the tools you were given.",
             user_note="The model called a tool that does not exist and was told to use the available ones.",
         ),
-        "spentThinking": Remedy("room", 4),
+        "spentThinking": Remedy("widen", 4),
         "cutText": Remedy(
             "continue",
             3,
@@ -142,7 +142,7 @@ MAX_OVERFLOWS = 3
 """How often in a row a request may be too long, each time after more room was made."""
 
 ENDLESS_PAUSES = Ending("failed", f"The service paused its reply {MAX_PAUSES + 1} times in a row.", can_continue=True)
-NO_ROOM = Ending("failed", "The reply does not fit into the model's output limit.", can_continue=True)
+TOO_LONG = Ending("failed", "The reply does not fit into the model's output limit.", can_continue=True)
 NO_ANSWER = Ending(
     "failed",
     f"The model finished its calls but then sent {REMEDIES['emptyAfterResults'].limit + 1} empty replies in a row.",
@@ -158,9 +158,9 @@ ONLY_WRITTEN_CALLS = Ending(
 FINAL_ENDINGS: Mapping[ReplyFault, Ending] = {
     "emptyAfterResults": NO_ANSWER,
     "writtenCall": ONLY_WRITTEN_CALLS,
-    "cutText": NO_ROOM,
+    "cutText": TOO_LONG,
 }
-"""How the turn ends when a remedy has been used up; `NO_ROOM` for all others."""
+"""How the turn ends when a remedy has been used up; `TOO_LONG` for all others."""
 
 
 def reminder(fault: ReplyFault) -> SystemNote:
@@ -242,10 +242,10 @@ class FaultReminders(TurnListener):
         fault = reply_fault(reply, self._tools)
         if fault is None:
             return None
-        return Continue([reminder(fault)]) if self._remedies.allow(fault) else FINAL_ENDINGS.get(fault, NO_ROOM)
+        return Continue([reminder(fault)]) if self._remedies.allow(fault) else FINAL_ENDINGS.get(fault, TOO_LONG)
 
 
-# Room for the reply
+# What a reply may take
 # ----------------------------------------------------------------------------------------------------
 
 MIN_GAIN = 1.25
@@ -260,9 +260,10 @@ class ReplyBudget:
     """Tokens; None: the model family's default."""
     effort: Effort = "medium"
 
-    def roomier(self, info: ModelInfo, used: TokenUsage) -> "ReplyBudget | None":
-        """A budget with more room than the one of the reply that used `used`, different on the wire: the most the model
-        can write if that is much more, otherwise one level less thinking. None when neither is possible."""
+    def wider(self, info: ModelInfo, used: TokenUsage) -> "ReplyBudget | None":
+        """A budget that leaves more for the answer than that of the reply that used `used`, different on the wire: the
+        most the model can write if that is much more, otherwise one level less thinking. None when neither is
+        possible."""
         facts = family(info.model_id)
         current = min(info.max_output, self.max_output or facts.max_output)
         possible = min(info.max_output, info.context_window - used.prompt)

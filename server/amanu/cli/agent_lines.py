@@ -63,8 +63,8 @@ class AgentLines:
         spans = self._spans(item, state, duration)
         if spans:
             head = f"{_INDENT}{label_of(state.agents, agent_id)} "
-            room = max(_NARROWEST, shutil.get_terminal_size((_LONGEST, 0)).columns) - len(head) - 2
-            self._console.line(("cyan", head), ("dim", "│ "), *_cut(spans, room))
+            columns = max(_NARROWEST, shutil.get_terminal_size((_LONGEST, 0)).columns) - len(head) - 2
+            self._console.line(("cyan", head), ("dim", "│ "), *_cut(spans, columns))
 
     def _spans(self, item: Item, state: SessionState, duration: str) -> list[Span]:
         match item:
@@ -102,17 +102,17 @@ def _outcome(call: ToolCall, state: SessionState) -> list[Span]:
     return []
 
 
-def _cut(spans: Sequence[Span], room: int) -> list[Span]:
+def _cut(spans: Sequence[Span], columns: int) -> list[Span]:
     """As much of them as fits into so many columns, with a sign where something is missing."""
     from rich.cells import cell_len, set_cell_size
 
-    if sum(cell_len(text) for _, text in spans) <= room:
+    if sum(cell_len(text) for _, text in spans) <= columns:
         return [*spans]
-    room -= 1
+    columns -= 1
     fitting: list[Span] = []
     for style, text in spans:
-        fitting.append((style, text if cell_len(text) <= room else set_cell_size(text, room)))
-        room -= cell_len(fitting[-1][1])
+        fitting.append((style, text if cell_len(text) <= columns else set_cell_size(text, columns)))
+        columns -= cell_len(fitting[-1][1])
     return [*fitting, ("dim", "…")]
 
 

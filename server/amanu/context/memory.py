@@ -131,12 +131,12 @@ class ProjectMemory(TurnListener):
         return {path.parent for path in paths if path.name in NAMES and self._files.folders([str(path.parent)])}
 
     def _that_fit(self, news: list[MemoryFile]) -> tuple[list[MemoryFile], list[str]]:
-        room = self._files.room - sum(map(len, self._noted.values()))
+        characters_left = self._files.most - sum(map(len, self._noted.values()))
         fit: list[MemoryFile] = []
         left_out: list[str] = []
         for file in news:
-            room -= len(file.text)
-            if room >= 0:
+            characters_left -= len(file.text)
+            if characters_left >= 0:
                 fit.append(file)
             else:
                 left_out.append(f"{file.path} was left out: project memory is full.")

@@ -85,17 +85,17 @@ class MemoryFiles:
         self._allowed = allowed
         self.covers = covers
         self._home = Path(os.path.realpath(home or Path.home()))
-        self.room = MAX_TOTAL
+        self.most = MAX_TOTAL
         """Characters that all of it may have."""
 
     def fit(self, window: int) -> None:
         """Limit what is read to what suits a model's window of so many tokens."""
-        self.room = min(MAX_TOTAL, window)
+        self.most = min(MAX_TOTAL, window)
 
     def base(self, *, trusted: bool) -> MemoryScan:
         """The user's own file, those of plug-ins, then, for each root of a trusted workspace, those of the folders from
         its repository down to it."""
-        gathering = _Gathering(self, self.room, trusted=trusted)
+        gathering = _Gathering(self, self.most, trusted=trusted)
         if self._own is not None:
             gathering.take(self._own, PathGuard([self._home, self._own.parent]))
         for path in self._of_plugins():
@@ -118,7 +118,7 @@ class MemoryFiles:
             if not any(os.path.lexists(folder / name) for name in NAMES) or self._is_hidden(folder):
                 continue
             root = self._workspace.roots[self._workspace.guard.locate(folder)[0]]
-            gathering = _Gathering(self, min(MAX_FOLDER, self.room), trusted=True)
+            gathering = _Gathering(self, min(MAX_FOLDER, self.most), trusted=True)
             gathering.checked = True
             gathering.take_folder(folder, self._guard(repository(root, self._home)))
             collected.files += gathering.found.files
@@ -205,12 +205,12 @@ def repository(root: Path, home: Path) -> Path:
 class _Gathering:
     """Takes files until there is no more room (characters)."""
 
-    def __init__(self, files: MemoryFiles, room: int, *, trusted: bool) -> None:
+    def __init__(self, files: MemoryFiles, most: int, *, trusted: bool) -> None:
         self.found = MemoryScan()
         self.checked = False
         """What is taken now is the workspace's: it must be as it was trusted."""
         self._files = files
-        self._room = room
+        self._left = most
         self._trusted = trusted
         self._seen: set[Path] = set()
         self._texts: set[str] = set()
@@ -248,17 +248,17 @@ class _Gathering:
 
     def _put(self, name: str, path: Path, text: str, guard: PathGuard, depth: int) -> None:
         index, taken = len(self.found.files), 0
-        room, self._room = self._room, max(0, self._room - len(text))  # the file comes before its imports
+        left, self._left = self._left, max(0, self._left - len(text))  # the file comes before its imports
         named = mentions(text)
         for candidates in named if depth < DEPTH else ():
             taken += any(self._import(candidate, path, guard, depth) for candidate in candidates)
         if text in self._texts or not text or (taken == len(named) and merely_mentions(text)):
-            self._room += min(len(text), room)
-        elif room == 0:
+            self._left += min(len(text), left)
+        elif left == 0:
             self._leave_out(str(path), "project memory is full")
         else:
             self._texts.add(text)
-            cut_text = text if len(text) <= room else text[:room] + CUT
+            cut_text = text if len(text) <= left else text[:left] + CUT
             self.found.files.insert(index, MemoryFile(name, cut_text))
 
     def _import(self, named: str, importer: Path, guard: PathGuard, depth: int) -> bool:

@@ -128,7 +128,7 @@ class _Copy:
         self._target = target
         self.files: dict[str, str] = {}
         self.left_out: list[str] = []
-        self._room = MAX_TOTAL
+        self._bytes_left = MAX_TOTAL
 
     def folder(self, path: str) -> None:
         (self._target / path).mkdir(mode=0o700, exist_ok=True)
@@ -153,9 +153,9 @@ class _Copy:
         handle = os.open(self._source / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as file:
             status = os.fstat(handle)
-            data = file.read(self._room + 1)
-        self._room -= len(data)
-        if self._room < 0 or len(self.files) >= MAX_FILES:
+            data = file.read(self._bytes_left + 1)
+        self._bytes_left -= len(data)
+        if self._bytes_left < 0 or len(self.files) >= MAX_FILES:
             raise AmanuError(
                 "invalidParams",
                 f"The folder is too big for a plug-in: at most {MAX_FILES:,} files and {MAX_TOTAL // 2**20} MiB.",

@@ -93,16 +93,16 @@ def catalogue(skills: Sequence[Skill], window: int) -> str:
     listed = [skill for skill in skills if skill.for_model]
     if not listed:
         return ""
-    room = int(window * CATALOGUE_SHARE * CHARACTERS_PER_TOKEN)
+    characters_left = int(window * CATALOGUE_SHARE * CHARACTERS_PER_TOKEN)
     lines: list[str] = []
     for limit in (MAX_DESCRIPTION, *SHORTER):
         lines = [f"- {skill.name}: {_cut(skill.description, limit)}" for skill in listed]
-        if sum(len(line) + 1 for line in lines) <= room:
+        if sum(len(line) + 1 for line in lines) <= characters_left:
             return block(KIND, "\n".join(lines))
     fitting: list[str] = []
     for line in lines:
-        room -= len(line) + 1
-        if room < 0:
+        characters_left -= len(line) + 1
+        if characters_left < 0:
             break
         fitting.append(line)
     more = len(lines) - len(fitting)

@@ -108,9 +108,9 @@ class _Kept:
         self.lost = False
 
     def add(self, data: bytes) -> None:
-        room = MAX_OUTPUT - len(self._data)
-        self._data += data[:room]
-        self.lost = self.lost or len(data) > room
+        bytes_left = MAX_OUTPUT - len(self._data)
+        self._data += data[:bytes_left]
+        self.lost = self.lost or len(data) > bytes_left
 
     @property
     def text(self) -> str:

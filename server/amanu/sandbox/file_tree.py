@@ -62,7 +62,7 @@ def file_bytes(content: Tree) -> bytes | None:
             return None
 
 
-def _read(path: Path, name: str, content: Tree, room: list[int]) -> None:
+def _read(path: Path, name: str, content: Tree, bytes_left: list[int]) -> None:
     try:
         status = path.lstat()
     except FileNotFoundError:
@@ -74,9 +74,9 @@ def _read(path: Path, name: str, content: Tree, room: list[int]) -> None:
         content[name] = ["link", os.readlink(path)]  # noqa: PTH115
     elif kind == stat.S_IFREG:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            bytes_ = file.read(room[0] + 1)
-        room[0] -= len(bytes_)
-        if room[0] < 0:
+            bytes_ = file.read(bytes_left[0] + 1)
+        bytes_left[0] -= len(bytes_)
+        if bytes_left[0] < 0:
             raise TooLarge(f"{path}: too large")
         content[name] = ["file", mode, base64.b64encode(bytes_).decode(), status.st_nlink]
     elif kind == stat.S_IFDIR:
@@ -85,4 +85,4 @@ def _read(path: Path, name: str, content: Tree, room: list[int]) -> None:
             names = [entry.name for entry in entries]
         for child_name in names:
             if not (path.name == "hooks" and child_name.endswith(".sample")):
-                _read(path / child_name, f"{name}/{child_name}" if name else child_name, content, room)
+                _read(path / child_name, f"{name}/{child_name}" if name else child_name, content, bytes_left)

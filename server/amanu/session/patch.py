@@ -142,7 +142,7 @@ class _Sides:
     before: dict[Path, PatchFile] = field(default_factory=dict[Path, PatchFile])
     after: dict[Path, PatchFile] = field(default_factory=dict[Path, PatchFile])
     left: list[r.LeftOut] = field(default_factory=list[r.LeftOut])
-    room: int = MAX_CONTENT
+    bytes_left: int = MAX_CONTENT
     dropped: set[Path] = field(default_factory=set[Path])
     """Files and folders that are left out, whatever comes."""
     moved: list[tuple[Path, Path]] = field(default_factory=list[tuple[Path, Path]])
@@ -198,8 +198,8 @@ class _Sides:
         paths = (old_path, new_path)
         if not all(any(map(path.is_relative_to, self.core.workspace.roots)) for path in paths):
             raise _Left(_OUTSIDE)
-        self.room -= sum(len(side.data) for side in (old, new) if side is not None)
-        if self.room < 0 or len(self.after) >= MAX_FILES:
+        self.bytes_left -= sum(len(side.data) for side in (old, new) if side is not None)
+        if self.bytes_left < 0 or len(self.after) >= MAX_FILES:
             raise _Left(_TOO_LARGE)
         is_known = old_path in self.after or old_path in self.before
         is_taken = old_path != new_path and new_path in self.after
@@ -242,7 +242,7 @@ class _Sides:
         listing = list_folder(place)
         if not files.is_listed(version.file_id, listing):
             raise _Left(FILE_CHANGED)
-        if version.size > self.room or len(self.after) + len(listing.entries) > MAX_FILES:
+        if version.size > self.bytes_left or len(self.after) + len(listing.entries) > MAX_FILES:
             raise _Left(_TOO_LARGE)
         for entry in listing.entries:
             inner = path / entry.path
@@ -267,7 +267,7 @@ class _Sides:
             return None
         if version.kind == "link":
             return PatchFile(os.fsencode(version.target), is_link=True)
-        if version.size > self.room:
+        if version.size > self.bytes_left:
             raise _Left(_TOO_LARGE)
         if self.core.files.has(version.file_id):
             data = self.core.files.path(version.file_id).read_bytes()

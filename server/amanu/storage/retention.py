@@ -54,7 +54,7 @@ def excess(candidates: Iterable[TurnPreimages], history: HistorySettings, curren
     """Which of them go: those that are too old, then the oldest of those that are too much together. `now` in
     milliseconds since the epoch."""
     oldest = current_time - history.keep_preimages_days * DAY_MS if history.keep_preimages_days else 0
-    room = history.keep_preimages_mb * _MB if history.keep_preimages_mb else None
+    bytes_left = history.keep_preimages_mb * _MB if history.keep_preimages_mb else None
     counted: set[tuple[Path, str]] = set()
     going: dict[tuple[Path, int], set[str]] = {}
     newest_first = sorted(
@@ -64,10 +64,11 @@ def excess(candidates: Iterable[TurnPreimages], history: HistorySettings, curren
     for each in newest_first:  # what cannot go takes its room first
         blobs = {(each.folder, blob_id): size for blob_id, size in each.blobs.items()}
         size = sum(size for blob, size in blobs.items() if blob not in counted)
-        if not each.needed and (each.timestamp < oldest or (room is not None and size > max(room, 0))):
+        if not each.needed and (each.timestamp < oldest or (bytes_left is not None and size > max(bytes_left, 0))):
             going.setdefault((each.folder, each.position), set()).add(each.turn_id)
-            room = 0 if room is not None and each.timestamp >= oldest else room  # nor does what is older stay
+            if bytes_left is not None and each.timestamp >= oldest:
+                bytes_left = 0  # nor does what is older stay
             continue
         counted |= blobs.keys()
-        room = None if room is None else room - size
+        bytes_left = None if bytes_left is None else bytes_left - size
     return [Removal(folder, frozenset(turn_ids), position) for (folder, position), turn_ids in going.items()]

@@ -40,12 +40,12 @@ def read_notebook(source: str) -> Notebook | None:
         return None
     notebook = Notebook(cells=len(cast("list[Any]", cells)))
     parts: list[str] = []
-    room = MAX_TEXT
+    characters_left = MAX_TEXT
     for number, cell in enumerate(cast("list[dict[str, Any]]", cells), 1):
         part = _cell(cell, number, notebook)
-        if len(part) > room:
+        if len(part) > characters_left:
             break
-        room -= len(part)
+        characters_left -= len(part)
         parts.append(part)
         notebook.shown_cells = number
     notebook.text = "\n".join(parts)

@@ -59,7 +59,7 @@ def test_what_is_odd_about_a_whole_reply(reply: Any, expected: str | None) -> No
             ReplyBudget(None, "high"),
             930_000,
             ReplyBudget(None, "medium"),
-        ),  # there is no room
+        ),  # the window is full
         ("anthropic:claude-opus-5-5", ReplyBudget(128_000, "low"), 1_000, None),  # it knows no less
         ("anthropic:claude-haiku-4-5", ReplyBudget(64_000, "low"), 1_000, ReplyBudget(64_000, "minimal")),
         ("gemini:gemini-3.5-flash", ReplyBudget(None, "medium"), 1_000, ReplyBudget(None, "low")),
@@ -69,14 +69,14 @@ def test_what_is_odd_about_a_whole_reply(reply: Any, expected: str | None) -> No
         ("ollama:qwen3", ReplyBudget(None, "medium"), 1_000, None),
     ],
 )
-def test_more_room_is_different_on_the_wire_or_there_is_none(
+def test_a_wider_budget_is_different_on_the_wire_or_there_is_none(
     model_id: str, before: ReplyBudget, prompt: int, expected: ReplyBudget | None
 ) -> None:
     used = TokenUsage(input=prompt - 200, cache_read=100, cache_write=100, output=5, thoughts=1_000)
-    assert before.roomier(model_info(model_id), used) == expected
+    assert before.wider(model_info(model_id), used) == expected
 
 
-async def test_more_room_is_said_and_kept_for_the_turn() -> None:
+async def test_a_wider_budget_is_said_and_kept_for_the_turn() -> None:
     info = model_info("anthropic:claude-opus-5-5")
     thought = says(thought="Hm.", stop="outputLimit")
     harness = LoopHarness([says("", CALL), thought, thought, says("", call("read", "b")), says("Done.")], info=info)

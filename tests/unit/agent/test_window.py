@@ -315,7 +315,7 @@ def test_a_second_compaction_loses_nothing_of_the_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "lines", "room", "expected"),
+    ("answers", "lines", "max_piece", "expected"),
     [
         ([SUMMARY], ["a"], 100, SUMMARY),
         (["<think>hm</think>\n" + SUMMARY], ["a"], 100, SUMMARY),
@@ -324,7 +324,7 @@ def test_a_second_compaction_loses_nothing_of_the_first() -> None:
         (["Sure! What would you like me to do?"], ["a"], 100, NoSummary),
     ],
 )
-async def test_the_summary(answers: list[str], lines: list[str], room: float, expected: Any) -> None:
+async def test_the_summary(answers: list[str], lines: list[str], max_piece: float, expected: Any) -> None:
     asked: list[str] = []
 
     async def ask(system: str, question: str) -> str:
@@ -333,9 +333,9 @@ async def test_the_summary(answers: list[str], lines: list[str], room: float, ex
 
     if expected is NoSummary:
         with pytest.raises(NoSummary):
-            await compaction.summarise(lines, "", "", 500, room, ask)
+            await compaction.summarise(lines, "", "", 500, max_piece, ask)
         return
-    assert await compaction.summarise(lines, "before", "the tabs", 500, room, ask) == expected
+    assert await compaction.summarise(lines, "before", "the tabs", 500, max_piece, ask) == expected
     assert "# Earlier summary\n\nbefore" in asked[0] and "the tabs" in asked[0]
     assert len(asked) == len(answers)
     if len(asked) > 1:
@@ -456,7 +456,7 @@ async def test_masked_output_can_be_read_again() -> None:
     assert all('read_output(id="kept' in text for entry in masks for text in entry.texts.values())
 
 
-async def test_a_service_with_less_room_than_we_thought_is_learnt_from() -> None:
+async def test_a_service_with_less_headroom_than_we_thought_is_learnt_from() -> None:
     replies = [says("", call(f"c{at}")) for at in range(40)]
     model = Small([*replies, says("done")], 3_000)
     harness, reason = await play(model, 8_000, results=1_200)
@@ -615,9 +615,9 @@ async def test_by_hand_a_summary_that_fails_changes_nothing() -> None:
 async def test_a_refusal_that_cannot_be_about_the_window_teaches_nothing() -> None:
     harness = LoopHarness([])
     harness.turn.use_model(replace(harness.turn.candidate, info=INFO))
-    room = harness.turn.context.room
+    headroom = harness.turn.context.headroom
     assert not await harness.turn.context.recover_overflow(harness.turn.step_context(1))
-    assert harness.turn.context.room == room
+    assert harness.turn.context.headroom == headroom
 
 
 def test_a_count_that_cannot_be_of_the_prompt_is_not_believed() -> None:

@@ -29,7 +29,7 @@ MAX_RESULT = 2_000
 MAX_CALL = 400
 """Characters it sees of a call."""
 USER_SHARE = 0.15
-"""Share of the window for the user's own words."""
+"""Share of the space for the user's own words."""
 MAX_USER_TEXT = 6_000
 """Characters shown of one user message, more where there is room …"""
 MIN_USER_TEXT = 200
@@ -174,12 +174,12 @@ def _add_notes(extracted: Extract, message: Results) -> None:
                 extracted.lines.append(f"[user showed the picture {name}]")
 
 
-async def summarise(lines: Sequence[str], earlier: str, focus: str, max_words: int, room: float, ask: Ask) -> str:
-    """A summary of the record in about `max_words` words, written by a model that is shown at most `room` tokens at a
-    time. `earlier`: the summary so far; `focus`: what the user wants kept; "" for none. Raises `NoSummary`,
+async def summarise(lines: Sequence[str], earlier: str, focus: str, max_words: int, max_piece: float, ask: Ask) -> str:
+    """A summary of the record in about `max_words` words, written by a model that is shown at most `max_piece` tokens
+    at a time. `earlier`: the summary so far; `focus`: what the user wants kept; "" for none. Raises `NoSummary`,
     `ModelError`."""
     snapshot = earlier
-    for piece in _pieces(lines, room):
+    for piece in _pieces(lines, max_piece):
         parts = [f"# Earlier summary\n\n{snapshot}"] if snapshot else []
         parts.append(f"# The record\n\n{piece}")
         if focus:
@@ -199,14 +199,14 @@ def _validated(answer: str) -> str:
     return text
 
 
-def _pieces(lines: Sequence[str], room: float) -> list[str]:
-    """The lines joined into pieces of at most about `room` tokens."""
+def _pieces(lines: Sequence[str], max_piece: float) -> list[str]:
+    """The lines joined into pieces of at most about `max_piece` tokens."""
     pieces: list[list[str]] = [[]]
     size = 0.0
     for line in lines:
-        line = _head_and_tail(line, max(200, int(room * 2)))
+        line = _head_and_tail(line, max(200, int(max_piece * 2)))
         tokens = estimate(line)
-        if pieces[-1] and size + tokens > room:
+        if pieces[-1] and size + tokens > max_piece:
             pieces.append([])
             size = 0.0
         pieces[-1].append(line)
@@ -218,15 +218,16 @@ def compose(
     replaced: int,
     snapshot: str,
     extracted: Extract,
-    window: float,
+    space: float,
     *,
     by_model: bool,
     in_turn: bool,
     saved_as: str = "",
 ) -> Compacted:
     """The entry whose message stands for the first `replaced` ones. `by_model`: the snapshot covers all of them;
-    otherwise it is an earlier one, and what was done since is listed beside it. `in_turn`: the work goes on. `window`:
-    tokens of room. `saved_as`: the id under which `read_output` finds the user's words, if they are not all shown."""
+    otherwise it is an earlier one, and what was done since is listed beside it. `in_turn`: the work goes on. `space`:
+    tokens that the conversation may take. `saved_as`: the id under which `read_output` finds the user's words, if they
+    are not all shown."""
     actions = () if by_model else tuple(extracted.actions[-MAX_ACTIONS:])
     parts = [f"{_BEGINNING}\n\n{_INTRODUCTION}"]
     if snapshot:
@@ -240,7 +241,7 @@ def compose(
             "## Files touched, the latest last\n" + "\n".join(f"- {path}: {action}" for path, action in files.items())
         )
     parts.append("## What the user said, in their words")
-    parts += fit_user_texts(extracted.user_texts, window * USER_SHARE)[0]
+    parts += fit_user_texts(extracted.user_texts, space * USER_SHARE)[0]
     if saved_as:
         parts.append(f'[These words in full: read_output(id="{saved_as}")]')
     parts.append(_END)
@@ -263,17 +264,17 @@ def readable(summary: str) -> str:
     return summary.partition(_INTRODUCTION)[2].rpartition(_END)[0].strip()
 
 
-def fit_user_texts(texts: Sequence[str], room: float) -> tuple[list[str], bool]:
-    """The user's messages, numbered, in about `room` tokens, and whether they are complete. Long ones are cut to head
-    and tail; if that is not enough, only the first and the last ones stay."""
-    limit = max(MAX_USER_TEXT, int(room / ASCII))
+def fit_user_texts(texts: Sequence[str], max_tokens: float) -> tuple[list[str], bool]:
+    """The user's messages, numbered, in about `max_tokens` tokens, and whether they are complete. Long ones are cut to
+    head and tail; if that is not enough, only the first and the last ones stay."""
+    limit = max(MAX_USER_TEXT, int(max_tokens / ASCII))
     shortened = [_head_and_tail(text, limit) for text in texts]
-    while limit > MIN_USER_TEXT and sum(map(estimate, shortened)) > room:
+    while limit > MIN_USER_TEXT and sum(map(estimate, shortened)) > max_tokens:
         limit = limit * 2 // 3
         shortened = [_head_and_tail(text, limit) for text in texts]
     numbered = [f"{number}. {text}" for number, text in enumerate(shortened, 1)]
     first = len(numbered)
-    remaining = room - (estimate(numbered[0]) if numbered else 0.0)
+    remaining = max_tokens - (estimate(numbered[0]) if numbered else 0.0)
     while first > 1 and (remaining := remaining - estimate(numbered[first - 1])) >= 0:
         first -= 1
     if first <= 2:

@@ -4,7 +4,7 @@ In this order: output that is too big is cut to head and tail at once (`fit_resu
 a summary replaces old messages (compaction). The last two rewrite earlier messages, so they happen only between steps,
 when the window fills up; until then everything that was sent stays as it was, and prompt caches hold.
 
-"Room" is what requests may take of the window: all but what is reserved for the reply.
+"Headroom" is the tokens that requests may take of the window: all but what is reserved for the reply.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -29,42 +29,42 @@ Tier = Literal["roomy", "warn", "mask", "compact"]
 MAX_REPLY_SHARE = 0.25
 """The largest share of a window that is reserved for the reply; a small window needs the rest for requests."""
 PROTECTED_SHARE = 0.20
-"""Share of the room whose newest tool output is never masked …"""
+"""Share of the headroom whose newest tool output is never masked …"""
 MAX_PROTECTED = 50_000
 """… but at most this many tokens (Gemini CLI's figure)."""
 MIN_MASKED_SHARE = 0.15
-"""Share of the room that masking must free: less is not worth losing the prompt cache."""
+"""Share of the headroom that masking must free: less is not worth losing the prompt cache."""
 KEPT_SHARE = 0.25
-"""Share that the end of the conversation may keep in a compaction, of the room for it and of its own size."""
+"""Share that the end of the conversation may keep in a compaction, of the headroom for it and of its own size."""
 MIN_SUMMARISED = 200
 """Tokens: a summary of less is hardly shorter, and it costs a request."""
 WORDS_PER_TOKEN = 0.06
-"""Words a summary may have per token of room for the conversation …"""
+"""Words a summary may have per token of headroom for the conversation …"""
 MAX_SUMMARY_WORDS = 2_500
 """… but at most this many."""
 CRAMPED_SHARE = 0.6
-"""If more than this share of the room is still taken after a compaction, the next waits until the room is full, or
-might be: our count may be too low."""
+"""If more than this share of the headroom is still taken after a compaction, the next waits until all of it is taken,
+or might be: our count may be too low."""
 MIN_REFUSED_SHARE = 0.25
-"""A refusal of a request smaller than this share of the room teaches us nothing about the window."""
+"""A refusal of a request smaller than this share of the headroom teaches us nothing about the window."""
 MIN_REPLY = 1_024
 """Tokens requested for a reply in any case: no model answers in fewer."""
 COUNT_MARGIN = 1.05
 """Factor by which our count of a request may be too low."""
 LAST_RESULTS_SHARE = 0.4
-"""Share of the room for the conversation that the last step's results may take when nothing else can be removed."""
+"""Share of the headroom for the conversation that the last step's results may take when nothing else can be removed."""
 PIECE_SHARE = 0.5
 """Share of the summarising model's window that it is shown at once."""
 MAX_SUMMARY = 8_000
 """Tokens of a summary, thoughts included."""
 OUTPUT_SHARE = 0.15
-"""Share of the room that one result may take …"""
+"""Share of the headroom that one result may take …"""
 MAX_OUTPUT = 25_000
 """… but at most this many tokens."""
 RETRY_GROWTH = 0.05
-"""After a failed summary, the next is tried once the conversation has grown by this share of the room."""
+"""After a failed summary, the next is tried once the conversation has grown by this share of the headroom."""
 LEARNT_SHARE = 0.9
-"""When a service finds a request too long, the room is taken to be this share of the request."""
+"""When a service finds a request too long, the headroom is taken to be this share of the request."""
 
 COMPACTING = "compacting"
 """Code of the notice shown while a summary is written; it is replaced by one of the next, or withdrawn."""
@@ -75,7 +75,7 @@ MASKED = "masked"
 
 
 class TierShares(Protocol):
-    """Shares of the room from which on the user is warned, output is masked, and the conversation is compacted."""
+    """Shares of the headroom from which on the user is warned, output is masked, and the conversation is compacted."""
 
     @property
     def warn(self) -> float: ...
@@ -124,7 +124,7 @@ class ContextWindow:
         self._info: ModelInfo | None = None
         self._reserved = 0
         self._learnt: int | None = None
-        """The actual room, learnt from a refusal; None: no refusal yet."""
+        """The actual headroom, learnt from a refusal; None: no refusal yet."""
         self._failed_at: int | None = None
         """Tokens of the conversation when a summary failed."""
         self._accepted = 0
@@ -158,16 +158,16 @@ class ContextWindow:
             self._learnt = self._accepted
 
     @property
-    def room(self) -> int:
+    def headroom(self) -> int:
         """Tokens that a request may take."""
         window = self._info.context_window if self._info is not None else 0
-        room = max(1, window - self._reserved)
-        return room if self._learnt is None else min(room, self._learnt)
+        tokens = max(1, window - self._reserved)
+        return tokens if self._learnt is None else min(tokens, self._learnt)
 
     @property
     def _space(self) -> float:
-        """The part of the room that the conversation may take."""
-        return max(self.room * 0.1, self.room - self._gauge.calibrated(self._head.total))
+        """The part of the headroom that the conversation may take."""
+        return max(self.headroom * 0.1, self.headroom - self._gauge.calibrated(self._head.total))
 
     @property
     def tokens(self) -> int:
@@ -177,7 +177,7 @@ class ContextWindow:
 
     def context_use(self) -> ContextUse:
         """How full the window is and of what, for the user."""
-        share = self.tokens / self.room
+        share = self.tokens / self.headroom
         system, tools, memory, conversation, output = self._gauge.shares()
         window = self._info.context_window if self._info is not None else 0
         return ContextUse(
@@ -225,7 +225,7 @@ class ContextWindow:
         return self._requested_focus is not None
 
     def on_window_filled(self) -> None:
-        """The reply filled the window: there is less room than we thought, and it is used up."""
+        """The reply filled the window: there is less headroom than we thought, and it is used up."""
         self._learn(self.tokens)
         self._filled = True
 
@@ -235,14 +235,14 @@ class ContextWindow:
         filled, self._filled = self._filled, False
         if filled or focus is not None:
             return await self._compact(step, focus or "", by_user=focus is not None, must=filled)
-        share = self.tokens / self.room
+        share = self.tokens / self.headroom
         rewritten = False
         if share >= self._tiers.mask:
             rewritten = await self._mask(step)
-            share = self.tokens / self.room
+            share = self.tokens / self.headroom
         if share >= (max(1 / COUNT_MARGIN, self._tiers.compact) if self._cramped else self._tiers.compact):
             rewritten = await self._compact(step, "", must=share >= 1) or rewritten
-            if self.tokens > self.room:
+            if self.tokens > self.headroom:
                 rewritten = await self._cut_last_results(step) or rewritten
         return rewritten
 
@@ -251,9 +251,9 @@ class ContextWindow:
         tokens_before = self.tokens
         self._learn(tokens_before)
         await self._mask(step, min_share=0.0)
-        if self.tokens >= tokens_before * LEARNT_SHARE or self.tokens / self.room >= self._tiers.mask:
+        if self.tokens >= tokens_before * LEARNT_SHARE or self.tokens / self.headroom >= self._tiers.mask:
             await self._compact(step, "", must=True)
-        if self.tokens > self.room:
+        if self.tokens > self.headroom:
             await self._cut_last_results(step)
         return self.tokens < tokens_before * LEARNT_SHARE
 
@@ -263,9 +263,9 @@ class ContextWindow:
         return await self._compact(step, focus, by_user=True)
 
     def _learn(self, refused: int) -> None:
-        """Lower the room after the service refused that many tokens, but not below what it accepted before."""
-        if refused >= self.room * MIN_REFUSED_SHARE:
-            self._learnt = max(int(min(refused, self.room) * LEARNT_SHARE), self._accepted)
+        """Lower the headroom after the service refused that many tokens, but not below what it accepted before."""
+        if refused >= self.headroom * MIN_REFUSED_SHARE:
+            self._learnt = max(int(min(refused, self.headroom) * LEARNT_SHARE), self._accepted)
 
     def _tier(self, share: float) -> Tier:
         if share >= self._tiers.compact:
@@ -275,9 +275,9 @@ class ContextWindow:
         return "warn" if share >= self._tiers.warn else "roomy"
 
     async def _mask(self, step: StepContext, min_share: float = MIN_MASKED_SHARE) -> bool:
-        protected = min(MAX_PROTECTED, self.room * PROTECTED_SHARE)
+        protected = min(MAX_PROTECTED, self.headroom * PROTECTED_SHARE)
         candidates = masking.find_maskable(self._conversation, protected / self._ratio)
-        if candidates.tokens * self._ratio < max(1.0, self.room * min_share):
+        if candidates.tokens * self._ratio < max(1.0, self.headroom * min_share):
             return False
         self._masked(
             step,
@@ -314,7 +314,7 @@ class ContextWindow:
     @property
     def _max_result(self) -> float:
         """Uncalibrated tokens that one result may take."""
-        return min(MAX_OUTPUT, self.room * OUTPUT_SHARE) / self._ratio
+        return min(MAX_OUTPUT, self.headroom * OUTPUT_SHARE) / self._ratio
 
     @property
     def _ratio(self) -> float:
@@ -333,7 +333,7 @@ class ContextWindow:
                 text = "There is nothing to compact yet: the conversation holds only the last exchange."
                 step.emit(ItemCompleted(item=self._notice(step, NOTHING_TO_COMPACT, text)))
             return False
-        waits = self._failed_at is not None and tokens_before < self._failed_at + self.room * RETRY_GROWTH
+        waits = self._failed_at is not None and tokens_before < self._failed_at + self.headroom * RETRY_GROWTH
         if waits and not (by_user or must):
             return False
         objection = await step.before_compaction(by_user, focus)
@@ -358,7 +358,7 @@ class ContextWindow:
             step.emit(ItemCompleted(item=result_notice))
             return False
         conversation.compact(entry)
-        self._cramped = self.tokens > self.room * CRAMPED_SHARE
+        self._cramped = self.tokens > self.headroom * CRAMPED_SHARE
         text = f"Compacted: {tokens_before:,} → {self.tokens:,} tokens."
         detail = compaction.readable(entry.text)
         if failure:
@@ -417,11 +417,11 @@ class ContextWindow:
         in_turn = bool(remaining) and not any(
             isinstance(message, User) and not message.from_system for message in remaining
         )
-        room = self._space / self._ratio
-        _, whole = compaction.fit_user_texts(extracted.user_texts, room * compaction.USER_SHARE)
+        space = self._space / self._ratio
+        _, whole = compaction.fit_user_texts(extracted.user_texts, space * compaction.USER_SHARE)
         saved_as = "" if whole else await self._save("\n\n".join(extracted.user_texts))
         entry = compaction.compose(
-            replaced, snapshot, extracted, room, by_model=by_model, in_turn=in_turn, saved_as=saved_as
+            replaced, snapshot, extracted, space, by_model=by_model, in_turn=in_turn, saved_as=saved_as
         )
         tokens_before = sum(self._gauge.weights[:replaced])
         tokens = self._gauge.calibrated(estimate(entry.text))

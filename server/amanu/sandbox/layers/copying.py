@@ -17,23 +17,23 @@ _BLOCK = 512
 """Bytes of a block, as `lstat` counts them."""
 
 
-def copy_paths(source: Layer, target: Layer, paths: Iterable[Path], room: int) -> list[Path]:
+def copy_paths(source: Layer, target: Layer, paths: Iterable[Path], bytes_left: int) -> list[Path]:
     """Copy what `source` has at those paths, files and whole folders, to where `target` shows it to its commands. Call
-    it only while no command runs in either. `room`: bytes that all of it may take on disk. Returns the paths that did
+    it only while no command runs in either. `bytes_left`: what all of it may take on disk. Returns the paths that did
     not fit."""
     left: list[Path] = []
     with source.locked(), target.locked():
         for path in paths:
-            size = _copy_path(source, target, path, room)
-            room -= size
-            if room < 0:
-                room += size
+            size = _copy_path(source, target, path, bytes_left)
+            bytes_left -= size
+            if bytes_left < 0:
+                bytes_left += size
                 left.append(path)
     return left
 
 
-def _copy_path(source: Layer, target: Layer, path: Path, room: int) -> int:
-    """Returns the bytes it takes, 0 where nothing is there; if that is more than `room`, nothing is copied."""
+def _copy_path(source: Layer, target: Layer, path: Path, bytes_left: int) -> int:
+    """Returns the bytes it takes, 0 where nothing is there; if that is more than `bytes_left`, nothing is copied."""
     (origin, name), (root, _) = source.place(path), target.place(path)
     *parents, last = name.split("/")
     with ExitStack() as stack:
@@ -45,9 +45,9 @@ def _copy_path(source: Layer, target: Layer, path: Path, room: int) -> int:
         folders = stack.enter_context(root.opened())
         into, _, _ = stack.enter_context(made(folders, name))
         remove(last, into)
-        copying = _Copying(room)
+        copying = _Copying(bytes_left)
         copying.copy(last, above, last, into)
-        if copying.size > room:
+        if copying.size > bytes_left:
             remove(last, into)
         return copying.size
 
@@ -75,8 +75,8 @@ def copy_folder(name: str, source: int, new_name: str, target: int) -> None:
 
 
 class _Copying:
-    def __init__(self, room: int) -> None:
-        self._room = room
+    def __init__(self, bytes_left: int) -> None:
+        self._bytes_left = bytes_left
         self.size = 0
 
     def copy(self, name: str, source: int, new_name: str, target: int) -> None:
@@ -85,7 +85,7 @@ class _Copying:
         if found is None:
             return
         self.size += found.st_blocks * _BLOCK
-        if self.size > self._room:
+        if self.size > self._bytes_left:
             return
         if stat.S_ISDIR(found.st_mode):
             os.mkdir(new_name, 0o700, dir_fd=target)

@@ -64,9 +64,9 @@ class JobOutput:
 
     def add(self, data: bytes) -> None:
         self.size += len(data)
-        room = HEAD - len(self._head)
-        self._head += data[:room]
-        self._tail += data[max(room, 0) :]
+        bytes_left = HEAD - len(self._head)
+        self._head += data[:bytes_left]
+        self._tail += data[max(bytes_left, 0) :]
         if len(self._tail) > TAIL + _LONGEST_KEY + _SLACK:
             del self._tail[: -TAIL - _LONGEST_KEY]
 

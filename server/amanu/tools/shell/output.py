@@ -51,12 +51,12 @@ class CommandOutput:
         """Bytes received, stored or not."""
 
     def add(self, data: bytes) -> None:
-        room = self._keep - len(self._kept)
+        bytes_left = self._keep - len(self._kept)
         self.size += len(data)
-        if room > 0:
-            self._kept += data[:room]
-        if len(data) > room:
-            self._tail.append(data[max(0, room) :])
+        if bytes_left > 0:
+            self._kept += data[:bytes_left]
+        if len(data) > bytes_left:
+            self._tail.append(data[max(0, bytes_left) :])
             self._tail_size += len(self._tail[-1])
             while self._tail_size - len(self._tail[0]) >= _SHOWN:
                 self._tail_size -= len(self._tail.popleft())

@@ -32,12 +32,12 @@ _NEW = 0o644
 def file_rows(files: Sequence[TakenFile], store: FileStore) -> tuple[list[RowChange], list[Path]]:
     """The rows of files and links; none for a file that is what it was before. Also the paths of files for which the
     disk has no room. Raises `OSError`."""
-    room = MAX_STORE - store.size()
+    bytes_left = MAX_STORE - store.size()
     rows: list[RowChange] = []
     unstored: list[Path] = []
     for file in files:
-        before = _base(file.path, store, room)
-        room -= 0 if before is None or before.size > MAX_BASE else before.size
+        before = _base(file.path, store, bytes_left)
+        bytes_left -= 0 if before is None or before.size > MAX_BASE else before.size
         try:
             after = None if file.stored is None else _with_made_above(file.path, _stored(file.stored, store))
         except OSError as error:
@@ -73,9 +73,9 @@ def folder_rows(made: Sequence[Path], removed: Sequence[Path]) -> list[RowChange
     ]
 
 
-def version_at(path: Path, store: FileStore | None = None, room: int = 0) -> RowVersion | None:
+def version_at(path: Path, store: FileStore | None = None, bytes_left: int = 0) -> RowVersion | None:
     """The workspace's version of that path; None for nothing. It is kept in the `store`, if there is one and the file
-    is not too large. `room`: bytes that may be kept. Raises `OSError`."""
+    is not too large. `bytes_left`: how many may be kept. Raises `OSError`."""
     try:
         found = path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -93,7 +93,7 @@ def version_at(path: Path, store: FileStore | None = None, room: int = 0) -> Row
     except PermissionError:
         return version
     try:
-        if store is not None and found.st_size <= min(room, MAX_BASE):
+        if store is not None and found.st_size <= min(bytes_left, MAX_BASE):
             return _with_picture(version.model_copy(update={"file_id": store.add(handle)}), handle)
         return version.model_copy(update={"file_id": hashed(handle)})
     finally:
@@ -110,10 +110,10 @@ def put_version(version: RowVersion, folder: TakenFolder, store: FileStore) -> P
     return target
 
 
-def _base(path: Path, store: FileStore, room: int) -> RowVersion | None:
+def _base(path: Path, store: FileStore, bytes_left: int) -> RowVersion | None:
     """The workspace's version of that path, kept if the disk has room for it."""
     try:
-        return version_at(path, store, room)
+        return version_at(path, store, bytes_left)
     except OSError as error:
         if not is_full(error):
             raise
