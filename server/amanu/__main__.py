@@ -1,4 +1,4 @@
-"""`amanu …`: which part of Amanu to start. Each command's module is imported only when it is the one asked for."""
+"""`amanu …`: which part of Amanu to start. Each verb's module is imported only when it is the one asked for."""
 
 import importlib
 import os
@@ -7,7 +7,7 @@ import sys
 from amanu.home import hide_memory
 from amanu.parts import verbs
 
-COMMANDS = {
+VERBS = {
     "serve": ("amanu.daemon.serve", "language server on stdin/stdout, for an editor (--alone: no shared daemon)"),
     "acp": ("amanu.cli.acp", "Agent Client Protocol on stdin/stdout, for Zed, JetBrains and other clients"),
     "chat": ("amanu.cli.chat", "chat in the terminal"),
@@ -32,7 +32,7 @@ COMMANDS = {
 
 
 def main() -> int:
-    """Run the command named by the first argument. Returns the exit code: 2 for wrong usage."""
+    """Run the verb named by the first argument. Returns the exit code: 2 for wrong usage."""
     argv = sys.argv[1:]
     if argv[:1] == ["--version"]:
         from amanu import __version__
@@ -42,12 +42,12 @@ def main() -> int:
     if not argv or argv[0] in ("-h", "--help", "help"):
         print(_usage())
         return 0 if argv else 2
-    if argv[0] not in COMMANDS:
+    if argv[0] not in VERBS:
         print(f"amanu: unknown command {argv[0]!r}\n\n{_usage()}", file=sys.stderr)
         return 2
     hide_memory()
     try:
-        return importlib.import_module(COMMANDS[argv[0]][0]).main(argv[1:])
+        return importlib.import_module(VERBS[argv[0]][0]).main(argv[1:])
     except KeyboardInterrupt:
         return 130  # as a shell has it for a program that Ctrl-C ended
     except BrokenPipeError:  # the reader left, as `head` does; nothing more can be flushed to it, also not at exit
@@ -72,7 +72,7 @@ def _is_folder_gone() -> bool:
 
 
 def _usage() -> str:
-    lines = [f"  {name:<10}{what}" for name, (_, what) in COMMANDS.items()]
+    lines = [f"  {name:<10}{what}" for name, (_, what) in VERBS.items()]
     return "\n".join(("usage: amanu COMMAND [--help]", "", *lines, "", "  --version"))
 
 

@@ -45,7 +45,7 @@ class Home(NamedTuple):
         return self.state / "layers"
 
     @property
-    def commands(self) -> Path:
+    def slash_commands(self) -> Path:
         """The user's own slash commands."""
         return self.config / "commands"
 

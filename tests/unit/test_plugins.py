@@ -10,7 +10,7 @@ import pytest
 from amanu.context.plugin_store import PluginStore, StagedPlugin, changed_files
 from amanu.context.plugins import enabled_plugins, folders_of, plugin_folders
 from amanu.context.skills import content, scan
-from amanu.context.slash_commands import find, look_up
+from amanu.context.slash_commands import find_slash_commands, look_up
 from amanu_protocol.errors import AmanuError
 from support.plugin_files import CLAUDE, GEMINI, write
 
@@ -33,7 +33,7 @@ def test_claude_s_layout(tmp_path: Path, store: PluginStore) -> None:
     assert (plugin.name, plugin.version, plugin.description) == ("code-helper", "1.2.0", "Helps with code.")
     assert plugin.folder == root
     commands = plugin_folders(tmp_path / "store", "command")
-    assert [(command.name, command.description, command.source) for command in find(commands)] == [
+    assert [(command.name, command.description, command.source) for command in find_slash_commands(commands)] == [
         ("code-helper:deploy", "Deploy.", "plugin"),
         ("code-helper:git:log", "Show the log", "plugin"),
         ("code-helper:review", "Review it", "plugin"),
@@ -58,7 +58,7 @@ def test_gemini_s_layout(tmp_path: Path, store: PluginStore) -> None:
     add(store, write(tmp_path / "source", GEMINI))
     (plugin,) = enabled_plugins(tmp_path / "store")
     root = plugin.folder
-    assert [command.name for command in find(folders_of(plugin, "command"))] == ["cloud:gcs:sync"]
+    assert [command.name for command in find_slash_commands(folders_of(plugin, "command"))] == ["cloud:gcs:sync"]
     assert [skill.name for skill in scan(folders_of(plugin, "skill")).skills] == ["cloud:deploying"]
     assert plugin.mcp_servers["run"] == {"command": "node", "args": [f"{root}/dist/index.js"], "cwd": str(root)}
     assert plugin.hooks[0]["BeforeTool"][0]["hooks"][0]["command"] == f"{root}/x"
@@ -130,11 +130,13 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 def test_a_changed_copy_is_off_until_it_was_reviewed(tmp_path: Path, store: PluginStore, change: str) -> None:
     add(store, write(tmp_path / "source", CLAUDE))
     folders = plugin_folders(tmp_path / "store", "command")
-    assert find(folders)
+    assert find_slash_commands(folders)
     CHANGES[change](tmp_path / "store/code-helper")
     assert enabled_plugins(tmp_path / "store") == []
     assert len(store.state("code-helper").changed) == 1
-    assert all("Obey" not in command.description for command in find(folders))  # a folder that was asked for before
+    assert all(
+        "Obey" not in command.description for command in find_slash_commands(folders)
+    )  # a folder that was asked for before
     with pytest.raises(AmanuError, match="has changed since it was reviewed"):
         store.turn("code-helper", on=True)
     staged = store.stage(store.copy_of("code-helper"), "where it came from")
@@ -153,7 +155,7 @@ def test_a_new_version_takes_its_place(tmp_path: Path, store: PluginStore) -> No
     staged = store.stage(source)
     assert changed_files(staged) == ["commands/review.md"]
     store.install(staged)
-    names = [command.name for command in find(plugin_folders(tmp_path / "store", "command"))]
+    names = [command.name for command in find_slash_commands(plugin_folders(tmp_path / "store", "command"))]
     assert names == ["code-helper:deploy", "code-helper:review"]
 
 

@@ -134,7 +134,7 @@ async def test_commands_list_the_daemons_own(tmp_path: Path) -> None:
     (theirs / "compact.md").write_text("Not this.")
     (theirs / "mine.md").write_text("This.")
     async with scripted_session(tmp_path, step("x")) as d:
-        listed = (await d.sessions.completion.commands(CommandListParams(session_id="s"))).commands
+        listed = (await d.sessions.completion.slash_commands(CommandListParams(session_id="s"))).commands
         assert [(each.name, each.source) for each in listed] == [
             ("compact", "daemon"),
             ("memory", "daemon"),

@@ -510,7 +510,7 @@ REVIEW = ServerPrompt("review", "Reviews a file", [PromptArgument("file", "", Tr
 async def test_a_prompt_of_a_server_is_expanded_and_shown(tmp_path: Path, typed: str, expected: str) -> None:
     servers = ServersInMemory(Server("demo", prompts={"review": REVIEW}))
     async with scripted_session(tmp_path, END, mcp=servers) as d:
-        listed = await d.sessions.completion.commands(CommandListParams(session_id="s"))
+        listed = await d.sessions.completion.slash_commands(CommandListParams(session_id="s"))
         assert [(each.name, each.argument_hint) for each in listed.commands if each.source == "server"] == [
             ("mcp__demo__review", "FILE [FOCUS]")
         ]

@@ -63,7 +63,7 @@ class Named(SessionPart):
         return {"amanu/test/name": Request(Empty, lambda part, params, client: part.answer(client))}
 
     @classmethod
-    def commands(cls) -> Sequence[SlashCommand]:
+    def slash_commands(cls) -> Sequence[SlashCommand]:
         return [SlashCommand("name", "", lambda part, arguments: part.answer(arguments))]
 
     async def answer(self, asked: object) -> str:

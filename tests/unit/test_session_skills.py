@@ -158,7 +158,7 @@ async def test_the_user_activates_one(tmp_path: Path) -> None:
         assert BODY not in second and "$ARGUMENTS stands for: Marcus" in second
         assert third.startswith("/secret") and "skill_content" not in third
         assert len(notices(d, "skillActivated")) == 1
-        listed = (await d.sessions.completion.commands(CommandListParams(session_id="s"))).commands
+        listed = (await d.sessions.completion.slash_commands(CommandListParams(session_id="s"))).commands
         assert [(command.name, command.source) for command in listed][-1] == ("latin", "skill")
         shown = [item.text for item in d.session.state.items if item.kind == "userMessage"]
         assert shown == ["/latin Gaius @notes.txt", "/latin Marcus", "/secret"]
@@ -257,7 +257,7 @@ async def test_of_plug_ins(tmp_path: Path) -> None:
         assert results(d)[1:] == ["salve\n", "echo salve\n"]
         asked = f"Greet Gaius. (not run, because it needs the user's approval: 'cat {copy.parents[1]}/scripts/greet.sh'"
         assert user_texts(d)[1].startswith(asked)  # of a file outside of the workspace
-        listed = (await d.sessions.completion.commands(CommandListParams(session_id="s"))).commands
+        listed = (await d.sessions.completion.slash_commands(CommandListParams(session_id="s"))).commands
         assert [(command.name, command.source) for command in listed][-2:] == [
             ("romans:greet", "plugin"),
             ("romans:latin", "skill"),

@@ -8,7 +8,7 @@ import pytest
 
 from amanu.context.extension_files import MAX_BYTES
 from amanu.context.extension_folders import ExtensionFolder, UserFolder, workspace_folders
-from amanu.context.slash_commands import ExpandedPrompt, find, look_up, request
+from amanu.context.slash_commands import ExpandedPrompt, find_slash_commands, look_up, request
 from amanu.core.tool import Subject
 from amanu.permissions.policy import built_in, decide, of_mode
 from amanu.workspace.overlay import Overlay
@@ -50,7 +50,10 @@ def text_of(prompt: str, folders: list[ExtensionFolder]) -> ExpandedPrompt | Non
 
 
 def test_what_there_is(folders: list[ExtensionFolder]) -> None:
-    listed = [(command.name, command.description, command.argument_hint, command.source) for command in find(folders)]
+    listed = [
+        (command.name, command.description, command.argument_hint, command.source)
+        for command in find_slash_commands(folders)
+    ]
     assert listed == [
         ("change", "Note the change.", "", "user"),
         ("explain", "Explain it", "", "user"),
@@ -155,4 +158,4 @@ def test_a_workspace_leads_nowhere(tmp_path: Path, target: str, heard: str | Non
         commands.symlink_to(elsewhere)
     folders = workspace_folders("command", Workspace([root], Overlay()), allowed, lambda path, data: True)
     assert text_of("/review", folders) == (None if heard is None else ExpandedPrompt(heard, heard, ""))
-    assert [command.name for command in find(folders)] == ([] if heard is None else ["review"])
+    assert [command.name for command in find_slash_commands(folders)] == ([] if heard is None else ["review"])

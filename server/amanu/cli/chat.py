@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 from amanu.cli import exits
-from amanu.cli.agent_commands import AgentCommands
+from amanu.cli.agent_slash_commands import AgentSlashCommands
 from amanu.cli.console import Console, Span, open_console
 from amanu.cli.diff import show_proposal
-from amanu.cli.edit_commands import EditCommands
+from amanu.cli.edit_slash_commands import EditSlashCommands
 from amanu.cli.header import effort_line, show_header
-from amanu.cli.job_commands import JobCommands, farewell, running
+from amanu.cli.job_slash_commands import JobSlashCommands, farewell, running
 from amanu.cli.keyboard_mode import unechoed
 from amanu.cli.live import rows
 from amanu.cli.mentions import line_mentions
@@ -66,7 +66,7 @@ NEXT_MODE: dict[Mode, Mode] = {
 LIVE_ROWS = 8
 """Of the text being written, above the prompt."""
 
-COMMANDS = {
+SLASH_COMMANDS = {
     "/mode": "plan, ask, acceptEdits, draft or auto (Shift-Tab switches to the next)",
     "/plan": "plan mode: only the plan is written; /plan GOAL plans that",
     "/model": "list the models, or switch to one",
@@ -187,9 +187,9 @@ class Chat(PromptContext):
     _renderer: Renderer
     _review_prompt: ReviewPrompt
     _question_prompt: QuestionPrompt
-    _edit_commands: EditCommands
-    _job_commands: JobCommands
-    _agent_commands: AgentCommands
+    _edit_slash_commands: EditSlashCommands
+    _job_slash_commands: JobSlashCommands
+    _agent_slash_commands: AgentSlashCommands
     _servers: RunningServers
     _trust_prompt: TrustPrompt
     _terminal: Terminal
@@ -198,7 +198,7 @@ class Chat(PromptContext):
     def __init__(
         self, options: ChatOptions, connect: Callable[[], Awaitable[DaemonClient]], console: Console, *, alone: bool
     ) -> None:
-        super().__init__(COMMANDS)
+        super().__init__(SLASH_COMMANDS)
         self._options = options
         self._connect = connect
         self._console = console
@@ -465,34 +465,34 @@ class Chat(PromptContext):
                     params = r.PromptUnqueueParams(session_id=self._view.session_id, prompt_id=prompt.prompt_id)
                     await self._view.client.request("amanu/prompt/unqueue", params, r.Empty)
             case "/diff" if argument:
-                await self._edit_commands.diff(argument)
+                await self._edit_slash_commands.diff(argument)
             case "/diff":
                 await load_base_texts(self._view.client, self._view.state, self._view.state.proposals)
                 for proposal in self._view.state.proposals:
                     show_proposal(self._console, proposal, self._view.state.roots)
             case "/accept":
-                await self._edit_commands.decide("accept", argument)
+                await self._edit_slash_commands.decide("accept", argument)
             case "/reject":
-                await self._edit_commands.decide("reject", argument)
+                await self._edit_slash_commands.decide("reject", argument)
             case "/undo":
-                await self._edit_commands.undo(argument)
+                await self._edit_slash_commands.undo(argument)
             case "/redo":
-                await self._edit_commands.decide("redo", argument)
+                await self._edit_slash_commands.decide("redo", argument)
             case "/keep":
-                await self._edit_commands.decide("keep", argument)
+                await self._edit_slash_commands.decide("keep", argument)
             case "/checkpoints":
-                await self._edit_commands.checkpoints()
+                await self._edit_slash_commands.checkpoints()
             case "/restore":
-                if (prompt := await self._edit_commands.restore(argument)) is not None:
+                if (prompt := await self._edit_slash_commands.restore(argument)) is not None:
                     self._terminal.draft(prompt)
             case "/context":
                 show_context(self._view.state.usage, self._console)
             case "/todos":
                 self._renderer.show_todos(self._view.state)
             case "/jobs":
-                await self._job_commands.run(argument)
+                await self._job_slash_commands.run(argument)
             case "/agents":
-                await self._agent_commands.run(argument)
+                await self._agent_slash_commands.run(argument)
             case "/running":
                 await show_running(self._view, self._servers, self._console)
             case "/notes":
@@ -520,12 +520,12 @@ class Chat(PromptContext):
             case "/quit" | "/exit":
                 await self._leave()
             case "/help":
-                for name, description in {**COMMANDS, **await self._daemons_commands()}.items():
+                for name, description in {**SLASH_COMMANDS, **await self._daemons_slash_commands()}.items():
                     self._console.line(("bold", f"{name:13}"), ("", description), hang=13)
-            case _ if word not in COMMANDS and word in await self._daemons_commands():
+            case _ if word not in SLASH_COMMANDS and word in await self._daemons_slash_commands():
                 self._send(text)
             case _:
-                self._console.line(("red", why_not(word, self.commands)))
+                self._console.line(("red", why_not(word, self.slash_commands)))
 
     def begin_prompt(self) -> None:
         now = time.monotonic()
@@ -537,17 +537,17 @@ class Chat(PromptContext):
         params = r.MentionCompleteParams(session_id=self._view.session_id, text=text)
         return await self._view.client.request("amanu/mention/complete", params, r.MentionCompleteResult)
 
-    async def _daemons_commands(self) -> dict[str, str]:
+    async def _daemons_slash_commands(self) -> dict[str, str]:
         """Prompts that mean something of their own to the daemon; some are files, which come and go."""
         params = r.CommandListParams(session_id=self._view.session_id)
         answer = await self._view.client.request("amanu/command/list", params, r.CommandListResult)
-        commands = {
+        slash_commands = {
             f"/{command.name}": one_line(" · ".join(filter(None, [command.argument_hint, command.description])))
             for command in answer.commands
         }
-        self.descriptions = {**COMMANDS, **commands}
-        self.commands[:] = [*COMMANDS, *(name for name in commands if name not in COMMANDS)]
-        return commands
+        self.descriptions = {**SLASH_COMMANDS, **slash_commands}
+        self.slash_commands[:] = [*SLASH_COMMANDS, *(name for name in slash_commands if name not in SLASH_COMMANDS)]
+        return slash_commands
 
     async def _show_audit(self, which: str) -> None:
         calls = [item.item_id for item in self._view.state.items if isinstance(item, ToolCall)]
@@ -620,12 +620,12 @@ class Chat(PromptContext):
             await self._put_away("amanu/session/detach")
         self._view = view
         self._renderer = Renderer(self._console, details_hint="/notes", trust="/trust")
-        asked = QuestionInput(self._terminal, self._console, self.commands, self._run_while_waiting)
+        asked = QuestionInput(self._terminal, self._console, self.slash_commands, self._run_while_waiting)
         self._review_prompt = ReviewPrompt(view, self._renderer, asked)
         self._question_prompt = QuestionPrompt(view, self._console, asked)
-        self._edit_commands = EditCommands(view, self._console, asked)
-        self._job_commands = JobCommands(view, self._console)
-        self._agent_commands = AgentCommands(view, self._console)
+        self._edit_slash_commands = EditSlashCommands(view, self._console, asked)
+        self._job_slash_commands = JobSlashCommands(view, self._console)
+        self._agent_slash_commands = AgentSlashCommands(view, self._console)
         self._servers = RunningServers(view)
         view.client.on_notification = self._servers.on_notification
         self._trust_prompt = TrustPrompt(view, self._console, asked)
@@ -637,12 +637,12 @@ class Chat(PromptContext):
             self._console.line(("yellow", f"{whose} {way_back}"), hang=0)
         if view.state.read_only:
             self._console.line(("yellow", "Read-only: another Amanu process has this session open."))
-        await self._daemons_commands()  # for completion
+        await self._daemons_slash_commands()  # for completion
         await self._servers.refresh()
         self._renderer.show_items(view.state.items[-SHOWN_ITEMS:], view.state)
         if view.state.turn is None:
             self._renderer.show_open_draft(view.state)
-        self._agent_commands.show(working(view.state.agents))
+        self._agent_slash_commands.show(working(view.state.agents))
         if commands := running(view.state):
             self._console.line(("dim", commands))
         view.listeners.append(self._renderer.show)

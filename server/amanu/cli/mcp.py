@@ -60,7 +60,7 @@ def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv[:cut] or ["list"])
     arguments.start = argv[cut + 1 :]
     try:
-        return asyncio.run(_COMMANDS[arguments.command](arguments))
+        return asyncio.run(_VERBS[arguments.command](arguments))
     except AmanuError as error:
         print(visible(f"{error} {error.data.hint or ''}".rstrip()), file=sys.stderr)
         return exits.USAGE if error.kind == "mcpServerNotFound" else exits.of_error(error)
@@ -300,7 +300,7 @@ def _assignments(texts: Sequence[str]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-_COMMANDS = {
+_VERBS = {
     "list": _list,
     "add": _add,
     "approve": _approve,

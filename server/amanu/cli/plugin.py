@@ -15,7 +15,7 @@ from amanu.context.plugin_manifest import Plugin
 from amanu.context.plugin_store import PluginStore, StagedPlugin, changed_files
 from amanu.context.plugins import PluginState, folders_of
 from amanu.context.skills import scan
-from amanu.context.slash_commands import find
+from amanu.context.slash_commands import find_slash_commands
 from amanu.home import find_home
 from amanu_protocol.errors import AmanuError
 
@@ -160,7 +160,7 @@ def _summary(staged: StagedPlugin) -> list[str]:
 def _parts(plugin: Plugin) -> list[str]:
     """What a plug-in carries, a line for each part. Blocks."""
     skills = scan(folders_of(plugin, "skill"))
-    commands = find(folders_of(plugin, "command"))
+    commands = find_slash_commands(folders_of(plugin, "command"))
     lines = [f"skill /{skill.name}: {one_line(skill.description)}" for skill in skills.skills]
     lines += [f"command /{command.name}: {one_line(command.description)}" for command in commands]
     lines += [f"agent {one_line(name)}" for name in _names(plugin, "agent")]

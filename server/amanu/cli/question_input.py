@@ -1,4 +1,4 @@
-"""What is typed at a question: an answer, or a command of the chat, which is never an answer."""
+"""What is typed at a question: an answer, or a slash command of the chat, which is never an answer."""
 
 import difflib
 import re
@@ -27,25 +27,25 @@ WHILE_WAITING = (
     "/todos",
     "/unqueue",
 )
-"""Commands that neither ask anything nor change what is asked about."""
+"""Slash commands that neither ask anything nor change what is asked about."""
 ALIASES = ("/clear", "/exit")
-"""Other names of commands, which no list has."""
-_COMMAND = re.compile(r"/[\w:-]+")
+"""Other names of slash commands, which no list has."""
+_SLASH_COMMAND = re.compile(r"/[\w:-]+")
 
 
 class QuestionInput:
-    """A user at a question. `commands` are all that the chat knows now; `run` performs one."""
+    """A user at a question. `slash_commands` are all that the chat knows now; `run` performs one."""
 
     def __init__(
         self,
         user_input: UserInput,
         console: Console,
-        commands: Sequence[str],
+        slash_commands: Sequence[str],
         run: Callable[[str], Awaitable[None]],
     ) -> None:
         self._user_input = user_input
         self._console = console
-        self._commands = commands
+        self._slash_commands = slash_commands
         self._run = run
 
     async def ask(
@@ -58,13 +58,13 @@ class QuestionInput:
         again: Callable[[], None] | None = None,
         roots: Sequence[str] = (),
     ) -> str | None:
-        """See `UserInput`. Commands are run, and `?` shows the choices: then it is asked again."""
+        """See `UserInput`. Slash commands are run, and `?` shows the choices: then it is asked again."""
         while True:
             answer = await self._user_input.ask(question, default=default, valid=valid, preview=preview, roots=roots)
-            if answer is None or default:  # a text that is edited may begin like a command
+            if answer is None or default:  # a text that is edited may begin like one
                 return answer
             if answer != "?":
-                word = command_word(answer, self._commands)
+                word = slash_command(answer, self._slash_commands)
                 if word is None:
                     return answer
                 await self._perform(word, answer)
@@ -80,26 +80,26 @@ class QuestionInput:
         await self._user_input.view(text)
 
     async def _perform(self, word: str, answer: str) -> None:
-        known = word in self._commands or word in ALIASES
+        known = word in self._slash_commands or word in ALIASES
         if known and word in WHILE_WAITING:
             await self._run(answer)
         elif known:
             self._console.line(("yellow", f"{word} must wait until the question is answered. Nothing was sent."))
         else:
-            self._console.line(("yellow", f"{why_not(word, self._commands)} Nothing was sent."))
+            self._console.line(("yellow", f"{why_not(word, self._slash_commands)} Nothing was sent."))
 
 
-def command_word(text: str, commands: Sequence[str]) -> str | None:
-    """The command that a text is: one of those known, or a single `/word`. A path with words after it is none."""
+def slash_command(text: str, slash_commands: Sequence[str]) -> str | None:
+    """The slash command that a text is: one of those known, or a single `/word`. A path with words after it is none."""
     word, _, rest = text.partition(" ")
-    if word in commands or word in ALIASES or (not rest and _COMMAND.fullmatch(word)):
+    if word in slash_commands or word in ALIASES or (not rest and _SLASH_COMMAND.fullmatch(word)):
         return word
     return None
 
 
-def why_not(word: str, commands: Sequence[str]) -> str:
-    """Why a command does nothing: it wants an argument, or there is none of that name."""
-    if word in commands:
+def why_not(word: str, slash_commands: Sequence[str]) -> str:
+    """Why a slash command does nothing: it wants an argument, or there is none of that name."""
+    if word in slash_commands:
         return f"{word} needs an argument; /help says which."
-    near = difflib.get_close_matches(word, commands, 1, 0.75)
+    near = difflib.get_close_matches(word, slash_commands, 1, 0.75)
     return f"There is no command {visible(word)}. " + (f"Did you mean {near[0]}?" if near else "/help lists them.")

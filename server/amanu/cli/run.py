@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TextIO, get_args
 from amanu.cli import exits
 from amanu.cli.report import Report, error_json
 from amanu.cli.run_printer import Format, RunPrinter
-from amanu.cli.session_changes import Command, carry_out, read_command
+from amanu.cli.session_changes import ChangesPrompt, carry_out, read_changes_prompt
 from amanu.cli.session_lookup import LATEST, SHORT, listing, resolve_session_id
 from amanu.cli.sessions import on_running
 from amanu.cli.stdin import PipedInput, read_piped_input
@@ -106,12 +106,12 @@ def main(argv: list[str]) -> int:
         print("The prompt is empty.", file=sys.stderr)
         return exits.USAGE
     try:
-        command = read_command(prompt)
+        changes_prompt = read_changes_prompt(prompt)
     except AmanuError as error:
         print(visible(str(error)), file=sys.stderr)
         return exits.USAGE
-    if command is not None:
-        return _carry_out(command, arguments.session, roots[0], as_json=arguments.output_format != "text")
+    if changes_prompt is not None:
+        return _carry_out(changes_prompt, arguments.session, roots[0], as_json=arguments.output_format != "text")
     if beside.notice and arguments.output_format == "text":
         print(beside.notice, file=sys.stderr)
     options = RunOptions(
@@ -135,17 +135,18 @@ def main(argv: list[str]) -> int:
     return asyncio.run(run(options, arguments.output_format, sys.stdout, sys.stderr))
 
 
-def _carry_out(command: Command, typed: str | None, root: str, *, as_json: bool) -> int:
-    """Carry out a prompt that is a command about the session's changes; no model sees it. Returns the exit code."""
+def _carry_out(prompt: ChangesPrompt, typed: str | None, root: str, *, as_json: bool) -> int:
+    """Carry out a prompt that is a slash command about the session's changes; no model sees it. Returns the exit
+    code."""
     if typed is None:
-        print(f"/{command.verb} is about a session: add --continue or --session ID.", file=sys.stderr)
+        print(f"/{prompt.verb} is about a session: add --continue or --session ID.", file=sys.stderr)
         return exits.USAGE
 
-    async def run_command(client: DaemonClient) -> int:
+    async def run_prompt(client: DaemonClient) -> int:
         session_id = await resolve_session_id(typed, root, listing(client))
-        return await carry_out(client, session_id, command, as_json=as_json)
+        return await carry_out(client, session_id, prompt, as_json=as_json)
 
-    return on_running(run_command)
+    return on_running(run_prompt)
 
 
 @dataclass(frozen=True)

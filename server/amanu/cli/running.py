@@ -4,9 +4,9 @@ import asyncio
 import time
 from typing import Any
 
-from amanu.cli.agent_commands import AgentCommands
+from amanu.cli.agent_slash_commands import AgentSlashCommands
 from amanu.cli.console import Console
-from amanu.cli.job_commands import describe
+from amanu.cli.job_slash_commands import describe
 from amanu.cli.question import STYLES
 from amanu.cli.text import visible
 from amanu.client.daemon_client import Disconnected
@@ -60,7 +60,7 @@ async def show_running(view: SessionView, servers: RunningServers, console: Cons
     await servers.refresh()
     agents = working(view.state.agents)
     jobs = [job for job in view.state.jobs if job.state == "running"]
-    AgentCommands(view, console).show(agents)
+    AgentSlashCommands(view, console).show(agents)
     for job in jobs:
         console.line(("green", describe(job, time.time())))
     for server in servers.servers:

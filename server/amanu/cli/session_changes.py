@@ -1,5 +1,5 @@
 """`amanu sessions diff, accept, reject, undo`: a session's changes, seen and decided without a chat. `amanu run` does
-the same when its prompt is a command like `/accept session`."""
+the same when its prompt is a slash command like `/accept session`."""
 
 import json
 import os
@@ -46,8 +46,7 @@ _TITLES = {"create": "new file", "delete": "deleted"}
 
 @dataclass(frozen=True)
 class Chosen:
-    """The changes of a session that a command is about: all, those of the latest turn that has any, or those at some
-    paths."""
+    """The changes of a session that are meant: all, those of the latest turn that has any, or those at some paths."""
 
     paths: Sequence[str] = ()
     """Paths as the user typed them; a folder stands for all that is in it."""
@@ -55,15 +54,15 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Command:
-    """A prompt that is nothing but a command about a session's changes, such as `/accept session`."""
+class ChangesPrompt:
+    """A prompt that is nothing but a slash command about a session's changes, such as `/accept session`."""
 
     verb: Verb
     chosen: Chosen
 
 
-def read_command(prompt: str) -> Command | None:
-    """The prompt as a command; None if it is not one. Raises `AmanuError` if its arguments are wrong."""
+def read_changes_prompt(prompt: str) -> ChangesPrompt | None:
+    """The prompt as such a command; None if it is not one. Raises `AmanuError` if its arguments are wrong."""
     words = prompt.strip().split(maxsplit=2)
     verb = words[0].removeprefix("/") if words else ""
     if not words or not words[0].startswith("/") or verb not in get_args(Verb):
@@ -77,7 +76,7 @@ def read_command(prompt: str) -> Command | None:
             chosen = Chosen([path])
         case _:
             raise AmanuError("invalidParams", f"Usage: /{verb} [turn | session | file PATH]")
-    return Command(cast("Verb", verb), chosen)
+    return ChangesPrompt(cast("Verb", verb), chosen)
 
 
 async def show_patch(client: DaemonClient, session_id: str, chosen: Chosen, *, applied: bool, form: str) -> int:
@@ -140,11 +139,11 @@ async def decide(
     return code
 
 
-async def carry_out(client: DaemonClient, session_id: str, command: Command, *, as_json: bool) -> int:
+async def carry_out(client: DaemonClient, session_id: str, prompt: ChangesPrompt, *, as_json: bool) -> int:
     """Carry out what a prompt said. Returns the exit code."""
-    if command.verb == "diff":
-        return await show_patch(client, session_id, command.chosen, applied=True, form="json" if as_json else "patch")
-    return await decide(client, session_id, command.verb, command.chosen, as_json=as_json)
+    if prompt.verb == "diff":
+        return await show_patch(client, session_id, prompt.chosen, applied=True, form="json" if as_json else "patch")
+    return await decide(client, session_id, prompt.verb, prompt.chosen, as_json=as_json)
 
 
 @dataclass(frozen=True)

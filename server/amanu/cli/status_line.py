@@ -2,7 +2,7 @@
 
 import re
 
-from amanu.cli.job_commands import running_count
+from amanu.cli.job_slash_commands import running_count
 from amanu.cli.text import one_line
 from amanu.text.amounts import money
 from amanu.text.sub_agents import count_working

@@ -55,10 +55,11 @@ class StopRequested(Exception):
 
 
 class PromptContext:
-    """What a prompt is surrounded by and can complete; by default nothing: commands at its start, mentions anywhere."""
+    """What a prompt is surrounded by and can complete; by default nothing: slash commands at its start,
+    mentions anywhere."""
 
-    def __init__(self, commands: Iterable[str] = ()) -> None:
-        self.commands = list(commands)
+    def __init__(self, slash_commands: Iterable[str] = ()) -> None:
+        self.slash_commands = list(slash_commands)
         """May change while a prompt is open."""
         self.descriptions: dict[str, str] = {}
 
@@ -110,7 +111,7 @@ class Terminal:
         self._prompt: PromptSession[str] = PromptSession(
             history=FileHistory(str(history)) if history is not None else InMemoryHistory(),
             completer=prompt_completer(context),
-            complete_while_typing=Condition(self._types_command),
+            complete_while_typing=Condition(self._types_slash_command),
             key_bindings=prompt_keys(context.stoppable, context.next_mode),
             multiline=True,
             erase_when_done=True,
@@ -272,7 +273,7 @@ class Terminal:
         if buffer.text:
             self._context.begin_prompt()
 
-    def _types_command(self) -> bool:
+    def _types_slash_command(self) -> bool:
         text = self._prompt.default_buffer.text
         return text.startswith("/") and not any(letter.isspace() for letter in text)
 
@@ -417,7 +418,7 @@ def _sane_keys() -> "KeyBindings":
 
 
 def prompt_completer(context: PromptContext) -> "Completer":
-    """Completes commands and mentions."""
+    """Completes slash commands and mentions."""
     from prompt_toolkit.completion import CompleteEvent, Completer, Completion
     from prompt_toolkit.document import Document
 
@@ -427,7 +428,7 @@ def prompt_completer(context: PromptContext) -> "Completer":
         def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
             typed = document.text_before_cursor
             if typed.startswith("/") and " " not in typed:
-                for command in context.commands:
+                for command in context.slash_commands:
                     if command.startswith(typed):
                         about = context.descriptions.get(command, "")
                         yield Completion(command, start_position=-len(typed), display_meta=about)

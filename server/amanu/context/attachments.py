@@ -82,7 +82,7 @@ class PromptMessage:
 
 
 async def with_attachments(
-    command: ExpandedPrompt,
+    prompt: ExpandedPrompt,
     attachments: Sequence[Attachment],
     workspace: Workspace,
     pictures: Pictures,
@@ -100,7 +100,7 @@ async def with_attachments(
     blocks: list[str] = []
     pictures_so_far: list[Picture] = []
     left_out: list[str] = []
-    for attachment in (*attachments, *await _mentioned(command, attachments, workspace, allowed)):
+    for attachment in (*attachments, *await _mentioned(prompt, attachments, workspace, allowed)):
         shown: Sequence[Picture] = ()
         match attachment:
             case FileAttachment(path=path):
@@ -136,19 +136,19 @@ async def with_attachments(
         for picture in shown:
             if picture.blob_id not in {other.blob_id for other in pictures_so_far}:
                 pictures_so_far.append(picture)
-    text = _utf8("\n\n".join((command.text, *blocks)))
+    text = _utf8("\n\n".join((prompt.text, *blocks)))
     return PromptMessage(User(text=text, pictures=tuple(pictures_so_far)), tuple(left_out))
 
 
 async def _mentioned(
-    command: ExpandedPrompt, attachments: Sequence[Attachment], workspace: Workspace, allowed: SubjectFilter
+    prompt: ExpandedPrompt, attachments: Sequence[Attachment], workspace: Workspace, allowed: SubjectFilter
 ) -> list[FileAttachment | Mention]:
     attached = {
         attachment.path for attachment in attachments if isinstance(attachment, FileAttachment | SelectionAttachment)
     }
-    own_mentions = {mention.text for mention in mentions(command.typed)}
+    own_mentions = {mention.text for mention in mentions(prompt.typed)}
     files: list[FileAttachment | Mention] = []
-    for mention in mentions(command.mentioning):
+    for mention in mentions(prompt.mentioning):
         path = mention.text
         if path in attached or (mention.kind == "terminal" and TERMINAL in attached):
             continue

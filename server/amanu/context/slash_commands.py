@@ -3,9 +3,9 @@
     *.md     Markdown, with front matter `description` and `argument-hint` (ours, and Claude Code's)
     *.toml   `prompt` and `description` (Gemini CLI's)
 
-Where they are: `context/extension_folders.py`. What stands for arguments, files and commands in a text:
-`context/command_template.py`. `allowed-tools` and `model` of a file change nothing: what a command may do is up to the
-user's rules. `/compact` is built in; parts (`core/session_part.py`) add others.
+Where they are: `context/extension_folders.py`. What stands for arguments, files and command lines in a text:
+`context/slash_command_template.py`. `allowed-tools` and `model` of a file change nothing: what a command line in it may
+do is up to the user's rules. `/compact` is built in; parts (`core/session_part.py`) add others.
 """
 
 import re
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
-from amanu.context.command_template import FilledTemplate, Style, fill
 from amanu.context.extension_folders import ExtensionFolder, Owner
+from amanu.context.slash_command_template import FilledTemplate, Style, fill
 from amanu.text.display import visible
 from amanu.text.front_matter import parse_markdown
 from amanu_protocol.requests import Command
@@ -37,7 +37,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 @dataclass(frozen=True)
 class CommandFile:
-    """A command of a file."""
+    """A slash command of a file."""
 
     name: str
     owner: Owner
@@ -62,8 +62,8 @@ class ExpandedPrompt:
 
 
 @dataclass(frozen=True)
-class CommandPrompt:
-    """A prompt that begins with a command, before its command lines have run."""
+class SlashCommandPrompt:
+    """A prompt that begins with a slash command, before its command lines have run."""
 
     command: CommandFile
     arguments: str
@@ -77,8 +77,8 @@ class CommandPrompt:
         return ExpandedPrompt(text, mentioning, mentioning if self.command.owner == "user" else self.arguments)
 
 
-def find(folders: Sequence[ExtensionFolder]) -> list[Command]:
-    """All commands, sorted by name; of two with the same name the first folder's. Blocks: it reads the disk."""
+def find_slash_commands(folders: Sequence[ExtensionFolder]) -> list[Command]:
+    """All slash commands, sorted by name; of two with the same name the first folder's. Blocks: it reads the disk."""
     commands: dict[str, Command] = {}
     for folder in folders:
         for name, path in _names(folder):
@@ -94,8 +94,8 @@ def find(folders: Sequence[ExtensionFolder]) -> list[Command]:
     return sorted(commands.values(), key=lambda command: command.name)
 
 
-def look_up(prompt: str, folders: Sequence[ExtensionFolder]) -> CommandPrompt | None:
-    """The command that a prompt begins with; None when it begins with none. Blocks: it reads the disk."""
+def look_up(prompt: str, folders: Sequence[ExtensionFolder]) -> SlashCommandPrompt | None:
+    """The slash command that a prompt begins with; None when it begins with none. Blocks: it reads the disk."""
     called = invocation(prompt)
     if called is None:
         return None
@@ -103,7 +103,7 @@ def look_up(prompt: str, folders: Sequence[ExtensionFolder]) -> CommandPrompt | 
     for folder in folders:
         for candidate, path in _names(folder):
             if candidate == name and (file := _read(folder, name, path)) is not None:
-                return CommandPrompt(file, arguments, fill(file.template, file.style, arguments, prompt))
+                return SlashCommandPrompt(file, arguments, fill(file.template, file.style, arguments, prompt))
     return None
 
 
@@ -120,8 +120,8 @@ def compaction(prompt: str) -> str | None:
 
 
 def request(prompt: str, names: Container[str]) -> tuple[str, str] | None:
-    """(name, arguments) if the prompt calls a command with one of these names; else None. The daemon answers these
-    without a turn."""
+    """(name, arguments) if the prompt calls a slash command with one of these names; else None. The daemon answers
+    these without a turn."""
     called = invocation(prompt.strip())
     return called if called is not None and called[0] in names else None
 

@@ -21,7 +21,8 @@ What a part is told (left), when, and what it is asked for (→):
     program_files      a write is being decided on            → files that the part would run later
     stop, resume       end what runs, and start nothing more · the session could not be saved and stays open: go on
     close              everything is saved; nothing may be emitted any more
-    requests, commands once for all sessions                  → requests of the protocol, and slash commands
+    requests           once for all sessions                  → requests of the protocol
+    slash_commands     once for all sessions                  → slash commands
 
 `note` is synchronous: find out in `prepare_note` what it is to say; the turn may still be refused in between. A note
 may be lost when earlier messages are removed; `Conversation.generation` grows when that happens.
@@ -124,7 +125,7 @@ class SessionPart:
         return {}
 
     @classmethod
-    def commands(cls) -> Sequence[SlashCommand]:
+    def slash_commands(cls) -> Sequence[SlashCommand]:
         return ()
 
     async def open(self, *, begins: bool) -> None:

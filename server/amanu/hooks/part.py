@@ -9,11 +9,11 @@ from amanu.core.agent import AgentRun
 from amanu.core.listeners import TurnListener
 from amanu.core.session_part import PromptListener, SessionPart, SlashCommand, Slot
 from amanu.home import Home
-from amanu.hooks.commands import HookCommands
 from amanu.hooks.hooks import Hooks
 from amanu.hooks.listener import HookEnding, HookListener
 from amanu.hooks.plugin_hooks import plugin_hooks
 from amanu.hooks.session_hooks import SessionHooks
+from amanu.hooks.slash_command import HooksSlashCommand
 from amanu.session.child_sessions import ChildSessions
 from amanu.session.core import SessionCore
 from amanu.session.daemon_part import DaemonPart
@@ -24,10 +24,10 @@ class HooksPart(SessionPart):
 
     def __init__(self, core: SessionCore, configured_hooks: Hooks) -> None:
         self.hooks = SessionHooks(core, configured_hooks)
-        self._commands = HookCommands(core, self.hooks)
+        self._slash_command = HooksSlashCommand(core, self.hooks)
 
     @classmethod
-    def commands(cls) -> Sequence[SlashCommand]:
+    def slash_commands(cls) -> Sequence[SlashCommand]:
         return [
             SlashCommand(
                 "hooks",
@@ -39,7 +39,7 @@ class HooksPart(SessionPart):
 
     async def answer(self, arguments: str) -> None:
         """Answer `/hooks` with those arguments."""
-        await self._commands.carry_out(arguments)
+        await self._slash_command.carry_out(arguments)
 
     def listen_to_prompt(self) -> PromptListener:
         return _PromptHooks(self.hooks)

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from amanu.context.command_template import ShellLine
+from amanu.context.slash_command_template import ShellLine
 from amanu.core.conversation import Result
 from amanu.core.tool import ToolError
 from amanu.session.events import EventStream

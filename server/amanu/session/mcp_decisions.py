@@ -48,7 +48,7 @@ class McpDecisions(SessionPart):
         }
 
     @classmethod
-    def commands(cls) -> Sequence[SlashCommand]:
+    def slash_commands(cls) -> Sequence[SlashCommand]:
         return [
             SlashCommand(
                 "mcp",

@@ -96,7 +96,7 @@ class SessionMemory(SessionPart):
         }
 
     @classmethod
-    def commands(cls) -> Sequence[SlashCommand]:
+    def slash_commands(cls) -> Sequence[SlashCommand]:
         return [
             SlashCommand(
                 "memory",

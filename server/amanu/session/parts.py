@@ -111,7 +111,9 @@ class Parts:
 
     def answers(self) -> Mapping[str, Callable[[str], Any]]:
         """Slash command → the function that answers it, given its arguments."""
-        return {command.name: partial(command.answer, part) for part in self._parts for command in part.commands()}
+        return {
+            command.name: partial(command.answer, part) for part in self._parts for command in part.slash_commands()
+        }
 
     async def ask(self, method: str, params: object, client: object) -> Any:
         """The answer to a request of the protocol. Raises `AmanuError`, including when no part answers it."""

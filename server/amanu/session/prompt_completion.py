@@ -1,4 +1,4 @@
-"""Completes what the user types in a prompt: commands and mentions."""
+"""Completes what the user types in a prompt: slash commands and mentions."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from amanu.session.mention_completion import MentionCompletion
 from amanu.session.own_parts import OwnParts
 from amanu.session.services import Services
 from amanu.session.session import Session
-from amanu.session.skills import user_commands
+from amanu.session.skills import user_slash_commands
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.requests import (
     Command,
@@ -40,21 +40,21 @@ class PromptCompletion:
         kinds = [*OwnParts.KINDS, *(part.session_part for part in parts)]
         self._built_in = [
             *slash_commands.BUILT_IN,
-            *(_listed(command) for kind in kinds for command in kind.commands()),
+            *(_listed(command) for kind in kinds for command in kind.slash_commands()),
         ]
         self._completions: dict[tuple[Path, ...], MentionCompletion] = {}
         """Of the folders that were asked about last, before there is a session."""
 
-    async def commands(self, params: CommandListParams) -> CommandListResult:
-        """The daemon's own commands, the user's, those of the session's workspace if it is trusted, skills, and prompts
-        of MCP servers."""
+    async def slash_commands(self, params: CommandListParams) -> CommandListResult:
+        """The daemon's own slash commands, the user's, those of the session's workspace if it is trusted, skills, and
+        prompts of MCP servers."""
         of_servers: Sequence[Command] = []
         if params.session_id is not None:
             session = await self._sessions.get(params.session_id)
-            listed = await asyncio.to_thread(session.composer.list_commands)
+            listed = await asyncio.to_thread(session.composer.list_slash_commands)
             of_servers = await session.own_parts.mcp.prompt_commands()
         else:
-            listed = await asyncio.to_thread(user_commands, self._home)
+            listed = await asyncio.to_thread(user_slash_commands, self._home)
         taken = {command.name for command in self._built_in}
         listed = [command for command in listed if command.name not in taken]
         return CommandListResult(commands=[*self._built_in, *listed, *of_servers])

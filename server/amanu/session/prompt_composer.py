@@ -21,7 +21,7 @@ from amanu.session.mention_lookup import Findings, MentionLookup
 from amanu.session.own_parts import OwnParts
 from amanu.session.parts import PromptListeners
 from amanu.session.queue import Prompt, PromptQueue
-from amanu.session.skills import CalledSkill, command_folders, without_shadowed
+from amanu.session.skills import CalledSkill, slash_command_folders, without_shadowed
 from amanu.session.turn_factory import TurnFactory
 from amanu.session.unasked_calls import UnaskedCalls
 from amanu_protocol.events import ItemCompleted
@@ -123,7 +123,7 @@ class PromptComposer:
 
     async def _expand_command(
         self, text: str, calls: UnaskedCalls
-    ) -> tuple[commands.ExpandedPrompt, commands.CommandPrompt | None, CalledSkill | None]:
+    ) -> tuple[commands.ExpandedPrompt, commands.SlashCommandPrompt | None, CalledSkill | None]:
         """The prompt with its slash command's text, in which `!{…}` lines stay as they are written; that command; or
         the skill it calls."""
         plain = commands.ExpandedPrompt(text, text, text)
@@ -133,16 +133,18 @@ class PromptComposer:
             return plain, None, None
         if called[0].startswith(MCP):
             return await self.own.mcp.expand_prompt(typed, calls), None, None
-        command = await asyncio.to_thread(lambda: commands.look_up(typed, command_folders(self._core)))
+        command = await asyncio.to_thread(lambda: commands.look_up(typed, slash_command_folders(self._core)))
         if command is None:
             return plain, None, await self.own.skills.call(*called)
         if (folder := command.command.plugin_folder) is not None:
             self._workspace.guard.admit_folder(folder)
         return command.expanded([f"!{{{line.command}}}" for line in command.filled.lines]), command, None
 
-    def list_commands(self) -> list[Command]:
+    def list_slash_commands(self) -> list[Command]:
         """What a prompt may begin with, but for what is built in. Blocks."""
-        return without_shadowed(commands.find(command_folders(self._core)), self.own.skills.as_commands)
+        return without_shadowed(
+            commands.find_slash_commands(slash_command_folders(self._core)), self.own.skills.as_slash_commands
+        )
 
     def add_request(self, user_message: UserMessage, text: str, context: str) -> None:
         """Add the user's request to the daemon, in the words for the model, with what parts add to it (`context`)."""

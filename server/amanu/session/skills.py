@@ -72,7 +72,7 @@ class SessionSkills(SessionPart, TurnListener):
         self._tool = ActivateSkill(self)
 
     @classmethod
-    def commands(cls) -> Sequence[SlashCommand]:
+    def slash_commands(cls) -> Sequence[SlashCommand]:
         return [
             SlashCommand(
                 "skills",
@@ -88,7 +88,7 @@ class SessionSkills(SessionPart, TurnListener):
     def listeners(self, run: AgentRun) -> Mapping[Slot, Sequence[TurnListener]]:
         return {"context": [self]} if self._core.is_chat(run) else {}
 
-    def as_commands(self) -> list[Command]:
+    def as_slash_commands(self) -> list[Command]:
         """The skills that the user may call, as commands. Blocks."""
         skills = context.scan(self._folders()).skills
         return [command_of(skill) for skill in skills if skill.for_user]
@@ -262,24 +262,25 @@ def user_skill_folders(own: Path) -> list[ExtensionFolder]:
     return user_folders("skill", [(own, context.FILE)], Path.home())
 
 
-def command_folders(core: SessionCore) -> list[ExtensionFolder]:
+def slash_command_folders(core: SessionCore) -> list[ExtensionFolder]:
     """Of slash commands: the user's, then a trusted workspace's, which cannot take their names, then those of plug-ins.
     Blocks."""
     home, workspace = core.services.home, core.workspace
     theirs = workspace_folders("command", workspace, core.approvals.allowed, core.covers) if core.trusted() else []
-    return [*user_command_folders(home.commands), *theirs, *plugin_folders(home.plugins, "command")]
+    return [*user_slash_command_folders(home.slash_commands), *theirs, *plugin_folders(home.plugins, "command")]
 
 
-def user_command_folders(own: Path) -> list[ExtensionFolder]:
+def user_slash_command_folders(own: Path) -> list[ExtensionFolder]:
     return user_folders("command", [(own, "*.md"), (own, "*.toml")], Path.home())
 
 
-def user_commands(home: Home) -> list[Command]:
+def user_slash_commands(home: Home) -> list[Command]:
     """The commands and skills of the user and of plug-ins, for no particular workspace. Blocks."""
-    folders = [*user_command_folders(home.commands), *plugin_folders(home.plugins, "command")]
+    folders = [*user_slash_command_folders(home.slash_commands), *plugin_folders(home.plugins, "command")]
     skills = [*user_skill_folders(home.skills), *plugin_folders(home.plugins, "skill")]
     return without_shadowed(
-        commands.find(folders), lambda: [command_of(skill) for skill in context.scan(skills).skills if skill.for_user]
+        commands.find_slash_commands(folders),
+        lambda: [command_of(skill) for skill in context.scan(skills).skills if skill.for_user],
     )
 
 

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from amanu import __version__
-from amanu.__main__ import COMMANDS
+from amanu.__main__ import VERBS
 
 FOLDER = Path(__file__).parents[3] / "docs" / "editors" / "acp-registry"
 
@@ -16,7 +16,7 @@ def test_the_entry_is_of_this_version_and_starts_the_agent() -> None:
     assert entry["version"] == __version__
     assert entry["name"] and entry["description"]
     assert entry["distribution"] == {"uvx": {"package": f"amanu=={__version__}", "args": ["acp"]}}
-    assert "acp" in COMMANDS
+    assert "acp" in VERBS
 
 
 def test_the_icon_has_the_size_and_colour_of_the_registry() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from amanu.__main__ import COMMANDS
+from amanu.__main__ import VERBS
 from amanu.cli import exits
 from amanu.parts import verbs
 
@@ -48,7 +48,7 @@ def parsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
 )
 def test_the_page_lists_the_options_that_there_are(command: str) -> None:
     section = SECTIONS[command]
-    parser = importlib.import_module(COMMANDS[command][0]).parser()
+    parser = importlib.import_module(VERBS[command][0]).parser()
     described = set(re.findall(r"^\| `(--[\w-]+)", section, re.MULTILINE))
     offered: set[str] = set()
     for each in parsers(parser):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from amanu.cli import run, sessions
-from amanu.cli.session_changes import Chosen, Command, read_command
+from amanu.cli.session_changes import ChangesPrompt, Chosen, read_changes_prompt
 from amanu_protocol.errors import AmanuError
 from support.cli_in_process import InProcessCli, fails
 from support.cli_process import call, script
@@ -140,11 +140,11 @@ def test_a_prompt_that_is_a_decision_goes_to_no_model(shop: Path, inside: InProc
     assert [item["text"] for item in state["items"] if item["kind"] == "userMessage"] == ["go"]
 
 
-COMMANDS: list[tuple[str, Command | str | None]] = [
-    ("/accept", Command("accept", Chosen(latest_turn=True))),
-    (" /reject turn\n", Command("reject", Chosen(latest_turn=True))),
-    ("/undo session", Command("undo", Chosen())),
-    ("/redo file a b.txt", Command("redo", Chosen(["a b.txt"]))),
+CHANGES_PROMPTS: list[tuple[str, ChangesPrompt | str | None]] = [
+    ("/accept", ChangesPrompt("accept", Chosen(latest_turn=True))),
+    (" /reject turn\n", ChangesPrompt("reject", Chosen(latest_turn=True))),
+    ("/undo session", ChangesPrompt("undo", Chosen())),
+    ("/redo file a b.txt", ChangesPrompt("redo", Chosen(["a b.txt"]))),
     ("/keep file", "Usage: /keep"),
     ("/diff all", "Usage: /diff"),
     ("/acceptance", None),
@@ -154,10 +154,10 @@ COMMANDS: list[tuple[str, Command | str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("prompt", "expected"), COMMANDS)
-def test_read_command(prompt: str, expected: Command | str | None) -> None:
+@pytest.mark.parametrize(("prompt", "expected"), CHANGES_PROMPTS)
+def test_read_changes_prompt(prompt: str, expected: ChangesPrompt | str | None) -> None:
     if isinstance(expected, str):
         with pytest.raises(AmanuError, match=expected):
-            read_command(prompt)
+            read_changes_prompt(prompt)
     else:
-        assert read_command(prompt) == expected
+        assert read_changes_prompt(prompt) == expected

@@ -92,7 +92,7 @@ class AcpSession:
             self.updates.notice("warning", f"The MCP server {name} is left out: a value is empty or too long.")
         self._start(self._ask())
         self._start(self._keep_connected())
-        self._start(self.send_commands())
+        self._start(self.send_slash_commands())
 
     async def described(self) -> dict[str, Any]:
         """What answers `session/new`, `load` and `resume`."""
@@ -137,7 +137,7 @@ class AcpSession:
         """Stop what the client waits on, else the turn that runs. Raises `AmanuError`."""
         await self._cancel(self._prompt)
 
-    async def send_commands(self) -> None:
+    async def send_slash_commands(self) -> None:
         """Tell the client the slash commands, if they have changed. Raises `AmanuError`."""
         params = r.CommandListParams(session_id=self.view.session_id)
         listed = await self.view.client.request("amanu/command/list", params, r.CommandListResult)
@@ -249,7 +249,7 @@ class AcpSession:
                     options = config_options(state, self._models)
                     self._send({"sessionUpdate": "config_option_update", "configOptions": options})
                 if changed.trusted is not None:
-                    self._start(self.send_commands())
+                    self._start(self.send_slash_commands())
             case _:
                 pass
 
@@ -333,7 +333,7 @@ class AcpSession:
         if method == "amanu/mcp/changed":
             self._servers_changed.set()
             if self._begun:  # servers bring commands
-                self._start(self.send_commands())
+                self._start(self.send_slash_commands())
 
     async def _earlier_items(self) -> list[Item]:
         state = self.view.state

@@ -8,8 +8,8 @@ import { iconButton } from "./icon";
 import { Mentioned } from "./mentioned";
 import { attachment, pictures } from "./picture";
 
-/** What the view itself does at a word; the daemon's commands come beside them. */
-const COMMANDS: [name: string, detail: string, action: Action][] = [
+/** What the view itself does at a word; the daemon's slash commands come beside them. */
+const SLASH_COMMANDS: [name: string, detail: string, action: Action][] = [
   ["new", "a new session", "new"],
   ["sessions", "search, open, rename, delete", "sessions"],
   ["stop", "stop the turn", "stop"],
@@ -141,10 +141,10 @@ export class Composer {
     this.completion.mentions(text, typed, items);
   }
 
-  /** The daemon's commands as they are now. */
+  /** The daemon's slash commands as they are now. */
   commands(commands: Command[]): void {
     this.completion.commands([
-      ...COMMANDS.map(([name, detail, action]) => ({
+      ...SLASH_COMMANDS.map(([name, detail, action]) => ({
         name,
         detail,
         run: () => this.desk.post({ type: "action", action }),
@@ -235,7 +235,7 @@ export class Composer {
     }
     const text = this.input.value.trim();
     if (text === "" || this.desk.session.state.readOnly) return;
-    const command = COMMANDS.find(([name]) => text === `/${name}`);
+    const command = SLASH_COMMANDS.find(([name]) => text === `/${name}`);
     if (command) this.desk.post({ type: "action", action: command[2] });
     else {
       const { attachments, replaces } = this;

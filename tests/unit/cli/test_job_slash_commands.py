@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from amanu.cli.job_commands import describe, farewell, running
+from amanu.cli.job_slash_commands import describe, farewell, running
 from amanu_protocol.items import Job
 from support.fake_daemon import state
 

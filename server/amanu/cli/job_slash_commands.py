@@ -60,8 +60,8 @@ def farewell(state: SessionState, idle_seconds: float | None) -> str:
     )
 
 
-class JobCommands:
-    """The commands of the chat that are about background commands. Raise `AmanuError`."""
+class JobSlashCommands:
+    """The slash commands of the chat that are about background commands. Raise `AmanuError`."""
 
     def __init__(self, view: SessionView, console: Console) -> None:
         self._view = view

@@ -30,8 +30,8 @@ _ABOUT: dict[str, Callable[[Hunk | Row], bool]] = {
 }
 
 
-class EditCommands:
-    """The commands of the chat that are about one session's edits. Raise `AmanuError`."""
+class EditSlashCommands:
+    """The slash commands of the chat that are about one session's edits. Raise `AmanuError`."""
 
     def __init__(self, view: SessionView, console: Console, user_input: UserInput) -> None:
         self._view = view

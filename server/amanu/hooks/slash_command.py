@@ -16,7 +16,7 @@ CODE = "hooks"
 USAGE = "Usage: /hooks, or /hooks approve NUMBER"
 
 
-class HookCommands:
+class HooksSlashCommand:
     """Methods raise `AmanuError`."""
 
     def __init__(self, core: SessionCore, hooks: SessionHooks) -> None:

@@ -14,8 +14,8 @@ _STYLES: dict[str, Style] = {"running": "green", "waiting": "yellow", "completed
 USAGE = "Usage: /agents [stop ID | open ID]"
 
 
-class AgentCommands:
-    """The commands of the chat that are about sub-agents. Raise `AmanuError`."""
+class AgentSlashCommands:
+    """The slash commands of the chat that are about sub-agents. Raise `AmanuError`."""
 
     def __init__(self, view: SessionView, console: Console) -> None:
         self._view = view

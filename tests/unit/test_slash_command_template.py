@@ -2,7 +2,7 @@
 
 import pytest
 
-from amanu.context.command_template import ShellLine, Style, fill
+from amanu.context.slash_command_template import ShellLine, Style, fill
 
 CASES: list[tuple[Style, str, str, str]] = [
     # Style, template, arguments → text, with command lines in ‹ ›
