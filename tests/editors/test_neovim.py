@@ -433,7 +433,7 @@ def test_an_edit_is_seen_while_it_is_written(start: Start, folder: Path) -> None
     vim = start("shop.py", steps=[{"calls": [edit], "chunk": 8, "delay_ms": 40}, {"text": "Done."}])
     vim.keys(":Amanu mend it<CR>")
     chat = "table.concat(vim.api.nvim_buf_get_lines(require('amanu.view').buffer, 0, -1, true), '\\n')"
-    vim.until(f"{STATE} and ({chat}):find((...), 1, true)", "● … Write shop.py · draft\n┆ +LIMIT = 5000\n┆ +\n")
+    vim.until(f"{STATE} and ({chat}):find((...), 1, true)", "● … Write shop.py · being written\n┆ +LIMIT = 5000\n┆ +\n")
     assert not vim.lua(f"return {STATE}.approvals[1] or {STATE}.proposals[1]")
     vim.until(f"#{STATE}.approvals > 0")
     drawn = vim.chat()
@@ -900,7 +900,7 @@ ITEMS: list[tuple[dict[str, Any], list[str]]] = [
             "state": "validating",
             "output": "-a\n" * 9 + "+b\n+c\n",
         },
-        ["● … Edit a · draft", *["┆ -a"] * 8, "┆ +b", "┆ +c", ""],
+        ["● … Edit a · being written", *["┆ -a"] * 8, "┆ +b", "┆ +c", ""],
     ),
     (
         {"kind": "toolCall", "itemId": "c", "title": "edit_file", "state": "validating", "output": ""},

@@ -3,12 +3,10 @@ Part of docs/prompts.md (`vendor_matrix.py`)."""
 
 import asyncio
 import dataclasses
-import importlib
 import json
 import tempfile
 from datetime import date
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from amanu.agent.system_prompt import system_prompt
@@ -18,10 +16,12 @@ from amanu.core.model import ToolSpec
 from amanu.core.model_families import family
 from amanu.core.token_estimate import estimate
 from amanu.core.tool import AnyTool
-from amanu.parts import PARTS
+from amanu.session.sessions import open_sessions
 from amanu.tools.registry import make_tools
 from amanu.workspace.overlay import Overlay
 from amanu.workspace.workspace import Workspace
+from amanu_protocol.requests import SessionCreateParams
+from support.session_client import Client
 from support.strict_services.http import Say
 from support.tool_harness import ToolHarness
 from support.vendors import VENDORS, Vendor, answer, request, running
@@ -42,7 +42,7 @@ def sizes_table() -> str:
 async def _table() -> str:
     with tempfile.TemporaryDirectory() as folder:
         note = estimate(await _environment_note(Path(folder)))
-        tools = all_tools(Path(folder))
+        tools = await all_tools(Path(folder))
     rows = [await _row(vendor_named(name), note, tools) for name in ROWS]
     return "\n".join(
         [
@@ -64,14 +64,19 @@ def vendor_named(name: str) -> Vendor:
     return next(each for each in VENDORS if each.name == name)
 
 
-def all_tools(folder: Path) -> list[ToolSpec]:
+async def all_tools(folder: Path) -> list[ToolSpec]:
     """All that a session in an editor can have, for which the folder is a workspace."""
     environment = dataclasses.replace(ToolHarness(folder).environment, model_searches=True)
-    tools: list[AnyTool] = [*make_tools(environment).values()]
-    if "agents" in PARTS:  # by name, since the rest is tested without them too
-        agents = SimpleNamespace(available=importlib.import_module("amanu.agents.definitions").built_in)
-        tools.append(importlib.import_module("amanu.agents.run_agent").RunAgent(agents))
-    return [tool.spec() for tool in tools]
+    params = SessionCreateParams(session_id="s", roots=[str(folder)], model_id="anthropic:claude-opus-5-5")
+    sessions = open_sessions({"HOME": str(folder), "AMANU_HOME": str(folder / "amanu")})
+    try:
+        await sessions.create(params, Client({"ANTHROPIC_API_KEY": "sk-ant-x"}))
+        session = await sessions.get("s")
+        await session.core.parts.begin_turn()
+        tools: list[AnyTool] = [*make_tools(environment).values(), *session.core.parts.tools()]
+        return [tool.spec() for tool in tools]
+    finally:
+        await sessions.shutdown()
 
 
 async def tool_tokens(vendor: Vendor, tools: list[ToolSpec]) -> dict[str, float]:

@@ -80,7 +80,7 @@ async def test_every_tool_is_declared_called_and_answered(vendor: Vendor, tmp_pa
 
 @pytest.mark.parametrize("name", ROWS)
 async def test_all_tools_together_cost_little(name: str, tmp_path: Path) -> None:
-    tokens = await tool_tokens(vendor_named(name), all_tools(tmp_path))
+    tokens = await tool_tokens(vendor_named(name), await all_tools(tmp_path))
     largest = sorted(tokens, key=lambda tool: -tokens[tool])[:3]
     assert sum(tokens.values()) <= TOOL_BUDGET, "the largest: " + ", ".join(
         f"{tool} ({tokens[tool]:.0f} tokens)" for tool in largest

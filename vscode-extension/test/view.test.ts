@@ -219,7 +219,7 @@ test("an edit is live while it is written, and gives way to the question", () =>
   expect(find(".live-edit").children[0]).toBe(first);
   const lines = [...find(".live-edit").children].map((each) => `${each.className} ${each.textContent}`);
   expect(lines).toEqual(["removed - old\n", "added + new\n", "more @@\n", "removed - <b>\n"]);
-  expect([find(".state").textContent, details().open]).toEqual(["draft, being written", true]);
+  expect([find(".state").textContent, details().open]).toEqual(["being written", true]);
   expect(find(".output").hidden).toBe(true);
   grow("+x\n".repeat(LIVE_LINES));
   expect(find(".live-edit").childElementCount).toBe(LIVE_LINES);

@@ -285,7 +285,7 @@ local of = {
     local sign, words = unpack(state_of(item))
     local live = item.state == "validating" and item.output ~= ""
     if live then
-      words = " · draft"
+      words = " · being written"
     end
     local title = agents.owner(state, item) .. visible.line(item.title)
     local proposal

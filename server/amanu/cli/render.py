@@ -201,7 +201,7 @@ class Renderer:
             return []
         tail_lines = stripped(edit.output[-_LIVE_END:]).splitlines()[1 - lines :]
         return [
-            ("bold", f"{one_line(edit.title)} · draft"),
+            ("bold", f"{one_line(edit.title)} · being written"),
             *((_SIGN.get(line[:1], "dim"), line) for line in tail_lines),
         ]
 
@@ -231,7 +231,7 @@ class Renderer:
             return f"… {one_line(last.text, 100)}"
         edit = _live_edit(state)
         if edit is not None:
-            return f"… {one_line(edit.title, 100)} · draft, {plural(edit.output.count(chr(10)), 'line')}"
+            return f"… {one_line(edit.title, 100)} · being written, {plural(edit.output.count(chr(10)), 'line')}"
         for item in reversed(_recent(state)):
             if isinstance(item, Thought) and item.item_id in self._streams:
                 return f"… {one_line(item.subject or _live_subject(item.text), 100)}"

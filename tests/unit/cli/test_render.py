@@ -363,7 +363,10 @@ def test_answers_can_be_left_to_others() -> None:
         ([ItemStarted(item=thought("")), delta("hm", "th")], "… thinking"),
         ([started(), delta("Hi")], "… writing"),
         ([ItemStarted(item=call("validating", title="edit_file"))], "… working"),
-        ([ItemStarted(item=call("validating", title="Edit a", output="+a\n+b\n"))], "… Edit a · draft, 2 lines"),
+        (
+            [ItemStarted(item=call("validating", title="Edit a", output="+a\n+b\n"))],
+            "… Edit a · being written, 2 lines",
+        ),
         ([ItemChanged(item=call("executing"))], "▸ Read app.py 2.0 s"),
         ([RetryChanged(retry=Retry(attempt=3, reason="Busy.", at=9000))], "↻ Busy. · attempt 3 in 5.0 s"),
     ],
@@ -384,7 +387,7 @@ def test_the_tail_is_the_answer_being_written() -> None:
 def test_the_tail_is_the_edit_being_written_until_there_is_a_question() -> None:
     drafted = call("validating", title="Edit a\x1b[1m.py", output="-zero\n-one\n+two\x1b[31m\n@@\n")
     story = Story().tell(ItemStarted(item=drafted))
-    head = ("bold", "Edit a.py · draft")
+    head = ("bold", "Edit a.py · being written")
     assert story.renderer.tail(4, story.state) == [head, ("red", "-one"), ("green", "+two"), ("dim", "@@")]
     story.tell(ItemChanged(item=call("awaitingApproval")))
     assert story.renderer.tail(4, story.state) == []

@@ -12,7 +12,7 @@ SHOWN = 64 * 1024
 """Characters of a live edit that are shown. The proposal has it all."""
 READ = 2 * SHOWN
 """Characters of the arguments that are read for it; where the path comes later than that nothing is shown."""
-GOES_ON = "… the draft goes on\n"
+GOES_ON = "… goes on\n"
 
 
 class _Lines:

@@ -9,7 +9,7 @@ const KINDS: Record<string, string> = { "+": "added", "-": "removed" };
 /** An edit while the model writes it: lines that begin with what happens to them. Follows its end, unless the user
  * scrolled away from it. */
 export class LiveEditBox {
-  readonly element = h("pre", { class: "live-edit", "aria-label": "Draft", tabindex: "0", hidden: true });
+  readonly element = h("pre", { class: "live-edit", "aria-label": "Live edit", tabindex: "0", hidden: true });
   /** What is drawn. */
   private text = "";
 

@@ -100,7 +100,7 @@ export class ToolCard implements Card {
     // a daemon from before it said how calls went is still a daemon
     const call = { ...(item as ToolCall), summary: (item as ToolCall).summary ?? "" };
     const live = call.state === "validating" && call.output !== "";
-    const [mark, words] = live ? ["loading", "draft, being written"] : stateOf(call);
+    const [mark, words] = live ? ["loading", "being written"] : stateOf(call);
     const approval = approvalOf(this.desk, call.itemId);
     const proposal = proposalOf(this.desk, call.proposalId);
     const here = proposal === undefined || deciding(this.desk, proposal) === call.itemId;
