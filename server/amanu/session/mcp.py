@@ -62,9 +62,6 @@ class SessionMcp(SessionPart):
     def on_trust(self, *, taken_back: bool) -> None:
         self.announce()
 
-    async def prepare_note(self, window: int) -> None:
-        self.announce()
-
     async def close(self) -> None:
         """What was offered to the session ends."""
         if self._servers is not None and self._takes_offers:
@@ -77,6 +74,7 @@ class SessionMcp(SessionPart):
         return [] if self._servers is None else self._servers.servers(self.folders)
 
     def turn_tools(self, window: int) -> Sequence[AnyTool]:
+        self.announce()  # those that the turn goes without
         self._window = window
         return self._toolboxes.make(self.servers(), window).listed
 
