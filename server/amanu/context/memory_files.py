@@ -24,9 +24,9 @@ from pathlib import Path
 from amanu.context.memory_format import framed, mentions, merely_mentions
 from amanu.core.tool import Subject, SubjectFilter, ToolError, TrustCheck
 from amanu.text.display import visible
+from amanu.workspace.encodings import decode
 from amanu.workspace.ignore import is_ignored
 from amanu.workspace.path_guard import PathGuard
-from amanu.workspace.text_file import decode
 from amanu.workspace.workspace import Workspace
 
 NAMES = ("AGENTS.md", "GEMINI.md", "CLAUDE.md")

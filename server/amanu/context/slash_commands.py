@@ -29,7 +29,7 @@ BUILT_IN = (
         source="daemon",
     ),
 )
-"""Those that the loop carries out; parts add others. No file can take their names."""
+"""The slash commands that the loop carries out; parts add others. No file can take their names."""
 
 _COMMAND = re.compile(r"/([A-Za-z0-9_-]+(?::[A-Za-z0-9_-]+)*)(?:\s+(.*))?\Z", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z0-9_-]+\Z")

@@ -1,5 +1,5 @@
 """A part is one feature within one session. A session has a list of parts, and knows a feature only through this list
-and the interfaces in `core/` that a part implements.
+and the interfaces in `core/` that a part implements; those in `session/own_parts.py` are known by name, too.
 
     made, tools → open → (begin_turn → listen_to_prompt → prepare_note → note → on_prompt → turn_tools → listeners →
     note_between_steps*)* → stop → close
@@ -14,7 +14,8 @@ What a part is told (left), when, and what it is asked for (→):
                        `! COMMAND`; this may take its time
     note               it opens the turn                      → a block (`text/fences.py`) for the model, or ""
     on_prompt          it is on record, with the notes
-    turn_tools         a turn begins                          → tools that are for this turn alone, besides `tools`
+    turn_tools         a turn begins                          → tools for this turn alone, besides `tools`; the part
+                                                              itself heeds what a sub-agent may use
     listeners          a turn begins                          → `TurnListener`s, by the slot they stand in
     note_between_steps a step has ended                       → what the model is told, or None
     on_mode, on_trust  the mode has changed; trust was given or taken back

@@ -12,7 +12,8 @@ from amanu.proposals.model import FileEdit, LiveFile, LiveProposal, TakenOver, m
 from amanu.proposals.row_plan import RowPlanner
 from amanu.proposals.rows import WITHDRAWN, LiveRow, RowChange
 from amanu.proposals.tracking import FileTracking
-from amanu.workspace.text_file import FileText, decode
+from amanu.workspace.encodings import decode
+from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import DraftRun, Proposal
 

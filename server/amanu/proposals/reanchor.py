@@ -22,7 +22,8 @@ from amanu.proposals.model import (
     numbered,
 )
 from amanu.workspace.diff import LineChange, changes, differences
-from amanu.workspace.text_file import FileText, same_bytes, split_lines
+from amanu.workspace.encodings import same_bytes
+from amanu.workspace.text_file import FileText, split_lines
 from amanu_protocol.items import Hunk
 
 

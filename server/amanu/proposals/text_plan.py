@@ -16,8 +16,9 @@ from amanu.proposals.model import (
     LiveFile,
 )
 from amanu.workspace.disk import read_only_message
+from amanu.workspace.encodings import same_bytes
 from amanu.workspace.replacement import Replacement
-from amanu.workspace.text_file import FileText, same_bytes, sha256, survives
+from amanu.workspace.text_file import FileText, sha256, survives
 from amanu.workspace.workspace import Workspace
 
 _SAVE_ONE = "Save it in one of them and close it in the others, then accept the change again."

@@ -12,7 +12,8 @@ from amanu.core.rules import MCP
 from amanu.core.tool import ToolError
 from amanu.storage.audit_log import AuditLog
 from amanu.workspace.diff import compose
-from amanu.workspace.text_file import encode, split_lines
+from amanu.workspace.encodings import encode
+from amanu.workspace.text_file import split_lines
 from amanu_protocol.events import (
     ApprovalRequested,
     ApprovalResolved,

@@ -103,7 +103,7 @@ class SessionJobs(SessionPart):
         return [end_line(job) for job in ended]
 
     def note(self) -> str:
-        """Which jobs ended, and which run."""
+        """Names the jobs that ended, and those that run."""
         lines = [*self.end_notes(), running_line([job.shown for job in self.jobs.running])]
         text = "\n".join(filter(None, lines))
         return block("background_commands", text) if text else ""

@@ -63,7 +63,7 @@ class SessionMcp(SessionPart):
         self.announce()
 
     async def close(self) -> None:
-        """What was offered to the session ends."""
+        """End the servers that were offered to the session."""
         if self._servers is not None and self._takes_offers:
             self._servers.offer(self.folders, "", ())
 

@@ -22,7 +22,7 @@ USAGE = "Usage: /mcp, or /mcp NAME, or /mcp approve|off|restart|signin NAME"
 
 
 class McpDecisions(SessionPart):
-    """Those of one session. Requests raise `AmanuError`."""
+    """The decisions of one session. Requests raise `AmanuError`."""
 
     def __init__(self, core: SessionCore, mcp: SessionMcp) -> None:
         self._mcp = mcp

@@ -31,7 +31,7 @@ class TodosPart(SessionPart):
 
 class OwnParts:
     KINDS: ClassVar[Sequence[type[SessionPart]]] = (SessionMemory, McpDecisions, SessionSkills, SessionMcp)
-    """Those with requests or slash commands, which are listed in this order."""
+    """The parts with requests or slash commands, in the order of the list of slash commands."""
 
     def __init__(self, core: SessionCore, work: SharedWork, environment: ToolEnvironment) -> None:
         """`environment` is what the session's tools work with."""
@@ -58,4 +58,4 @@ class OwnParts:
             self.title,
             self.mcp_decisions,
         )
-        """In the order in which they are asked."""
+        """The parts, in the order in which they are asked."""

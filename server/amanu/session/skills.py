@@ -103,7 +103,7 @@ class SessionSkills(SessionPart, TurnListener):
         self._note = "\n\n".join(filter(None, [self._catalogue_news(), await self._lost_skills()]))
 
     def note(self) -> str:
-        """Which skills there are, and active ones that were lost, if anything of it is new."""
+        """Lists the skills, and repeats active ones that were lost; "" if nothing of it is new."""
         return self._note
 
     def on_prompt(self, message: UserMessage) -> None:

@@ -1,4 +1,4 @@
-"""Tells the model, after each step, what changed around its turn: files, late findings, the session's mode, background
+"""Tells the model, with each prompt and after each step, what changed around its turn: files, late findings, the session's mode, background
 commands, and whatever parts report."""
 
 from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ class StepNotes(SessionPart, TurnListener):
         return await self._collect_notes()
 
     async def _files_note(self, *, every: bool) -> SystemNote | None:
-        """Which files the model read have changed (`every`: see `StaleFiles`), and which findings came too late for the
+        """Names files that the model read and that have changed (`every`: see `StaleFiles`), and findings too late for the
         results of its edits."""
         late = await self._feedback.collect_late(self._readable)
         notices = [news for news in (await self._stale.collect_note(every=every), late) if news]

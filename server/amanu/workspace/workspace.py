@@ -11,21 +11,11 @@ from typing import Protocol
 
 from amanu.core.tool import ToolError
 from amanu.workspace import disk
+from amanu.workspace.encodings import GUESSED, UNKNOWN, decode, decode_as, decode_as_shown, is_unicode
 from amanu.workspace.overlay import Buffer, Editor, Overlay
 from amanu.workspace.path_guard import PathGuard
 from amanu.workspace.shown_files import ShownFiles
-from amanu.workspace.text_file import (
-    REMEMBERED,
-    UNKNOWN,
-    FileText,
-    as_editors_show,
-    decode,
-    decode_as,
-    decode_as_shown,
-    is_unicode,
-    sha256,
-    survives,
-)
+from amanu.workspace.text_file import REMEMBERED, FileText, as_editors_show, sha256, survives
 
 DECODED = 2
 """Big files whose text is kept while their bytes stay the same."""
@@ -73,7 +63,7 @@ class Workspace:
         self._decoded_last: tuple[tuple[bytes, str, str, str], ...] = ()
         """The big files that were decoded last: bytes, text, encoding, hash."""
         self._encodings: dict[Path, str] = {}
-        """The encodings of files in older encodings, as the editors that had them open show them."""
+        """Those of files in older encodings, as the editors that had them open show them, or as first guessed."""
 
     def with_drafts(self, drafts: Drafts) -> "Workspace":
         """The same workspace as the session's own tools see it: with what the session has drafted. Drafted text counts
@@ -236,6 +226,8 @@ class Workspace:
         if known_encoding is not None and not is_unicode(encoding):
             as_known = decode_as(data, known_encoding)
             text, encoding = (text, encoding) if as_known is None else (as_known, known_encoding)
+        if encoding.endswith(GUESSED):
+            self._encodings[path] = encoding  # an edit must not make it another
         digest = sha256(data)
         if len(data) >= REMEMBERED:
             self._decoded_last = ((data, text, encoding, digest), *self._decoded_last[: DECODED - 1])

@@ -34,7 +34,7 @@ def utf16(text: str) -> bytes:
 CASES = [
     Case("binary", b"two\0\1\2", "binary"),
     Case("a picture", b"\x89PNG\r\n\x1a\n\0\0two", "picture"),
-    Case("UTF-16 without a mark", "two\n".encode("utf-16-le"), "binary"),
+    Case("UTF-16 without a mark", "two\n".encode("utf-16-le"), expected="zwei\n".encode("utf-16-le")),
     Case("no UTF-8", b"caf\xe9\ntwo\n", expected=b"caf\xe9\nzwei\n"),
     Case("half a character", b"two\n\xf0\x9f", expected=b"zwei\n\xf0\x9f"),
     Case("UTF-16", utf16("one\r\ntwo\r\n"), expected=utf16("one\r\nzwei\r\n")),

@@ -11,6 +11,7 @@ from support.tool_harness import FakeEditor, ToolHarness
 CHINESE, JAPANESE, RUSSIAN = "x=1\n# 中文\n", "x=1\n# 日本\n", "x=1\n# Привет\n"
 QUOTED, FRENCH, POLISH = "x=1\n# “q” €\n", "x=1\n# café\n", "x=1\n# ł\n"
 STRAY = "héllo\n".encode() + b"bad \xff\nx=1\n"
+CUT = "中文 ok\n".encode() + b"\xe4\xb8\nx=1\n"
 COOKIE = "# coding: latin-1\nx=1\n# café\n"
 
 
@@ -72,15 +73,22 @@ async def test_ascii_edits_keep_all_other_bytes(tmp_path: Path, text: str, encod
         (COOKIE.encode("latin-1"), None, edit("x='€'"), "is in latin-1, which cannot hold"),
         (CHINESE.encode("gbk"), CHINESE, edit("x='é€'"), "Write the change without it"),
         (POLISH.encode("cp1250"), POLISH, edit("x='ą'"), "may be in cp1250 or iso8859-2"),
+        # guessed
+        (CHINESE.encode("gbk"), None, edit("x='°新'"), CHINESE.replace("x=1", "x='°新'").encode("gbk")),
+        (JAPANESE.encode("shift_jis"), None, edit("x='±'"), JAPANESE.replace("x=1", "x='±'").encode("shift_jis")),
+        (RUSSIAN.encode("koi8-r"), None, edit("# Мир", "# Привет"), "x=1\n# Мир\n".encode("koi8-r")),
+        (RUSSIAN.encode("cp1251"), None, edit("x='中'"), "is in cp1251 (guessed), which cannot hold the character"),
+        (CHINESE.encode("gbk"), None, edit("x='é€'"), "not all of them hold the character '€'"),
+        # UTF-8 with a few other bytes
+        (STRAY, None, edit("x='é中'"), STRAY.replace(b"x=1", "x='é中'".encode())),
+        (STRAY, STRAY.decode("utf-8", "replace"), edit("x='é'"), STRAY.replace(b"x=1", "x='é'".encode())),
+        (STRAY, None, edit("good", "bad \U0010feff"), STRAY.replace(b"bad \xff", b"good")),
+        (STRAY, None, edit("x=\U0010fefe"), "the byte 0xFE"),
+        (CUT, None, edit("x='é'"), CUT.replace(b"x=1", "x='é'".encode())),
         # not known: refused, though the bytes can be shown as latin-1
-        (CHINESE.encode("gbk"), None, edit("x='°C'"), "which encoding it has is not known"),
         (CHINESE.encode("gbk"), CHINESE.encode("gbk").decode("latin-1"), edit("x='°C'"), "is not known"),
-        (JAPANESE.encode("shift_jis"), None, edit("x='±'"), "convert it to UTF-8"),
         (FRENCH.encode("latin-1"), None, edit("x='ñ'"), "Write the change in ASCII"),
-        (STRAY, None, edit("x='é'"), "is not known"),
-        (STRAY, STRAY.decode("utf-8", "replace"), edit("x='é'"), "is not known"),
         (STRAY, STRAY.decode("latin-1"), edit("x='é'"), "is not known"),
-        ("中文 ok\n".encode() + b"\xe4\xb8\nx=1\n", None, edit("x='é'"), "is not known"),
         (b"\xe9A = 1\nx=1\n", None, edit("x='\xe9'"), "is not known"),
         # what is there already can stay, move and be left out
         (b"caf\xe9 x=1\n\xfc\n", None, edit("caf\xe9: 2", "caf\xe9 x=1"), b"caf\xe9: 2\n\xfc\n"),
@@ -110,7 +118,7 @@ async def test_what_an_editor_said_of_a_file_holds_when_it_is_closed(tmp_path: P
 async def test_an_undo_brings_back_the_bytes(tmp_path: Path) -> None:
     data = (CHINESE + "# 日本\n").encode("gbk")
     harness = ToolHarness(tmp_path, {"f.txt": data})
-    await harness.run(*edit("# none", data.decode("latin-1").splitlines()[1]))
+    await harness.run(*edit("# none", "# 中文"))
     assert harness.on_disk("f.txt") == "x=1\n# none\n# 日本\n".encode("gbk")
     proposal = harness.versions[-1]
     hunks = [hunk.hunk_id for file in proposal.files for hunk in file.hunks]

@@ -15,7 +15,8 @@ from amanu.proposals import undo as undoing
 from amanu.proposals.model import FileEdit
 from amanu.proposals.proposals import Proposals
 from amanu.proposals.transaction import Transactions
-from amanu.workspace.text_file import decode, split_lines
+from amanu.workspace.encodings import decode
+from amanu.workspace.text_file import split_lines
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, Proposal
 from amanu_protocol.requests import EditorApplyResult, HunkDecision

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amanu.core.tool import ToolError
-from amanu.workspace.text_file import BinaryFile, decode, encode, line_end, split_lines, survives
+from amanu.workspace.encodings import BinaryFile, decode, encode
+from amanu.workspace.text_file import line_end, split_lines, survives
 from support.sample_images import png
 
 

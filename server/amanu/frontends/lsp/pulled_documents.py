@@ -27,8 +27,9 @@ from amanu.core.tool import ToolError
 from amanu.frontends.lsp.buffers import EditorClient, sha256, typed_numbers
 from amanu.frontends.lsp.edit_request import no_edits, request_edit
 from amanu.frontends.lsp.jsonrpc import ClientError
+from amanu.workspace.encodings import decode, decode_as_shown, is_unicode
 from amanu.workspace.overlay import Buffer, LanguageQueries
-from amanu.workspace.text_file import MAX_FILE, as_editors_show, decode, decode_as_shown, is_unicode, survives
+from amanu.workspace.text_file import MAX_FILE, as_editors_show, survives
 from amanu_protocol.requests import EditorApplyParams, EditorApplyResult, EditorReadParams, EditorReadResult, TextEdit
 
 READ_TIMEOUT = 5.0

@@ -19,8 +19,9 @@ from amanu.tools.draft_share import share_notes
 from amanu.tools.edits.live_edit import LiveEdit
 from amanu.tools.edits.match import MatchedText
 from amanu.tools.environment import SessionTool, ToolEnvironment
+from amanu.workspace.encodings import GUESSED, BinaryFile
 from amanu.workspace.file_names import fold_name, ignores_case, is_symlink, spelling_on_disk
-from amanu.workspace.text_file import BinaryFile, FileText
+from amanu.workspace.text_file import FileText
 from amanu_protocol.items import Effect, Line, Proposal, ProposedFile
 
 
@@ -144,7 +145,8 @@ class EditTool(SessionTool[P]):
         # Under another name it would be read where no rule about this one applies.
         also += [self._read_subject(edit.base.path) for edit in edits if edit.new_path is not None]
         touched = frozenset(map(str, paths))
-        share = share_notes(proposal, call.call_id)
+        guessed = [self._guess_note(file) for file in proposal.files if file.encoding.endswith(GUESSED)]
+        share = [*share_notes(proposal, call.call_id), *guessed]
         return Preview(
             title=self._title(edits),
             subject=subject,
@@ -200,6 +202,12 @@ class EditTool(SessionTool[P]):
             return await self._feedback.collect(readable)
         except asyncio.CancelledError:  # the edit is made: that is what the model must hear, not that it was cut short
             return ""
+
+    def _guess_note(self, file: ProposedFile) -> str:
+        return (
+            f"{self._workspace.display_path(Path(file.path))} does not say its encoding. Judging by its bytes, this "
+            f"change is written in {file.encoding.removesuffix(GUESSED)}."
+        )
 
     def _read_subject(self, path: Path) -> Subject:
         return Subject("read_file", "read", self._workspace.relative(path))

@@ -12,7 +12,8 @@ from amanu.system.file_kind import PDF, shown_type
 from amanu.text.notebook import read_notebook
 from amanu.tools.environment import SessionTool, ToolEnvironment
 from amanu.tools.files.shown_file import FileViewer, is_notebook
-from amanu.workspace.text_file import UNKNOWN, BinaryFile, FileText, split_lines
+from amanu.workspace.encodings import OTHER_BYTES, UNKNOWN, BinaryFile
+from amanu.workspace.text_file import FileText, split_lines
 
 
 class ReadFileParams(Params):
@@ -119,6 +120,8 @@ def read_notes(file: FileText) -> list[str]:
         notes.append("unsaved in the editor: this is the editor's text; commands see an older version on disk")
     if file.encoding == UNKNOWN:
         notes.append("encoding unknown, shown as latin-1; edits keep its bytes, and add only ASCII")
+    elif OTHER_BYTES in file.encoding:
+        notes.append(f"encoding {file.encoding}, each shown as a character from U+10FE80 on; edits keep them")
     elif file.encoding != "utf-8":
         notes.append(f"encoding {file.encoding}; edits keep it")
     return notes

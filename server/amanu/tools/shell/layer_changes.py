@@ -18,8 +18,9 @@ from amanu.system.untrusted_files import opened_file, opened_folder
 from amanu.tools.shell.git_changes import GitChanges, read_git
 from amanu.tools.shell.taken_files import TakenFile, TakenFolder, identity
 from amanu.tools.shell.tracked_folders import tracked_folders
+from amanu.workspace.encodings import decode
 from amanu.workspace.ignore import IgnoredPaths
-from amanu.workspace.text_file import FileText, decode
+from amanu.workspace.text_file import FileText
 
 MAX_CHANGES = 200
 """Changed paths of one command; nobody reviews more."""

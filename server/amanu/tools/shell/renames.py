@@ -10,7 +10,8 @@ from typing import TypeVar
 from amanu.proposals.model import FileEdit
 from amanu.proposals.rows import RowChange, RowKey, rename_row
 from amanu.tools.shell.layer_changes import EXECUTABLE, NewText
-from amanu.workspace.text_file import encode, same_bytes, split_lines
+from amanu.workspace.encodings import encode, same_bytes
+from amanu.workspace.text_file import split_lines
 
 Content = TypeVar("Content", bound=Hashable)
 
