@@ -62,7 +62,7 @@ class ChangesPrompt:
 
 
 def read_changes_prompt(prompt: str) -> ChangesPrompt | None:
-    """The prompt as a slash command about changes; None if it is not one. Raises `AmanuError` if its arguments are wrong."""
+    """The prompt as a slash command about changes, or None. Raises `AmanuError` if its arguments are wrong."""
     words = prompt.strip().split(maxsplit=2)
     verb = words[0].removeprefix("/") if words else ""
     if not words or not words[0].startswith("/") or verb not in get_args(Verb):

@@ -1,5 +1,5 @@
-"""Tells the model, with each prompt and after each step, what changed around its turn: files, late findings, the session's mode, background
-commands, and whatever parts report."""
+"""Tells the model, with each prompt and after each step, what changed around its turn: files, late findings, the
+session's mode, background commands, and whatever parts report."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -67,8 +67,8 @@ class StepNotes(SessionPart, TurnListener):
         return await self._collect_notes()
 
     async def _files_note(self, *, every: bool) -> SystemNote | None:
-        """Names files that the model read and that have changed (`every`: see `StaleFiles`), and findings too late for the
-        results of its edits."""
+        """Names files that the model read and that have changed (`every`: see `StaleFiles`), and findings that came too
+        late for the results of its edits."""
         late = await self._feedback.collect_late(self._readable)
         notices = [news for news in (await self._stale.collect_note(every=every), late) if news]
         if not notices:

@@ -172,6 +172,25 @@ def decode_as_shown(data: bytes, shown: str) -> tuple[str, str] | None:
     return (next(iter(found.values())), _OR.join(found)) if found else None
 
 
+def readable_lines(data: bytes) -> str:
+    """Output of programs as text, line by line: UTF-8, or the encoding that all other lines together suggest. What is
+    no character in it becomes U+FFFD."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        pass
+    lines = data.split(b"\n")
+    odd = [at for at, line in enumerate(lines) if _is_odd(line)]
+    sample = b"\n".join(lines[at] for at in odd[:_VOTERS])[:_SAMPLE]
+    encoding, confidence = _best_guess(sample) if odd else (None, 0.0)
+    if encoding is None or not _is_telling(sample, encoding, confidence):
+        return data.decode("utf-8", "replace")
+    texts = [line.decode("utf-8", "replace") for line in lines]
+    for at in odd:
+        texts[at] = lines[at].decode(encoding, "replace")
+    return "\n".join(texts)
+
+
 def same_bytes(encoding: str, other: str) -> bool:
     """Whether a text is the same bytes in both."""
     return encoding == other or not set(_codecs(encoding)).isdisjoint(_codecs(other))
@@ -232,11 +251,10 @@ def _guessed(data: bytes) -> tuple[str, str] | None:
     lines = itertools.islice((line[0] for line in _LINE_BEYOND_ASCII.finditer(data)), _SAMPLE // 8)
     sample = b"\n".join(lines)[:_SAMPLE]
     best, confidence = _best_guess(sample)
-    faults = sample.decode("utf-8", _AS_NUL).count("\0")
-    characters = sum(each > "\x7f" for each in sample.decode("utf-8", "ignore"))
+    faults, characters = _faults(sample)
     if 4 * faults <= characters or (faults <= characters and confidence < _SURE):
         return _with_other_bytes(data, "utf-8")
-    if best is None or confidence < _UNSURE or len(_HIGH.findall(sample)) < (2 if best in _MULTIBYTE else 4):
+    if best is None or not _is_telling(sample, best, confidence):
         return None
     text = _exactly(data, best)
     if text is None:
@@ -252,6 +270,24 @@ def _guessed(data: bytes) -> tuple[str, str] | None:
         ]
         same += [each for each in alike if _exactly(data, each) == text]
     return text, _OR.join(same) + GUESSED
+
+
+def _faults(data: bytes) -> tuple[int, int]:
+    """(places where the bytes are not UTF-8, characters beyond ASCII that are)."""
+    valid = data.decode("utf-8", "ignore")
+    return data.decode("utf-8", _AS_NUL).count("\0") - data.count(0), sum(each > "\x7f" for each in valid)
+
+
+def _is_odd(line: bytes) -> bool:
+    """Whether the line is rather in another encoding than UTF-8."""
+    if line.isascii():
+        return False
+    faults, characters = _faults(line)
+    return faults > characters
+
+
+def _is_telling(sample: bytes, encoding: str, confidence: float) -> bool:
+    return confidence >= _UNSURE and len(_HIGH.findall(sample)) >= (2 if encoding in _MULTIBYTE else 4)
 
 
 def _best_guess(sample: bytes) -> tuple[str | None, float]:

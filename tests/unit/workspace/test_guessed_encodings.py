@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amanu.core.tool import ToolError
-from amanu.workspace.encodings import GUESSED, OTHER_BYTES, UNKNOWN, decode, decode_as, encode, same_bytes
+from amanu.workspace.encodings import (
+    GUESSED,
+    OTHER_BYTES,
+    UNKNOWN,
+    decode,
+    decode_as,
+    encode,
+    readable_lines,
+    same_bytes,
+)
 
 TEXTS = {
     "gbk": "x = 1\n# 这个函数读取配置文件并返回结果。\nprint('错误:文件不存在')\n",
@@ -71,6 +80,27 @@ CHINESE = "# 这个函数读取\n".encode("gbk")
 def test_what_is_in_no_encoding_does_not_spoil_the_rest(data: bytes, text: str, encoding: str) -> None:
     assert decode(data, Path("x")) == (text, encoding)
     assert encode(text, encoding) == data
+
+
+@pytest.mark.parametrize("encoding", TEXTS)
+def test_output_in_an_older_encoding_beside_utf_8(encoding: str) -> None:
+    line = TEXTS[encoding].splitlines()[0]
+    output = "ok ✓ é\n".encode() * 300 + line.encode(encoding) + b"\ndone\n"
+    assert readable_lines(output) == f"{'ok ✓ é' + chr(10)}" * 300 + f"{line}\ndone\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        (b"", ""),
+        ("中\n".encode(), "中\n"),
+        (b"caf\xe9\n", "caf\N{REPLACEMENT CHARACTER}\n"),
+        ("héé中 ".encode() + b"\xff\n", "héé中 \N{REPLACEMENT CHARACTER}\n"),
+        (("привет\r\n" * 3).encode("cp1251") + b"\x98\n", "привет\r\n" * 3 + "\N{REPLACEMENT CHARACTER}\n"),
+    ],
+)
+def test_readable_lines(data: bytes, shown: str) -> None:
+    assert readable_lines(data) == shown
 
 
 @pytest.mark.parametrize("data", [b"two\0\1\2", b"\0", b"a\0", bytes(range(64)) * 2, b"\x7fELF\2\1\1\0" + bytes(80)])
