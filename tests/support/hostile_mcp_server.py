@@ -1,4 +1,4 @@
-"""An MCP server that does what servers should not: `python hostile_mcp_server.py TRICK`. Plain Python, no SDK."""
+"""An MCP server that does what servers should not: `python hostile_mcp_server.py TRICK [ERROR]`. Without the SDK."""
 
 import json
 import os
@@ -60,6 +60,8 @@ def call(request_id: Any) -> None:
         case "odd answer":
             blocks = [{"type": "hologram"}, {"type": "text", "text": "fine"}, 5]
             send({"id": request_id, "result": {"content": blocks, "structuredContent": 5, "isError": None}})
+        case "error":
+            send({"id": request_id, "error": json.loads(sys.argv[2])})
         case "stops reading":
             send({"id": request_id, "result": text})
             time.sleep(3600)

@@ -8,7 +8,16 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from mcp_types import ContentBlock, JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse, ToolAnnotations
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    ContentBlock,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    ToolAnnotations,
+)
 from pydantic import TypeAdapter, ValidationError
 
 MAX_TOOL = 64 * 1024
@@ -42,7 +51,8 @@ class Traffic:
         if not isinstance(message, JSONRPCResponse | JSONRPCError) or message.id is None:
             return
         method, is_modern = self._methods.pop(message.id, ("", False))
-        if not isinstance(message, JSONRPCResponse):
+        if isinstance(message, JSONRPCError):
+            _repair_error(message)
             return
         result = message.result
         if (listed := _LISTS.get(method)) is not None:
@@ -117,6 +127,21 @@ def _named(item: Item) -> Item:
     if not isinstance(name, str) or not name:
         raise TypeError("it has no name")
     return {"name": name} | {key: item[key] for key in ("title", "description") if isinstance(item.get(key), str)}
+
+
+def _repair_error(message: JSONRPCError) -> None:
+    """Change the code that servers use for anything, and the SDK for a closed connection, which sends no message."""
+    error = message.error
+    is_of_sdk = error.message.startswith("SSE stream ")  # the stream of an answer was lost (`streamable_http.py`)
+    if error.code == CONNECTION_CLOSED and not is_of_sdk:
+        error.code = INTERNAL_ERROR
+    error.message = error.message.strip() or "it gives no reason"
+
+
+def error_text(error: Any) -> str:
+    """The message of an error that does not follow JSON-RPC; "" if it has none."""
+    message = cast("Item", error).get("message") if isinstance(error, dict) else error
+    return message.strip() if isinstance(message, str) else ""
 
 
 def _repair_call(result: Item, *, is_modern: bool) -> None:

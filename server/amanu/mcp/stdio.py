@@ -26,7 +26,7 @@ from pydantic import ValidationError
 
 from amanu.mcp.link import Link, Streams
 from amanu.mcp.process import Command, ServerProcess, running
-from amanu.mcp.repair import Traffic
+from amanu.mcp.repair import Traffic, error_text
 from amanu.mcp.server_log import ServerLog
 from amanu.sandbox.sandbox import Sandbox
 
@@ -185,7 +185,8 @@ class _Incoming(_Stream):
         except (ValidationError, RecursionError):
             self._log.write("amanu: ignored a message that is not valid JSON-RPC\n")
             if isinstance(value, dict) and "method" not in value:
-                self._refuse(value.get("id"), "its answer is not valid JSON-RPC")  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+                answer = cast("dict[str, Any]", value)
+                self._refuse(answer.get("id"), error_text(answer.get("error")) or "its answer is not valid JSON-RPC")
 
     def _refuse(self, request_id: object, reason: str) -> None:
         """Answer a request of ours ourselves: it would wait in vain."""

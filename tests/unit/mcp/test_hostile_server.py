@@ -1,6 +1,7 @@
 """Whatever a server does, it has a state and a sentence, nothing hangs, and nothing of it is left running."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,9 +16,9 @@ from support.mcp_harness import Harness, harness, processes, python_server
 
 
 @asynccontextmanager
-async def hostile(tmp_path: Path, trick: str, **table: Any) -> AsyncGenerator[Harness]:
+async def hostile(tmp_path: Path, trick: str, *more: str, **table: Any) -> AsyncGenerator[Harness]:
     async with harness(tmp_path) as it:
-        it.configure(bad=python_server("hostile_mcp_server.py", [trick], **table))
+        it.configure(bad=python_server("hostile_mcp_server.py", [trick, *more], **table))
         await it.servers.sandbox.proved()
         await it.servers.approve(it.workspace, "bad", it.view("bad").digest)
         yield it
@@ -72,6 +73,31 @@ async def test_a_call_that_fails_says_why(tmp_path: Path, trick: str, sentence: 
             with pytest.raises(ToolError, match=sentence):
                 await it.call("bad", "good")
         await it.until(lambda: it.view("bad").state in ("ready", "configured"))
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        *(
+            ({"code": code, "message": "quota used up"}, "quota used up")
+            for code in (-32000, -32001, -32042, -32700, 0)
+        ),
+        ({"code": -32000, "message": "Connection closed", "data": {"hint": "x"}}, "Connection closed"),
+        ({"code": -32000, "message": "MCP error -32000: no token"}, "MCP error -32000: no token"),
+        ({"code": -32000, "message": ""}, "it gives no reason"),
+        ({"code": "ECONNREFUSED", "message": "no database"}, "no database"),
+        ({"message": "no code"}, "no code"),
+        ("just text", "just text"),
+        ({"code": -32000}, "its answer is not valid JSON-RPC"),
+    ],
+)
+async def test_an_error_of_any_code_keeps_its_message(tmp_path: Path, error: Any, sentence: str) -> None:
+    async with hostile(tmp_path, "error", json.dumps(error)) as it:
+        await it.until(lambda: it.view("bad").state == "ready")
+        with pytest.raises(ToolError) as raised:
+            await it.call("bad", "good")
+        assert str(raised.value) == f"The MCP server bad answered with an error: {sentence}"
+        assert it.view("bad").state == "ready"
 
 
 async def test_one_that_never_lists_its_tools_fails_in_time(tmp_path: Path) -> None:
