@@ -424,8 +424,9 @@ class Calls:
     def _validate(self, run: CallRun) -> tuple[AnyTool, Params]:
         call, tool = run.call, run.tool
         if tool is None:
-            names = difflib.get_close_matches(call.tool, self._tools, n=3) or sorted(self._tools)
-            raise ToolError(f"Unknown tool {call.tool!r}. Available: {', '.join(names)}.")
+            near = difflib.get_close_matches(call.tool, self._tools, n=3)
+            lead = f"The nearest of {len(self._tools)} tools" if 0 < len(near) < len(self._tools) else "Available"
+            raise ToolError(f"Unknown tool {call.tool!r}. {lead}: {', '.join(near or sorted(self._tools))}.")
         if isinstance(call.arguments, str):
             raise ToolError(
                 f"The arguments of {call.tool} are not a JSON object. Call it again with arguments that match its "

@@ -246,7 +246,7 @@ class Dwells(TurnListener):
     ("tool_call", "answer", "state", "text"),
     [
         (call("write", "c"), "reject:Not today.", "rejected", "The user rejected this and said: Not today."),
-        (call("reed", "c"), "", "failed", "Unknown tool 'reed'. Available: read."),
+        (call("reed", "c"), "", "failed", "Unknown tool 'reed'. The nearest of 4 tools: read."),
         (call("read", "c", fails=True), "", "failed", "it did not work; try another way"),
         (call("read", "c"), "", "succeeded", "read a.py for the model"),
     ],

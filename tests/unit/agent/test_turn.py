@@ -60,7 +60,8 @@ async def test_results_go_back_in_call_order_whatever_finishes_first() -> None:
 @pytest.mark.parametrize(
     ("bad", "expected"),
     [
-        (call("raed", "x"), "Unknown tool 'raed'. Available: read."),
+        (call("raed", "x"), "Unknown tool 'raed'. The nearest of 4 tools: read."),
+        (call("zzzz", "x"), "Unknown tool 'zzzz'. Available: crash, read, run, write."),
         (
             call("read", "x", path=7, pth="a"),
             "Wrong arguments for read: path: Input should be a valid string. Correct them and call again. Ignored "
