@@ -126,9 +126,12 @@ def _forbids_commands(rule: Rule, subject: Subject) -> bool:
 
 def _in_read_only_mode(matching: Iterable[Rule], subject: Subject, mode: Mode) -> Verdict:
     """The verdict on a call of an MCP server where nothing may change. Nothing holds a server to that, so only a rule
-    of the user's allows it: one for this mode, or, if the server says that the tool only reads, any."""
+    of the user's allows it: one for this mode, or, if the server says that the tool only reads, any. Without one the
+    user is asked about a tool that is said to only read, and any other is denied."""
     matching = list(matching)
     rule = next((rule for rule in matching if subject.read_only or mode in rule.modes), None)
+    if rule is None and subject.read_only:
+        return Verdict("ask", NOTHING_MATCHED)
     if rule is None:
         reason = NOT_FOR_PLANNING if matching else NOT_READ_ONLY
         return Verdict("deny", f"mode {mode}: deny {subject.tool} ({reason})")

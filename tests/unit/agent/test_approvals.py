@@ -174,6 +174,13 @@ async def test_where_nobody_can_be_asked_it_says_all_that_would_help_and_that_do
     assert (helped.outcome == "allowed") == bool(permitted)
 
 
+async def test_where_nobody_can_be_asked_planning_does_without_what_a_server_says_only_reads() -> None:
+    log = Subject("mcp__git__log", "run", "log", server="git", read_only=True)
+    planning = approvals(Heard(), mode="plan", headless=True)
+    decision = await planning.decide("c1", preview([log]), lambda: None)
+    assert (decision.outcome, decision.permitted_by) == ("denied", "mcp__git__log")
+
+
 async def test_beyond_a_ceiling_no_rule_is_promised_to_help() -> None:
     rules = [parse_rule("allow", "@run(make *)", "test")]
     ours = Approvals(
