@@ -10,6 +10,8 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, JsonValue
 
+from amanu.core.argument_shapes import as_meant
+
 _ALIASES: Mapping[str, tuple[str, ...]] = {
     "path": (
         *("file_path", "filePath", "filepath", "absolute_path", "relative_path", "target_file", "filename", "file"),
@@ -44,24 +46,32 @@ class NormalizedArguments:
     note: str = ""
 
 
-def normalize_arguments(params: type[BaseModel], written: Mapping[str, JsonValue]) -> NormalizedArguments:
-    """The arguments the model wrote, under the names of `params`. Raises `ValueError` when an argument and its alias
-    have different values, or when an unknown argument cannot be ignored."""
+def normalize_arguments(
+    params: type[BaseModel], schema: Mapping[str, Any], written: Mapping[str, JsonValue]
+) -> NormalizedArguments:
+    """The arguments the model wrote, under the names of `params` and in the shapes of `schema`, which is the one of
+    `params`. Raises `ValueError` when an argument and its alias have different values, or when an unknown argument
+    cannot be ignored."""
     ignored: list[str] = []
-    arguments = _rename(params, written, ignored)
+    arguments = _rename(params, schema, written, ignored)
     if not ignored:
         return NormalizedArguments(arguments)
     names = ", ".join(dict.fromkeys(ignored))
     return NormalizedArguments(arguments, f"Ignored unknown arguments: {names}. Available: {_available(params)}.")
 
 
-def _rename(params: type[BaseModel], written: Mapping[str, JsonValue], ignored: list[str]) -> dict[str, JsonValue]:
+def _rename(
+    params: type[BaseModel], schema: Mapping[str, Any], written: Mapping[str, JsonValue], ignored: list[str]
+) -> dict[str, JsonValue]:
     fields = params.model_fields
     arguments = _rename_top_level(params, written, ignored)
     for name, value in arguments.items():
+        value = arguments[name] = as_meant(value, schema.get("properties", {}).get(name, {}))
         item_model = _item_model(fields[name].annotation)
         if item_model is not None and isinstance(value, list):
-            arguments[name] = [_rename(item_model, item, ignored) if isinstance(item, dict) else item for item in value]
+            arguments[name] = [
+                _rename(item_model, {}, item, ignored) if isinstance(item, dict) else item for item in value
+            ]
     return arguments
 
 

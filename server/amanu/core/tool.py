@@ -356,7 +356,7 @@ class Tool(ABC, Generic[P]):
     def parse(self, arguments: Mapping[str, JsonValue]) -> ParsedCall[P]:
         """Validate the arguments of a call. No effect, no waiting. Raises `ToolError`, which says what to correct."""
         try:
-            normalized = normalize_arguments(self.params, arguments)
+            normalized = normalize_arguments(self.params, tool_schema(self.params), arguments)
         except ValueError as error:
             raise ToolError(f"Wrong arguments for {self.name}: {error}. Correct them and call again.") from error
         try:

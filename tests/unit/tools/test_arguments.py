@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from amanu.core.argument_aliases import normalize_arguments
-from amanu.core.tool import Params
+from amanu.core.tool import Params, tool_schema
 from amanu.tools.code.list_symbols import ListSymbolsParams
 from amanu.tools.edits.edit_file import EditFileParams
 from amanu.tools.edits.write_file import WriteFileParams
@@ -44,11 +44,11 @@ CASES: dict[str, tuple[type[Params], dict[str, Any], dict[str, Any], str]] = {
 def test_arguments_are_understood(
     params: type[Params], written: dict[str, Any], expected: dict[str, Any], ignored: str
 ) -> None:
-    found = normalize_arguments(params, written)
+    found = normalize_arguments(params, tool_schema(params), written)
     assert found.arguments == expected
     assert bool(found.note) == bool(ignored)
     assert f"Ignored unknown arguments: {ignored}. Available: " in found.note or not ignored
-    assert normalize_arguments(params, found.arguments).arguments == expected
+    assert normalize_arguments(params, tool_schema(params), found.arguments).arguments == expected
 
 
 @pytest.mark.parametrize(
@@ -62,11 +62,11 @@ def test_arguments_are_understood(
 )
 def test_what_would_be_another_call_without_it_is_refused(params: type[Params], extra: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=f"unknown argument {next(iter(extra))}"):
-        normalize_arguments(params, extra)
+        normalize_arguments(params, tool_schema(params), extra)
     off = dict.fromkeys(extra, False)
-    assert normalize_arguments(params, off).arguments == {}
+    assert normalize_arguments(params, tool_schema(params), off).arguments == {}
 
 
 def test_what_contradicts_itself_is_refused() -> None:
     with pytest.raises(ValueError, match="path and file_path are the same argument"):
-        normalize_arguments(ReadFileParams, {"path": "a", "file_path": "b"})
+        normalize_arguments(ReadFileParams, tool_schema(ReadFileParams), {"path": "a", "file_path": "b"})
