@@ -85,6 +85,53 @@ async def test_a_call_is_asked_about_with_its_arguments_and_answered_as_data(tmp
         assert not is_error
 
 
+ODD: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "filter[status]": {"type": "array", "items": {"type": "object", "properties": {"@type": {"type": "string"}}}},
+        "城市": {"type": "integer"},
+    },
+    "required": ["filter[status]", "城市"],
+}
+
+
+@pytest.mark.parametrize("deferred", [False, True])
+async def test_arguments_have_the_servers_names_for_all_but_the_model(
+    tmp_path: Path, sent: list[Request], deferred: bool
+) -> None:
+    more = [server_tool(f"t{number}") for number in range(100 * deferred)]
+    servers = ServersInMemory(Server("demo", [server_tool("odd", schema=ODD), *more]))
+    name = "argument_ed84a1"
+    written = {"filter_status": '[{"type": "a"}]', name: "3"}
+    called: Any = call("mcp__demo__odd", **written)
+    if deferred:
+        called = call("call_tool", name="mcp__demo__odd", arguments=written)
+    async with scripted_session(tmp_path, step("", called), END, mcp=servers) as d:
+        await d.prompt("go")
+        asked = (await d.until(lambda state: state.approvals)).approvals[0]
+        expected = {"filter[status]": [{"@type": "a"}], "城市": 3}
+        assert json.dumps(expected, indent=2, ensure_ascii=False) in asked.detail
+        await d.answer("allow")
+        (ended,) = calls(await d.ended())
+        assert ended.arguments == expected
+        assert servers.all[0].calls == [("odd", expected)]
+    if not deferred:
+        spec = next(tool for tool in sent[0].tools if tool.name == "mcp__demo__odd")
+        assert spec.parameters["required"] == ["filter_status", name]
+
+
+@pytest.mark.parametrize("mode", ["plan", "ask"])
+async def test_a_tool_that_only_reads_is_asked_about(tmp_path: Path, mode: Any) -> None:
+    servers = ServersInMemory(Server("demo", [server_tool("echo", read_only=True)]))
+    async with scripted_session(tmp_path, ECHO, END, mcp=servers, mode=mode) as d:
+        await d.prompt("go")
+        state = await d.until(lambda state: state.approvals)
+        assert "The server says that this only reads." in state.approvals[0].detail
+        await d.answer("allow")
+        await d.ended()
+        assert servers.all[0].calls == [("echo", {"text": "hi"})]
+
+
 async def test_a_rule_of_an_answer_covers_that_tool_alone(tmp_path: Path) -> None:
     servers = ServersInMemory(Server("demo", [server_tool("echo"), server_tool("shout")]))
     steps = [ECHO, ECHO, step("", call("mcp__demo__shout", text="hi")), END]

@@ -1,17 +1,20 @@
 """Every tool of a session, over all vendors: declared, called, and its result taken."""
 
 import dataclasses
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from amanu.core.conversation import Conversation, Result, Results, User
+from amanu.tools.mcp.mcp_tool import McpTool
 from amanu.tools.registry import make_tools
+from support.mcp_in_memory import Server, server_tool
 from support.prompt_sizes import ROWS, TOOL_BUDGET, all_tools, tool_tokens, vendor_named
 from support.strict_services.http import Say, ToolUse
 from support.tool_harness import ToolHarness
-from support.vendor_sweeps import over_vendors
+from support.vendor_sweeps import over_cases, over_vendors
 from support.vendors import Vendor, answer, request, running
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -76,6 +79,73 @@ async def test_every_tool_is_declared_called_and_answered(vendor: Vendor, tmp_pa
         made = [Result(call_id=call.call_id, tool=call.tool, text="Done.") for call in reply.calls]
         conversation.append(Results(results=tuple(made)))
         await answer(model, request(vendor, conversation=conversation, tools=specs))
+
+
+TEXT: dict[str, Any] = {"type": "string"}
+ODD_SCHEMAS: dict[str, dict[str, Any]] = {
+    "names": {
+        "filter[status]": TEXT,
+        "@type": TEXT,
+        "城市": TEXT,
+        "x" * 90: TEXT,
+        "a b": TEXT,
+        "a_b": TEXT,
+        "$top": TEXT,
+    },
+    "names within": {
+        "list": {"type": "array", "items": {"type": "object", "properties": {"@type": TEXT, "b[]": TEXT}}}
+    },
+    "values": {"a": {"enum": ["auto", True, False, None]}, "b": {"const": None}, "c": {"enum": [1, 2.5]}},
+    "limits": {
+        "a": {"type": "integer", "minimum": 1, "exclusiveMaximum": 9, "multipleOf": 2, "format": "uint64"},
+        "b": {**TEXT, "pattern": "^a", "minLength": 1, "format": "date-time", "default": "x"},
+        "c": {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 3, "uniqueItems": True},
+    },
+    "tuples": {
+        "a": {"type": "array", "prefixItems": [TEXT, {"type": "number"}], "items": False},
+        "b": {"items": [TEXT]},
+    },
+    "booleans": {"a": True, "b": False, "c": {"type": "array", "items": False}, "d": {"anyOf": [True, TEXT]}},
+    "maps": {"a": {"type": "object", "additionalProperties": False}, "b": {"patternProperties": {"^x": TEXT}}},
+    "nothing": {},
+}
+GEMINI_TAKES = {
+    *("type", "description", "enum", "items", "minItems", "maxItems", "minimum", "maximum"),
+    *("anyOf", "properties", "additionalProperties", "required"),
+}
+"""Words of a schema, within what its documentation lists for `parametersJsonSchema`."""
+
+
+@over_cases("properties", ODD_SCHEMAS)
+async def test_whatever_schema_a_server_sends_is_declared_and_called(
+    vendor: Vendor, properties: dict[str, Any], tmp_path: Path
+) -> None:
+    texts = [own for own, each in properties.items() if each == TEXT]
+    schema = {"type": "object", "properties": properties, "required": texts, "additionalProperties": False}
+    listed = server_tool("odd", "", schema)
+    tool = McpTool("mcp__s__odd", Server("s", [listed]), listed, ToolHarness(tmp_path).environment)
+    assert {*_words(tool.spec().parameters)} <= GEMINI_TAKES
+    names = cast("dict[str, Any]", tool.spec().parameters["properties"])
+    arguments: dict[str, Any] = {name: "x" for name, each in names.items() if each.get("type") == "string"}
+    says = [Say(text="Now.", calls=[ToolUse(tool.name, arguments)]), Say(text="Ok.")]
+    async with running(vendor, says) as (_, model):
+        conversation = Conversation([User(text="Hello.")])
+        reply = (await answer(model, request(vendor, conversation=conversation, tools=(tool.spec(),)))).message
+        conversation.append(reply)
+        given = reply.calls[0].arguments
+        assert isinstance(given, dict)
+        assert {*tool.parse(given).arguments} >= {*texts}
+        made = Result(call_id=reply.calls[0].call_id, tool=tool.name, text="Done.")
+        conversation.append(Results(results=(made,)))
+        await answer(model, request(vendor, conversation=conversation, tools=(tool.spec(),)))
+
+
+def _words(schema: Mapping[str, Any]) -> Iterator[str]:
+    yield from schema
+    within = [*schema.get("properties", {}).values(), *schema.get("anyOf", [])]
+    for part in (*within, schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(part, Mapping):
+            yield from _words(cast("Mapping[str, Any]", part))
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from support.strict_services import pictures
@@ -132,6 +132,11 @@ class Anthropic(Service):
             schema = tool["input_schema"]
             need(schema.get("type") == "object", "tools: input_schema.type: must be object")
             need(not {"oneOf", "anyOf", "allOf"} & schema.keys(), "tools: input_schema: no top-level oneOf/anyOf/allOf")
+            keys: Iterable[str] = schema.get("properties", {})
+            need(
+                all(re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", key) for key in keys),
+                "tools: input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'",
+            )
         used = any(
             block["type"] in ("tool_use", "tool_result") for message in body["messages"] for block in _blocks(message)
         )

@@ -19,14 +19,20 @@ MAX_CHECKED = 2_000
 _MAX_FAULTS = 5
 
 
-def check(name: str, schema: Mapping[str, JsonValue], arguments: Mapping[str, JsonValue]) -> None:
-    """Hold the arguments of that tool against its schema, which `input_schema.py` made. Raises `ToolError`."""
+def require_short(name: str, arguments: Mapping[str, JsonValue]) -> None:
+    """Raises `ToolError` for arguments of that tool that are longer than any server needs."""
     if len(json.dumps(arguments)) > MAX_ARGUMENTS:
         raise ToolError(f"The arguments of {name} are too long: at most {MAX_ARGUMENTS:,} characters.")
+
+
+def check(name: str, schema: Mapping[str, JsonValue], arguments: Mapping[str, JsonValue]) -> None:
+    """Hold the arguments of that tool against its schema, which `input_schema.py` made. Raises `ToolError`."""
     if sum(1 for _, _ in zip(_values(arguments), range(MAX_CHECKED + 1), strict=False)) > MAX_CHECKED:
         return
-    # null: the schema for models has no word for it, so whether it fits only the server knows
-    wrong = (fault for fault in _faults(schema, arguments) if fault.instance is not None)
+    # null: the schema for models has no word for it, so whether it fits only the server knows. Other arguments: many
+    # servers forbid them in their schema and ignore them all the same.
+    found = _faults(schema, arguments)
+    wrong = (fault for fault in found if fault.instance is not None and fault.validator != "additionalProperties")
     faults = [_describe(fault) for fault, _ in zip(wrong, range(_MAX_FAULTS), strict=False)]
     if faults:
         raise ToolError(f"Wrong arguments for {name}: {'; '.join(faults)}. Correct them and call again.")

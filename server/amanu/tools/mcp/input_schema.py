@@ -1,17 +1,20 @@
 """The input schema of an MCP tool as every vendor accepts it.
 
 A server may send any JSON Schema. Models get the dialect of `core/tool.py`: one object, no `$ref`, no union at the top,
-no limits. The same schema is what arguments are held against; since nothing in it refers to anything, and no keyword
-costs more than a look at each value, a hostile schema costs no more than an honest one.
+only plain names and no expressions; of what it has no word for, the description tells (`schema_words.py`). The same
+schema is what arguments are held against; since nothing in it refers to anything, and no keyword costs more than a look
+at each value, a hostile schema costs no more than an honest one.
 """
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from pydantic import JsonValue
 
-from amanu.text.display import visible
+from amanu.text.display import one_line, visible
+from amanu.tools.mcp.argument_names import ArgumentNames
+from amanu.tools.mcp.references import NOTHING, Schema, is_nothing, resolve
+from amanu.tools.mcp.schema_words import as_json, limits, values_in_words, words
 
 MAX_NODES = 1_000
 """Schemas within one schema, references resolved; whatever is beyond takes anything."""
@@ -19,116 +22,144 @@ MAX_DEPTH = 12
 MAX_DESCRIPTION = 1_000
 """Characters that describe one argument."""
 _MAX_ENUM = 200
+_MAX_OWN_NAME = 200
+_MAX_TUPLE = 20
 
-_PROPERTY = re.compile(r"[A-Za-z0-9_.$-]{1,64}")
-"""Names of arguments that Anthropic takes, and `$`, which it takes inside of objects."""
 _TYPES = ("string", "number", "integer", "boolean", "object", "array")
+_TYPE_OF: Mapping[Any, str] = {str: "string", float: "number", int: "integer", bool: "boolean"}
 
-Schema = Mapping[str, Any]
 
-
-def model_schema(schema: Schema) -> dict[str, JsonValue]:
+def model_schema(schema: Schema, names: ArgumentNames | None = None) -> dict[str, JsonValue]:
     """The schema for models. Never fails: what cannot be said in the dialect is left out, and the server has the last
     word on the arguments."""
-    converted = _Conversion(schema).object_schema()
+    converted = _Conversion(schema, names or ArgumentNames(schema)).object_schema()
     return cast("dict[str, JsonValue]", converted)
 
 
 class _Conversion:
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, names: ArgumentNames) -> None:
         self._root = schema
+        self._names = names
         self._nodes = 0
 
     def object_schema(self) -> dict[str, Any]:
-        """The whole, as one object: of alternatives it has all properties, and requires those that each requires."""
-        top = self._flat(self._root, ())
-        properties, required = self._members(top, ())
-        alternatives = [self._flat(option, ()) for option in _options(top)]
+        """The whole, as one object."""
+        return self._object(self._flat(self._root, ()), ())
+
+    def _object(self, node: Schema, path: tuple[str, ...]) -> dict[str, Any]:
+        """Of alternatives it has all properties, and requires those that each requires."""
+        properties, required = self._members(node, path)
+        alternatives = [self._flat(option, path) for option in _options(node) or () if not _is_null(option)]
         required_by_each: list[set[str]] = []
+        offered: dict[str, Any] = {}
         for alternative in alternatives:
-            more, needed = self._members(alternative, ())
-            properties = {**more, **properties}
+            more, needed = self._members(alternative, path)
+            offered |= {name: _either(offered[name], more[name]) if name in offered else more[name] for name in more}
             required_by_each.append({*needed})
+        properties |= {name: offered[name] for name in offered if name not in properties}
         if required_by_each:
             required += [name for name in properties if all(name in needed for needed in required_by_each)]
         required = [name for name in dict.fromkeys(required) if name in properties]
-        return {"type": "object", "properties": properties, **({"required": required} if required else {})}
+        return {
+            "type": "object",
+            "properties": properties,
+            **({"required": required} if required else {}),
+            **({} if alternatives else self._more(node, path)),
+        }
 
     def _members(self, node: Schema, path: tuple[str, ...]) -> tuple[dict[str, Any], list[str]]:
-        properties = _mapping(node.get("properties"))
-        names = [name for name in properties if _PROPERTY.fullmatch(name)][: max(0, MAX_NODES - self._nodes)]
-        converted = {name: self._convert(properties[name], path) for name in names}
-        required = node.get("required")
-        return converted, [
-            name
-            for name in (cast("list[Any]", required) if isinstance(required, list) else [])
-            if isinstance(name, str) and name in converted
-        ]
+        """(The properties, which of them are required), under the names for models."""
+        converted: dict[str, Any] = {}
+        for own, member in _mapping(node.get("properties")).items():
+            if self._nodes >= MAX_NODES:
+                break
+            name = self._names.name(own)
+            told = () if name == own else (f"The server's name for it: {one_line(own[:_MAX_OWN_NAME])}",)
+            if (schema := self._convert(member, path, told)) is not None:
+                converted[name] = schema
+        required = [self._names.name(own) for own in _list(node.get("required")) if isinstance(own, str)]
+        return converted, [name for name in required if name in converted]
 
-    def _convert(self, node: Any, path: tuple[str, ...]) -> dict[str, Any]:
-        """One schema; `path` are the references that led to it."""
+    def _more(self, node: Schema, path: tuple[str, ...]) -> dict[str, Any]:
+        """What values of other names an object takes, where that is said."""
+        more = node.get("additionalProperties")
+        patterns = _mapping(node.get("patternProperties"))
+        if patterns:
+            more = next(iter(patterns.values())) if len(patterns) == 1 and is_nothing(more) else None
+        if is_nothing(more):
+            return {"additionalProperties": False}
+        return {"additionalProperties": self._convert(more, path) or {}} if isinstance(more, Mapping) else {}
+
+    def _convert(self, node: Any, path: tuple[str, ...], told: Iterable[str] = ()) -> dict[str, Any] | None:
+        """One schema, or None if no value fits; `path` are the references that led to it, `told` sentences for its
+        description."""
         self._nodes += 1
+        if is_nothing(node):
+            return None
         if not isinstance(node, Mapping) or self._nodes > MAX_NODES or len(path) > MAX_DEPTH:
-            return {}
+            return _described({}, "", told)
         if isinstance(reference := cast("Schema", node).get("$ref"), str):
             if reference in path:  # it contains itself
-                return {}
+                return _described({}, "", told)
             path = (*path, reference)
         node = self._flat(cast("Schema", node), path)
-        inside = (*path, "")
-        described = self._description(node)
-        options = _options(node)
-        types = _types(node)
-        if len(types) > 1:
-            options = [cast("Schema", {**node, "type": name, "anyOf": [], "oneOf": []}) for name in types]
-            node = {}
-        if options:
-            converted = [self._convert(option, inside) for option in options if not _is_null(option)]
-            if len(converted) == 1:
-                return {**converted[0], **described}
-            return {**described, "anyOf": converted} if all(converted) else described
-        return {**described, **self._single(node, types[0] if types else "", inside)}
+        if is_nothing(node):
+            return None
+        converted, sentences = self._typed(node, (*path, ""))
+        if converted is None:
+            return None
+        return _described(converted, node.get("description"), (*sentences, *told))
 
-    def _single(self, node: Schema, kind: str, inside: tuple[str, ...]) -> dict[str, Any]:
-        """A schema of one type."""
-        values = node.get("enum", [node["const"]] if "const" in node else None)
-        if isinstance(values, list) and kind in ("string", ""):
-            texts = [value for value in cast("list[Any]", values) if isinstance(value, str)]
-            if texts and len(texts) == len(cast("list[Any]", values)) <= _MAX_ENUM:
-                return {"type": "string", "enum": [visible(text) for text in texts]}
-        if not kind:
-            kind = "object" if "properties" in node else "array" if "items" in node else ""
+    def _typed(self, node: Schema, inside: tuple[str, ...]) -> tuple[dict[str, Any] | None, list[str]]:
+        """(The schema without a description, sentences on what it does not say); None if no value fits."""
+        kinds = _kinds(node)
+        sentences = [*_values_told(node, kinds), *words(node, kinds), *_default_told(node)]
+        options = _options(node)
+        if options is not None and "properties" not in node:
+            converted = [self._convert(option, inside) for option in options if not _is_null(option)]
+            left = [option for option in converted if option is not None]
+            if not left and not any(map(_is_null, options)):
+                return None, []
+            if len(left) == 1:
+                return left[0], sentences
+            return {"anyOf": left} if left and all(left) else {}, sentences
+        singles = [self._single(node, kind, inside, sentences) for kind in kinds or ("",)]
+        return singles[0] if len(singles) == 1 else {"anyOf": singles}, sentences
+
+    def _single(self, node: Schema, kind: str, inside: tuple[str, ...], sentences: list[str]) -> dict[str, Any]:
+        """A schema of one type; "" is any."""
         match kind:
             case "object":
-                properties, required = self._members(node, inside)
-                more = node.get("additionalProperties")
-                return {
-                    "type": "object",
-                    "properties": properties,
-                    **({"required": required} if required else {}),
-                    **({"additionalProperties": self._convert(more, inside)} if isinstance(more, Mapping) else {}),
-                }
+                if patterns := _mapping(node.get("patternProperties")):
+                    sentences.append(f"Other names match {', '.join(f'`{visible(name[:200])}`' for name in patterns)}.")
+                return self._object(node, inside)
             case "array":
-                items = node.get("items")
-                return {"type": "array", "items": self._convert(items, inside) if isinstance(items, Mapping) else {}}
+                return {"type": "array", **self._items(node, inside, sentences), **limits(node, kind)}
+            case "string":
+                enum = _texts(_values(node))
+                return {"type": "string", **({"enum": [visible(text) for text in enum]} if enum else {})}
             case "":
                 return {}
             case _:
-                return {"type": kind}
+                return {"type": kind, **limits(node, kind)}
 
-    def _description(self, node: Schema) -> dict[str, str]:
-        """The description, with what the dialect has no word for: values that are no strings, and a default."""
-        text = node.get("description")
-        text = visible(text).strip() if isinstance(text, str) else ""
-        values = node.get("enum")
-        if isinstance(values, list) and not all(isinstance(value, str) for value in cast("list[Any]", values)):
-            text += f" One of: {', '.join(str(value) for value in cast('list[Any]', values)[:20])}."
-        default = node.get("default")
-        if isinstance(default, str | int | float) and default not in ("", 0):
-            text += f" Default: {visible(str(default))}."
-        text = text.strip()
-        text = text if len(text) <= MAX_DESCRIPTION else f"{text[: MAX_DESCRIPTION - 1]}…"
-        return {"description": text} if text else {}
+    def _items(self, node: Schema, inside: tuple[str, ...], sentences: list[str]) -> dict[str, Any]:
+        """The items of a list; those of a tuple in words, too, since they differ by their place."""
+        in_order = _list(node.get("prefixItems")) or _list(node.get("items"))
+        rest = node.get("additionalItems" if isinstance(node.get("items"), list) else "items")
+        if not in_order:
+            if is_nothing(rest):
+                sentences.append("Always empty.")
+            return {"items": self._convert(rest, inside) or {}}
+        converted = [self._convert(item, inside) or {} for item in in_order[:_MAX_TUPLE]]
+        sentences.append(f"In this order: {'; '.join(map(_item_told, converted))}.")
+        if is_nothing(rest):
+            sentences.append("Nothing more.")
+        if isinstance(rest, Mapping) and not is_nothing(rest):
+            converted.append(self._convert(rest, inside) or {})
+            sentences.append(f"Then any number of: {_item_told(converted[-1])}.")
+        kinds = list({as_json(schema): schema for schema in map(_undescribed, converted)}.values())
+        return {"items": {} if not all(kinds) else kinds[0] if len(kinds) == 1 else {"anyOf": kinds}}
 
     def _flat(self, node: Schema, path: tuple[str, ...]) -> Schema:
         """The schema with its reference resolved and the parts of `allOf` put together."""
@@ -136,7 +167,7 @@ class _Conversion:
             reference = node.get("$ref")
             if not isinstance(reference, str):
                 break
-            target = self._resolve(reference)
+            target = resolve(self._root, reference)
             node = {**target, **{key: value for key, value in node.items() if key != "$ref"}}
         parts = node.get("allOf")
         if not isinstance(parts, list) or len(path) > MAX_DEPTH:
@@ -144,46 +175,123 @@ class _Conversion:
         merged = {key: value for key, value in node.items() if key != "allOf"}
         for part in cast("list[Any]", parts)[:_MAX_ENUM]:
             self._nodes += 1
+            if is_nothing(part):
+                return NOTHING
             if isinstance(part, Mapping) and self._nodes <= MAX_NODES:
-                part = self._flat(cast("Schema", part), (*path, ""))
-                properties = {**_mapping(part.get("properties")), **_mapping(merged.get("properties"))}
-                required = [*_list(merged.get("required")), *_list(part.get("required"))]
-                merged = {**part, **merged}
-                if properties:
-                    merged["properties"] = properties
-                if required:
-                    merged["required"] = required
+                merged = _both(merged, self._flat(cast("Schema", part), (*path, "")))
         return merged
 
-    def _resolve(self, reference: str) -> Schema:
-        """What a reference within the schema points to (RFC 6901); nothing for any other."""
-        node: Any = self._root
-        if not reference.startswith("#"):
-            return {}
-        for part in reference[1:].split("/")[1:]:
-            part = part.replace("~1", "/").replace("~0", "~")
-            node = cast("Schema", node).get(part) if isinstance(node, Mapping) else None
-        return cast("Schema", node) if isinstance(node, Mapping) else {}
+
+def _both(merged: dict[str, Any], part: Schema) -> dict[str, Any]:
+    """Two schemas that both hold. A ban on other names is left out: each of them knows only its own."""
+    properties = {**_mapping(part.get("properties")), **_mapping(merged.get("properties"))}
+    required = [*_list(merged.get("required")), *_list(part.get("required"))]
+    banned = {key for key in ("additionalProperties",) if merged.get(key) is False or part.get(key) is False}
+    merged = {key: value for key, value in {**part, **merged}.items() if key not in banned}
+    return {
+        **merged,
+        **({"properties": properties} if properties else {}),
+        **({"required": required} if required else {}),
+    }
 
 
-def _options(node: Schema) -> list[Schema]:
-    options = node.get("anyOf") or node.get("oneOf")
-    return [
-        cast("Schema", option)
-        for option in (cast("list[Any]", options)[:_MAX_ENUM] if isinstance(options, list) else [])
-        if isinstance(option, Mapping)
-    ]
+def _either(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an argument that two alternatives have."""
+    bare, other_bare = _undescribed(one), _undescribed(other)
+    if bare == other_bare or not bare:
+        return one
+    if not other_bare:
+        return other
+    if "enum" in one and "enum" in other:
+        return {**one, "enum": list(dict.fromkeys([*one["enum"], *other["enum"]]))}
+    options = [each for schema in (one, other) for each in schema.get("anyOf", [schema])]
+    return {"anyOf": [each for at, each in enumerate(options) if each not in options[:at]]}
 
 
-def _types(node: Schema) -> Sequence[str]:
-    """The types a value may have; null is left out: an argument that is left out says the same."""
+def _described(converted: dict[str, Any], text: Any, told: Iterable[str]) -> dict[str, Any]:
+    """The schema with a description: its own, the one of what it was converted from, and what else is told."""
+    own, inner = visible(text).strip() if isinstance(text, str) else "", str(converted.get("description", ""))
+    sentences = " ".join(told)
+    text = own if inner == own else _joined(own, inner)
+    room = max(0, MAX_DESCRIPTION - len(sentences) - 1)
+    text = _joined(text if len(text) <= room else f"{text[: max(0, room - 1)]}…", sentences)[:MAX_DESCRIPTION]
+    return {**converted, **({"description": text} if text else {})}
+
+
+def _joined(first: str, second: str) -> str:
+    end = "." if first[-1:].isalnum() and second else ""
+    return f"{first}{end} {second}".strip()
+
+
+def _undescribed(schema: Schema) -> dict[str, Any]:
+    return {key: value for key, value in schema.items() if key != "description"}
+
+
+def _item_told(schema: Schema) -> str:
+    """An item of a tuple, in a few words."""
+    kind = str(schema.get("type") or ("any value" if "anyOf" not in schema else "one of several types"))
+    values = f" {', '.join(map(as_json, schema['enum']))}" if "enum" in schema else ""
+    about = str(schema.get("description", "")).rstrip(".")
+    return f"{kind}{values}{f' ({about})' if about else ''}"
+
+
+def _values_told(node: Schema, kinds: Sequence[str]) -> Iterator[str]:
+    values = _values(node)
+    if values and not (kinds == ["string"] and _texts(values)):
+        yield values_in_words(values)
+
+
+def _default_told(node: Schema) -> Iterator[str]:
+    default = node.get("default")
+    if default is not None and default not in ("", [], {}):
+        yield f"Default: {as_json(default)}."
+
+
+def _values(node: Schema) -> list[Any]:
+    """The values that it lists; without null if that is one of its types: an argument that is left out says the
+    same."""
+    values = [node["const"]] if "const" in node else _list(node.get("enum"))
+    if "null" in _list(node.get("type")) or node.get("nullable") is True:
+        values = [value for value in values if value is not None] or values
+    return values
+
+
+def _texts(values: Sequence[Any]) -> list[str]:
+    """The values, if all of them are texts and not too many for an `enum`."""
+    texts = [value for value in values if isinstance(value, str)]
+    return texts if len(texts) == len(values) <= _MAX_ENUM else []
+
+
+def _kinds(node: Schema) -> list[str]:
+    """The types a value may have; null is left out. None for any type."""
     kind = node.get("type")
-    kinds = cast("list[Any]", kind) if isinstance(kind, list) else [kind]
-    return [name for name in kinds if isinstance(name, str) and name in _TYPES]
+    kinds = [name for name in _list(kind) or [kind] if isinstance(name, str) and name in _TYPES]
+    if kinds or kind is not None:
+        return list(dict.fromkeys(kinds))
+    if "properties" in node or "patternProperties" in node:
+        return ["object"]
+    if "items" in node or "prefixItems" in node:
+        return ["array"]
+    of_values = {_TYPE_OF.get(type(value), "") for value in _values(node)}
+    return [of_values.pop()] if len(of_values) == 1 and "" not in of_values else []
+
+
+def _options(node: Schema) -> list[Schema] | None:
+    """The alternatives that some value fits; None if there is no choice."""
+    options = _list(node.get("anyOf")) or _list(node.get("oneOf"))
+    return (
+        [
+            cast("Schema", option) if isinstance(option, Mapping) else {}
+            for option in options[:_MAX_ENUM]
+            if not is_nothing(option)
+        ]
+        if options
+        else None
+    )
 
 
 def _is_null(node: Schema) -> bool:
-    return node.get("type") == "null"
+    return node.get("type") in ("null", ["null"]) or _list(node.get("enum")) == [None] or node.get("const", "") is None
 
 
 def _mapping(value: Any) -> dict[str, Any]:

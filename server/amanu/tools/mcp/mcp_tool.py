@@ -9,17 +9,19 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from pydantic import JsonValue
 
+from amanu.core.argument_shapes import as_meant
 from amanu.core.model import ToolSpec
 from amanu.core.questions import Asking
 from amanu.core.tool import CallContext, Outcome, Params, ParsedCall, Preview, Subject, Tool, ToolError
 from amanu.mcp.model import CallClient, McpServer, ServerTool
 from amanu.text.display import one_line, visible
 from amanu.tools.environment import ToolEnvironment
-from amanu.tools.mcp.arguments import check
+from amanu.tools.mcp.argument_names import ArgumentNames
+from amanu.tools.mcp.arguments import check, require_short
 from amanu.tools.mcp.input_schema import model_schema
 from amanu.tools.mcp.results import outcome_of
 from amanu_protocol.items import Question, QuestionField
@@ -47,7 +49,7 @@ class McpTool(Tool[McpArguments]):
         self.server = server
         self.tool = tool
         self.server_name = server.name
-        text = visible(tool.description).strip()
+        text = visible(tool.description).strip() or one_line(tool.title or tool.name)  # Gemini refuses none
         self.description = text if len(text) <= MAX_DESCRIPTION else f"{text[: MAX_DESCRIPTION - 1]}…"
         self._environment = environment
 
@@ -56,11 +58,21 @@ class McpTool(Tool[McpArguments]):
 
     @cached_property
     def _spec(self) -> ToolSpec:
-        return ToolSpec(self.name, self.description, model_schema(self.tool.input_schema))
+        return ToolSpec(self.name, self.description, model_schema(self.tool.input_schema, self._names))
+
+    @cached_property
+    def _names(self) -> ArgumentNames:
+        return ArgumentNames(self.tool.input_schema)
 
     def parse(self, arguments: Mapping[str, JsonValue]) -> ParsedCall[McpArguments]:
-        check(self.name, self._spec.parameters, arguments)
-        return ParsedCall(McpArguments(values=arguments), dict(arguments))
+        """Takes the names for models, and the server's own: those are in rules, hooks and what the user sees."""
+        schema = self._spec.parameters
+        require_short(self.name, arguments)
+        meant = cast("dict[str, JsonValue]", as_meant(self._names.for_model(arguments), schema))
+        meant = self._names.for_model(meant)  # what was text has names, too
+        check(self.name, schema, meant)
+        values = self._names.for_server(meant)
+        return ParsedCall(McpArguments(values=values), values)
 
     def title_of(self, arguments: Mapping[str, Any]) -> str:
         return f"{self.server_name}: {self.tool.name}"

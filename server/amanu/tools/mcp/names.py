@@ -23,7 +23,7 @@ def model_name(server: str, tool: str) -> str:
     if _PLAIN_TOOL.fullmatch(tool) and len(name) <= MAX_NAME:
         return name
     name = f"{prefix(server)}{_ascii(tool)}"
-    return f"{name[: MAX_NAME - _HASH - 1]}_{_hash(f'{server} {tool}')}"
+    return f"{name[: MAX_NAME - _HASH - 1]}_{short_hash(f'{server} {tool}')}"
 
 
 def prefix(server: str) -> str:
@@ -31,12 +31,13 @@ def prefix(server: str) -> str:
     if _PLAIN_SERVER.fullmatch(server):
         return f"{MCP}{server}__"
     plain = re.sub("_{2,}", "_", _ascii(server)).strip("_")
-    return f"{MCP}{plain[: _MAX_SERVER - _HASH - 1]}-{_hash(server)}__"
+    return f"{MCP}{plain[: _MAX_SERVER - _HASH - 1]}-{short_hash(server)}__"
 
 
 def _ascii(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", text)
 
 
-def _hash(text: str) -> str:
+def short_hash(text: str) -> str:
+    """What tells a name that was changed from others; the same in every run."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
