@@ -220,7 +220,9 @@ class Connection:
                 raise ToolError(_SIGN_IN.format(self.name)) from None
             if error.code == types.CONNECTION_CLOSED:
                 raise ToolError(await self._loss(link)) from None
-            raise ToolError(f"The MCP server {self.name} answered with an error: {error.error.message}") from None
+            raise ToolError(
+                f"The MCP server {self.name} answered with an error: {convert.error_text(error.error)}"
+            ) from None
         except (ValidationError, RuntimeError, OSError, ExceptionGroup) as error:
             log.info("mcp server %s: %s", self.name, root_cause(error))
             raise ToolError(f"The answer of the MCP server {self.name} cannot be used: {root_cause(error)}") from None

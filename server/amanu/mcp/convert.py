@@ -11,6 +11,8 @@ from amanu.mcp.model import CallAnswer, Content, PromptArgument, ServerPrompt, S
 
 MAX_INSTRUCTIONS = 2048
 """Characters of what a server tells models about itself."""
+MAX_ERROR_DATA = 2000
+"""Characters of what a server says with the message of an error."""
 
 
 def server_tool(tool: types.Tool) -> ServerTool:
@@ -82,6 +84,12 @@ def progress_text(progress: float, total: float | None, message: str | None) -> 
     """How far a call is, on one line."""
     amount = f"{progress:g} of {total:g}" if total else f"{progress:g}"
     return f"{message} ({amount})" if message else amount
+
+
+def error_text(error: types.ErrorData) -> str:
+    """The message, and what the server says besides: the message may be no more than "Internal error"."""
+    data = "" if error.data in (None, "", error.message, {}, []) else as_text(error.data)
+    return f"{error.message} ({data[:MAX_ERROR_DATA]})" if data else error.message
 
 
 def as_text(value: object) -> str:

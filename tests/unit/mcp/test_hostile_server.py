@@ -82,7 +82,10 @@ async def test_a_call_that_fails_says_why(tmp_path: Path, trick: str, sentence: 
             ({"code": code, "message": "quota used up"}, "quota used up")
             for code in (-32000, -32001, -32042, -32700, 0)
         ),
-        ({"code": -32000, "message": "Connection closed", "data": {"hint": "x"}}, "Connection closed"),
+        ({"code": -32000, "message": "Connection closed"}, "Connection closed"),
+        ({"code": -32603, "message": "Internal error", "data": {"hint": "x"}}, 'Internal error ({"hint": "x"})'),
+        ({"code": -32603, "message": "Internal error", "data": "no user 19704"}, "Internal error (no user 19704)"),
+        ({"code": 1, "message": "same", "data": "same"}, "same"),
         ({"code": -32000, "message": "MCP error -32000: no token"}, "MCP error -32000: no token"),
         ({"code": -32000, "message": ""}, "it gives no reason"),
         ({"code": "ECONNREFUSED", "message": "no database"}, "no database"),
