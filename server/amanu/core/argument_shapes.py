@@ -1,7 +1,7 @@
 """Arguments as they were meant, where the model wrote them in another shape than the schema has.
 
 Seen are lists and objects as their JSON, sometimes twice or as Python writes it, the only item in place of a list, and
-numbers as text. Whatever the schema takes as it is stays so: a text is read only where no text is wanted.
+numbers and null as text. Whatever the schema takes as it is stays so: a text is read only where no text is wanted.
 """
 
 import ast
@@ -25,6 +25,8 @@ def as_meant(value: JsonValue, schema: Schema) -> JsonValue:
     without references (`core/tool.py`, `tools/mcp/input_schema.py`)."""
     if value is None or _is_of(value, schema):
         return _inside(value, schema)
+    if value in _NOTHING:
+        return None
     for candidate in _candidates(value):
         meant = _inside(candidate, schema)
         if _fits(meant, schema):
@@ -51,7 +53,7 @@ def _candidates(value: JsonValue) -> Iterator[JsonValue]:
     readings = [*_readings(value)] if isinstance(value, str) else []
     yield from readings
     for item in (*readings, value):
-        if not isinstance(item, list) and item not in _NOTHING:
+        if not isinstance(item, list):
             yield [item]
 
 

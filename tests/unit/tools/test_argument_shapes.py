@@ -52,7 +52,7 @@ ANY: dict[str, Any] = {}
         ("x", EDITS, "x"),
         ("x", EDIT, "x"),
         ({"old": "x"}, TEXTS, {"old": "x"}),
-        *((nothing, TEXTS, nothing) for nothing in (None, "", "null", "None")),
+        *((nothing, TEXTS, None) for nothing in (None, "", "null", "None")),
         ('["a"]', STRING, '["a"]'),
         ('["a"]', ANY, '["a"]'),
         ('["a"]', {"anyOf": [STRING, TEXTS]}, '["a"]'),

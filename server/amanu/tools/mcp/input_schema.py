@@ -112,6 +112,7 @@ class _Conversion:
 
     def _typed(self, node: Schema, inside: tuple[str, ...]) -> tuple[dict[str, Any] | None, list[str]]:
         """(The schema without a description, sentences on what it does not say); None if no value fits."""
+        node = self._of_literals(node, inside)
         kinds = _kinds(node)
         sentences = [*_values_told(node, kinds), *words(node, kinds), *_default_told(node)]
         options = _options(node)
@@ -125,6 +126,19 @@ class _Conversion:
             return {"anyOf": left} if left and all(left) else {}, sentences
         singles = [self._single(node, kind, inside, sentences) for kind in kinds or ("",)]
         return singles[0] if len(singles) == 1 else {"anyOf": singles}, sentences
+
+    def _of_literals(self, node: Schema, inside: tuple[str, ...]) -> Schema:
+        """The schema with its alternatives as an enumeration, if each is only a value."""
+        options = [self._flat(option, inside) for option in _options(node) or ()]
+        values = [value for option in options for value in (_values(option) or [None] * _is_null(option))]
+        if not options or not all(_values(option) or _is_null(option) for option in options):
+            return node
+        if any("description" in option for option in options) or values == [None]:
+            return node
+        rest = {key: value for key, value in node.items() if key not in ("anyOf", "oneOf")}
+        if any(map(_is_null, options)):
+            rest |= {"nullable": True}
+        return {**rest, "enum": values}
 
     def _single(self, node: Schema, kind: str, inside: tuple[str, ...], sentences: list[str]) -> dict[str, Any]:
         """A schema of one type; "" is any."""
@@ -266,13 +280,16 @@ def _kinds(node: Schema) -> list[str]:
     """The types a value may have; null is left out. None for any type."""
     kind = node.get("type")
     kinds = [name for name in _list(kind) or [kind] if isinstance(name, str) and name in _TYPES]
-    if kinds or kind is not None:
+    of_values = {_TYPE_OF.get(type(value), "") for value in _values(node)}
+    fit = [name for name in kinds if name in of_values or (name == "number" and "integer" in of_values)]
+    if kinds and of_values and "" not in of_values and not fit:
+        kind = None  # its values tell more than its type
+    elif kinds or kind is not None:
         return list(dict.fromkeys(kinds))
     if "properties" in node or "patternProperties" in node:
         return ["object"]
     if "items" in node or "prefixItems" in node:
         return ["array"]
-    of_values = {_TYPE_OF.get(type(value), "") for value in _values(node)}
     return [of_values.pop()] if len(of_values) == 1 and "" not in of_values else []
 
 
