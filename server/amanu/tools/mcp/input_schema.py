@@ -290,6 +290,7 @@ def _kinds(node: Schema) -> list[str]:
         return ["object"]
     if "items" in node or "prefixItems" in node:
         return ["array"]
+    of_values -= {"integer"} if "number" in of_values else set()
     return [of_values.pop()] if len(of_values) == 1 and "" not in of_values else []
 
 

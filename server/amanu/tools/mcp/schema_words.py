@@ -11,8 +11,8 @@ MAX_VALUES = 20
 """Values of an enumeration that are named."""
 MAX_VALUE = 200
 """Characters of one value, such as an expression."""
-_EXACT = 2**53
-"""A limit beyond this is no limit but the size of a number in the server's language."""
+_EXACT = 2**53 - 1
+"""A limit from this on is no limit but the size of a number in the server's language."""
 
 _WORDS: Mapping[str, str] = {
     "minimum": "At least {}.",
