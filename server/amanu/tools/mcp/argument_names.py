@@ -13,7 +13,7 @@ from typing import Any, cast
 from pydantic import JsonValue
 
 from amanu.tools.mcp.names import short_hash
-from amanu.tools.mcp.references import Schema, resolve
+from amanu.tools.mcp.schema_parts import Schema, mapping, resolve
 
 MAX_NAME = 64
 _PLAIN = re.compile(rf"[A-Za-z0-9_.-]{{1,{MAX_NAME}}}")
@@ -64,7 +64,7 @@ class ArgumentNames:
         renamed: dict[str, JsonValue] = {}
         for key, member in value.items():
             own = self._own.get(key, key)
-            declared = [part["properties"][own] for part in parts if own in _mapping(part.get("properties"))]
+            declared = [part["properties"][own] for part in parts if own in mapping(part.get("properties"))]
             more = declared or [part.get("additionalProperties") for part in parts]
             renamed[named(own) if declared else key] = self._renamed(named, member, more)
         return renamed
@@ -95,7 +95,7 @@ def _declared(schema: Any) -> Iterator[str]:
         node = pending.pop()
         if isinstance(node, Mapping):
             members = cast("Schema", node)
-            yield from _mapping(members.get("properties"))
+            yield from mapping(members.get("properties"))
             pending += members.values()
         elif isinstance(node, list):
             pending += cast("list[Any]", node)
@@ -120,7 +120,3 @@ def _cleaned(own: str) -> str:
 def _unique(own: str) -> str:
     tail = f"_{short_hash(own)}"
     return f"{(_cleaned(own) or 'argument')[: MAX_NAME - len(tail)]}{tail}"
-
-
-def _mapping(value: Any) -> Schema:
-    return cast("Schema", value) if isinstance(value, Mapping) else {}

@@ -13,7 +13,20 @@ from pydantic import JsonValue
 
 from amanu.text.display import one_line, visible
 from amanu.tools.mcp.argument_names import ArgumentNames
-from amanu.tools.mcp.references import NOTHING, Schema, is_nothing, resolve
+from amanu.tools.mcp.schema_parts import (
+    MAX_ENUM,
+    NOTHING,
+    Schema,
+    is_nothing,
+    is_null,
+    kinds_of,
+    listed,
+    mapping,
+    options_of,
+    resolve,
+    texts,
+    values_of,
+)
 from amanu.tools.mcp.schema_words import as_json, limits, values_in_words, words
 
 MAX_NODES = 1_000
@@ -21,12 +34,8 @@ MAX_NODES = 1_000
 MAX_DEPTH = 12
 MAX_DESCRIPTION = 1_000
 """Characters that describe one argument."""
-_MAX_ENUM = 200
 _MAX_OWN_NAME = 200
 _MAX_TUPLE = 20
-
-_TYPES = ("string", "number", "integer", "boolean", "object", "array")
-_TYPE_OF: Mapping[Any, str] = {str: "string", float: "number", int: "integer", bool: "boolean"}
 
 
 def model_schema(schema: Schema, names: ArgumentNames | None = None) -> dict[str, JsonValue]:
@@ -49,7 +58,7 @@ class _Conversion:
     def _object(self, node: Schema, path: tuple[str, ...]) -> dict[str, Any]:
         """Of alternatives it has all properties, and requires those that each requires."""
         properties, required = self._members(node, path)
-        alternatives = [self._flat(option, path) for option in _options(node) or () if not _is_null(option)]
+        alternatives = [self._flat(option, path) for option in options_of(node) or () if not is_null(option)]
         required_by_each: list[set[str]] = []
         offered: dict[str, Any] = {}
         for alternative in alternatives:
@@ -70,20 +79,20 @@ class _Conversion:
     def _members(self, node: Schema, path: tuple[str, ...]) -> tuple[dict[str, Any], list[str]]:
         """(The properties, which of them are required), under the names for models."""
         converted: dict[str, Any] = {}
-        for own, member in _mapping(node.get("properties")).items():
+        for own, member in mapping(node.get("properties")).items():
             if self._nodes >= MAX_NODES:
                 break
             name = self._names.name(own)
             told = () if name == own else (f"The server's name for it: {one_line(own[:_MAX_OWN_NAME])}",)
             if (schema := self._convert(member, path, told)) is not None:
                 converted[name] = schema
-        required = [self._names.name(own) for own in _list(node.get("required")) if isinstance(own, str)]
+        required = [self._names.name(own) for own in listed(node.get("required")) if isinstance(own, str)]
         return converted, [name for name in required if name in converted]
 
     def _more(self, node: Schema, path: tuple[str, ...]) -> dict[str, Any]:
         """What values of other names an object takes, where that is said."""
         more = node.get("additionalProperties")
-        patterns = _mapping(node.get("patternProperties"))
+        patterns = mapping(node.get("patternProperties"))
         if patterns:
             more = next(iter(patterns.values())) if len(patterns) == 1 and is_nothing(more) else None
         if is_nothing(more):
@@ -113,13 +122,13 @@ class _Conversion:
     def _typed(self, node: Schema, inside: tuple[str, ...]) -> tuple[dict[str, Any] | None, list[str]]:
         """(The schema without a description, sentences on what it does not say); None if no value fits."""
         node = self._of_literals(node, inside)
-        kinds = _kinds(node)
+        kinds = kinds_of(node)
         sentences = [*_values_told(node, kinds), *words(node, kinds), *_default_told(node)]
-        options = _options(node)
+        options = options_of(node)
         if options is not None and "properties" not in node:
-            converted = [self._convert(option, inside) for option in options if not _is_null(option)]
+            converted = [self._convert(option, inside) for option in options if not is_null(option)]
             left = [option for option in converted if option is not None]
-            if not left and not any(map(_is_null, options)):
+            if not left and not any(map(is_null, options)):
                 return None, []
             if len(left) == 1:
                 return left[0], sentences
@@ -129,14 +138,14 @@ class _Conversion:
 
     def _of_literals(self, node: Schema, inside: tuple[str, ...]) -> Schema:
         """The schema with its alternatives as an enumeration, if each is only a value."""
-        options = [self._flat(option, inside) for option in _options(node) or ()]
-        values = [value for option in options for value in (_values(option) or [None] * _is_null(option))]
-        if not options or not all(_values(option) or _is_null(option) for option in options):
+        options = [self._flat(option, inside) for option in options_of(node) or ()]
+        values = [value for option in options for value in (values_of(option) or [None] * is_null(option))]
+        if not options or not all(values_of(option) or is_null(option) for option in options):
             return node
         if any("description" in option for option in options) or values == [None]:
             return node
         rest = {key: value for key, value in node.items() if key not in ("anyOf", "oneOf")}
-        if any(map(_is_null, options)):
+        if any(map(is_null, options)):
             rest |= {"nullable": True}
         return {**rest, "enum": values}
 
@@ -144,13 +153,13 @@ class _Conversion:
         """A schema of one type; "" is any."""
         match kind:
             case "object":
-                if patterns := _mapping(node.get("patternProperties")):
+                if patterns := mapping(node.get("patternProperties")):
                     sentences.append(f"Other names match {', '.join(f'`{visible(name[:200])}`' for name in patterns)}.")
                 return self._object(node, inside)
             case "array":
                 return {"type": "array", **self._items(node, inside, sentences), **limits(node, kind)}
             case "string":
-                enum = _texts(_values(node))
+                enum = texts(values_of(node))
                 return {"type": "string", **({"enum": [visible(text) for text in enum]} if enum else {})}
             case "":
                 return {}
@@ -159,7 +168,7 @@ class _Conversion:
 
     def _items(self, node: Schema, inside: tuple[str, ...], sentences: list[str]) -> dict[str, Any]:
         """The items of a list; those of a tuple in words, too, since they differ by their place."""
-        in_order = _list(node.get("prefixItems")) or _list(node.get("items"))
+        in_order = listed(node.get("prefixItems")) or listed(node.get("items"))
         rest = node.get("additionalItems" if isinstance(node.get("items"), list) else "items")
         if not in_order:
             if is_nothing(rest):
@@ -187,7 +196,7 @@ class _Conversion:
         if not isinstance(parts, list) or len(path) > MAX_DEPTH:
             return node
         merged = {key: value for key, value in node.items() if key != "allOf"}
-        for part in cast("list[Any]", parts)[:_MAX_ENUM]:
+        for part in cast("list[Any]", parts)[:MAX_ENUM]:
             self._nodes += 1
             if is_nothing(part):
                 return NOTHING
@@ -198,8 +207,8 @@ class _Conversion:
 
 def _both(merged: dict[str, Any], part: Schema) -> dict[str, Any]:
     """Two schemas that both hold. A ban on other names is left out: each of them knows only its own."""
-    properties = {**_mapping(part.get("properties")), **_mapping(merged.get("properties"))}
-    required = [*_list(merged.get("required")), *_list(part.get("required"))]
+    properties = {**mapping(part.get("properties")), **mapping(merged.get("properties"))}
+    required = [*listed(merged.get("required")), *listed(part.get("required"))]
     banned = {key for key in ("additionalProperties",) if merged.get(key) is False or part.get(key) is False}
     merged = {key: value for key, value in {**part, **merged}.items() if key not in banned}
     return {
@@ -250,8 +259,8 @@ def _item_told(schema: Schema) -> str:
 
 
 def _values_told(node: Schema, kinds: Sequence[str]) -> Iterator[str]:
-    values = _values(node)
-    if values and not (kinds == ["string"] and _texts(values)):
+    values = values_of(node)
+    if values and not (kinds == ["string"] and texts(values)):
         yield values_in_words(values)
 
 
@@ -259,62 +268,3 @@ def _default_told(node: Schema) -> Iterator[str]:
     default = node.get("default")
     if default is not None and default not in ("", [], {}):
         yield f"Default: {as_json(default)}."
-
-
-def _values(node: Schema) -> list[Any]:
-    """The values that it lists; without null if that is one of its types: an argument that is left out says the
-    same."""
-    values = [node["const"]] if "const" in node else _list(node.get("enum"))
-    if "null" in _list(node.get("type")) or node.get("nullable") is True:
-        values = [value for value in values if value is not None] or values
-    return values
-
-
-def _texts(values: Sequence[Any]) -> list[str]:
-    """The values, if all of them are texts and not too many for an `enum`."""
-    texts = [value for value in values if isinstance(value, str)]
-    return texts if len(texts) == len(values) <= _MAX_ENUM else []
-
-
-def _kinds(node: Schema) -> list[str]:
-    """The types a value may have; null is left out. None for any type."""
-    kind = node.get("type")
-    kinds = [name for name in _list(kind) or [kind] if isinstance(name, str) and name in _TYPES]
-    of_values = {_TYPE_OF.get(type(value), "") for value in _values(node)}
-    fit = [name for name in kinds if name in of_values or (name == "number" and "integer" in of_values)]
-    if kinds and of_values and "" not in of_values and not fit:
-        kind = None  # its values tell more than its type
-    elif kinds or kind is not None:
-        return list(dict.fromkeys(kinds))
-    if "properties" in node or "patternProperties" in node:
-        return ["object"]
-    if "items" in node or "prefixItems" in node:
-        return ["array"]
-    of_values -= {"integer"} if "number" in of_values else set()
-    return [of_values.pop()] if len(of_values) == 1 and "" not in of_values else []
-
-
-def _options(node: Schema) -> list[Schema] | None:
-    """The alternatives that some value fits; None if there is no choice."""
-    options = _list(node.get("anyOf")) or _list(node.get("oneOf"))
-    return (
-        [
-            cast("Schema", option) if isinstance(option, Mapping) else {}
-            for option in options[:_MAX_ENUM]
-            if not is_nothing(option)
-        ]
-        if options
-        else None
-    )
-
-
-def _is_null(node: Schema) -> bool:
-    return node.get("type") in ("null", ["null"]) or _list(node.get("enum")) == [None] or node.get("const", "") is None
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
