@@ -125,7 +125,7 @@ class ServersInMemory:
         self.offered[workspace.session_id] = servers
 
     def changed(self) -> None:
-        for listener in self.listeners:
+        for listener in [*self.listeners]:
             listener()
 
     def put(self, name: str, *tools: ServerTool, agreed: bool = True) -> None:

@@ -594,3 +594,37 @@ async def test_how_much_of_the_window_each_server_takes(tmp_path: Path) -> None:
         context = state.usage.context
     assert [server.name for server in context.servers] == ["big", "small"]
     assert 0 < context.servers[1].tokens < context.servers[0].tokens < context.tools
+
+
+@pytest.mark.parametrize(
+    ("arrives", "tools", "told"),
+    [(True, ["mcp__demo__echo"], []), (False, [], ["The MCP server is still starting: demo."])],
+)
+async def test_a_prompt_waits_a_moment_for_a_server_that_starts_for_the_first_time(
+    tmp_path: Path,
+    sent: list[Request],
+    monkeypatch: pytest.MonkeyPatch,
+    arrives: bool,
+    tools: list[str],
+    told: list[str],
+) -> None:
+    monkeypatch.setattr("amanu.session.mcp.START_SECONDS", 30 if arrives else 0)
+    servers = ServersInMemory(Server("demo", state="starting"))
+    async with scripted_session(tmp_path, END, step("again"), mcp=servers) as d:
+        prompting = asyncio.create_task(d.prompt("go"))
+        while arrives and not servers.listeners[1:]:  # of the prompt
+            await asyncio.sleep(0)
+        if arrives:
+            servers.all[0].state = "ready"
+            servers.put("demo", server_tool("echo"))
+
+        await prompting
+        await d.ended()
+        assert mcp_tools(sent[0]) == tools
+        notices = [item.text for item in d.session.state.items if isinstance(item, Notice) and "starting" in item.text]
+        assert [text.partition(" This turn")[0] for text in notices] == told
+        await d.prompt("more", "p2")  # without another wait
+        await d.over("p2")
+        assert len(
+            [item for item in d.session.state.items if isinstance(item, Notice) and "starting" in item.text]
+        ) == len(told)

@@ -27,6 +27,8 @@ CODE = "mcp"
 """Code of the notices."""
 MAX_MENTIONED = 100_000
 """Characters of a mentioned resource."""
+START_SECONDS = 5.0
+"""How long a prompt waits for servers whose tools are not known yet."""
 WAITING = ("unapproved", "failed", "needsSignIn")
 """States in which nothing goes on without the user."""
 _USUAL_WINDOW = 200_000
@@ -50,6 +52,8 @@ class SessionMcp(SessionPart):
         self._window = _USUAL_WINDOW
         self._announced: set[tuple[str, str]] = set()
         """(Server, digest) of what the user was told waits for them, (server, source) of what was offered."""
+        self._awaited: set[tuple[str, str]] = set()
+        """(Server, digest) of those that a prompt has waited for."""
 
     @classmethod
     def requests(cls) -> Mapping[str, Request]:
@@ -72,6 +76,33 @@ class SessionMcp(SessionPart):
     def servers(self) -> Sequence[McpServer]:
         """Those configured for the session's folders, and those offered to it."""
         return [] if self._servers is None else self._servers.servers(self.folders)
+
+    async def prepare_note(self, window: int) -> None:
+        """Wait for servers that start for the first time, so that the turn has their tools, or say that it has not."""
+        if self._servers is None or not self._starting():
+            return
+        changed = asyncio.Event()
+        self._servers.listeners.append(changed.set)
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                while self._starting():
+                    changed.clear()
+                    await changed.wait()
+        except TimeoutError:
+            late = self._starting()
+            self._awaited |= late
+            self._notices.report_on_session(CODE, "info", wording.still_starting([name for name, _ in late]))
+        finally:
+            self._servers.listeners.remove(changed.set)
+
+    def _starting(self) -> set[tuple[str, str]]:
+        """(Server, digest) of those whose first tools are on the way, unless a prompt has waited for them already."""
+        states = {True: ("starting", "configured"), False: ("starting",)}  # what is offered is started at once
+        views = [server.view for server in self.servers()]
+        starting = {
+            (view.name, view.digest) for view in views if view.state in states[view.is_offered] and not view.tools
+        }
+        return starting - self._awaited
 
     def turn_tools(self, window: int) -> Sequence[AnyTool]:
         self.announce()  # those that the turn goes without

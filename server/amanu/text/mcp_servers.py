@@ -80,6 +80,12 @@ def offered(client: str, names: Sequence[str]) -> str:
     return one_line(f"MCP servers from {client}: {', '.join(names)}.")
 
 
+def still_starting(names: Sequence[str]) -> str:
+    """To a user whose prompt goes out without the tools of these servers."""
+    which = "MCP server is" if len(names) == 1 else "MCP servers are"
+    return f"The {which} still starting: {', '.join(sorted(names))}. This turn goes on without their tools."
+
+
 def waiting(servers: Sequence[McpServer]) -> str:
     """To a user whose session has servers that wait for them."""
     unapproved = [server for server in servers if server.state == "unapproved"]

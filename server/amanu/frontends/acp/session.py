@@ -34,8 +34,6 @@ RECONNECT_ATTEMPTS = 6
 MAX_RETRY_SECONDS = 10.0
 """The longest delay between two attempts."""
 UNREACHABLE = "The daemon cannot be reached. Run `amanu doctor` to find the cause."
-SERVER_SECONDS = 5.0
-"""What the first prompt waits for MCP servers that are starting."""
 PAGE = 500
 """Earlier items asked for at once."""
 UNQUEUED_SECONDS = 1.0
@@ -64,7 +62,6 @@ class AcpSession:
         self._commands: list[dict[str, Any]] | None = None
         self._models: r.ModelListResult | None = None
         self._servers: list[r.OfferedServer] = []
-        self._servers_changed = asyncio.Event()
         self._connected = asyncio.Event()
         self._reconnect_settled = asyncio.Event()
         """Cleared when the connection is lost; set again on success, or after `RECONNECT_ATTEMPTS` failures."""
@@ -199,23 +196,6 @@ class AcpSession:
         if not self._trust_asked:
             await ask_trust(self.view, self._peer, self._features)
             self._trust_asked = True
-        await self._wait_for_servers()
-
-    async def _wait_for_servers(self) -> None:
-        """A turn has the tools of the servers that are ready when it begins: the first one waits for those that were
-        handed over."""
-        waits = bool(self._servers) and not self._own_turns
-        params = r.SessionParams(session_id=self.view.session_id)
-        deadline = asyncio.get_running_loop().time() + SERVER_SECONDS
-        while waits and asyncio.get_running_loop().time() < deadline:
-            self._servers_changed.clear()
-            listed = await self.view.client.request("amanu/mcp/list", params, r.McpListResult)
-            offered = [server for server in listed.servers if server.source == self._features.name]
-            if all(server.state not in ("configured", "starting") for server in offered):
-                return
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout_at(deadline):
-                    await self._servers_changed.wait()
 
     async def _cancel(self, own: OwnPrompt | None) -> None:
         if own is not None:
@@ -330,10 +310,8 @@ class AcpSession:
         client.on_notification = self._on_notification
 
     def _on_notification(self, method: str, params: Any) -> None:
-        if method == "amanu/mcp/changed":
-            self._servers_changed.set()
-            if self._begun:  # servers bring commands
-                self._start(self.send_slash_commands())
+        if method == "amanu/mcp/changed" and self._begun:  # servers bring commands
+            self._start(self.send_slash_commands())
 
     async def _earlier_items(self) -> list[Item]:
         state = self.view.state
