@@ -1,6 +1,7 @@
 """What a prompt mentions, and what of it goes to the model."""
 
 import asyncio
+import re
 import subprocess
 from pathlib import Path
 
@@ -27,6 +28,16 @@ from support.scripted_session import conversation, scripted_session, step
         ("@symbol:Cart.total, @symbol:a::b.", [("symbol", "Cart.total"), ("symbol", "a::b")]),
         ("@symbol:", [("path", "symbol")]),
         ("(@https://example.org/a?b=c(d)#e).", [("url", "https://example.org/a?b=c(d)#e")]),
+        ("look at @app/(auth)/x.tsx please", [("path", "app/(auth)/x.tsx")]),
+        ("(see @app/[[...slug]]/p(1).tsx).", [("path", "app/[[...slug]]/p(1).tsx")]),
+        ("@app/@modal/x.tsx @node_modules/@types/n", [("path", "app/@modal/x.tsx"), ("path", "node_modules/@types/n")]),
+        ("看@中文.py，谢谢", [("path", "中文.py")]),
+        ("「@a.py」と@b.py。", [("path", "a.py"), ("path", "b.py")]),
+        ("@my\\ dir/f.py", [("path", "my dir/f.py")]),
+        ("@'my dir/f.py' @“my dir/f.py”", [("path", "my dir/f.py")]),
+        ("**@a.py** [@b.py](c) @d.py…", [("path", "a.py"), ("path", "b.py"), ("path", "d.py")]),
+        ("@C:\\x\\a.py: @file:///w/a.py!", [("path", "C:\\x\\a.py"), ("path", "file:///w/a.py")]),
+        ('@app.get("/x") @Component({', [("path", "app.get"), ("path", "Component")]),
     ],
 )
 def test_mentions(text: str, found: list[tuple[str, str]]) -> None:
@@ -71,6 +82,64 @@ async def check(tmp_path: Path, text: str, *parts: str, attachments: list[Attach
 )
 async def test_what_is_mentioned_goes_along(tmp_path: Path, text: str, parts: list[str]) -> None:
     await check(tmp_path, text, *parts)
+
+
+NAMES = (
+    "app/(auth)/x.tsx",
+    "中文.py",
+    "my dir/f.py",
+    "what's new.md",
+    "a.py",
+    "a,b.py",
+    "f(1).txt",
+    "目录/文件",
+    "src/cart.py",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "attached", "notice"),
+    [
+        ("@app/(auth)/x.tsx", ["app/(auth)/x.tsx"], None),
+        ("(@app/(auth)/x.tsx).", ["app/(auth)/x.tsx"], None),
+        ("@app/(auth), please", ["app/(auth)"], None),
+        ("@app/(auth)/y.tsx", [], "app/(auth)/y.tsx was not sent: There is no file"),
+        ("@app/(other)/x.tsx", [], "app/(other)/x.tsx was not sent: There is no file"),
+        ("@app/[id]/x.tsx.", [], "app/[id]/x.tsx was not sent: There is no file"),
+        ("@app/a,b.tsx", [], "app/a,b.tsx was not sent"),
+        ("@f(2).txt", [], "f(2).txt was not sent"),
+        ("看一下@中文.py，谢谢", ["中文.py"], None),
+        ("看@src/cart.py的total函数", ["src/cart.py"], None),
+        ("@src/cart.py를 봐", ["src/cart.py"], None),
+        ("@src目录", ["src"], None),
+        ("@目录/文件里的", ["目录/文件"], None),
+        ("@目录/没有.py的", [], "目录/没有.py was not sent"),
+        ("@what's new.md, please", ["what's new.md"], None),
+        ("@my dir/f.py: why?", ["my dir/f.py"], None),
+        ("@my\\ dir/f.py", ["my dir/f.py"], None),
+        ("@'my dir/f.py'", ["my dir/f.py"], None),
+        ("@'my dir/g'", [], "my dir/g was not sent"),
+        ("@a,b.py @f(1).txt?", ["a,b.py", "f(1).txt"], None),
+        ("@a.py,@src/cart.py!", ["a.py", "src/cart.py"], None),
+        ("@a.py(line 3) is wrong", ["a.py"], None),
+        ("@src\\cart.py", ["src\\cart.py"], None),
+        ("@types/node @alice @app.get('x')", [], None),
+    ],
+)
+async def test_a_path_ends_where_a_person_ends_it(
+    tmp_path: Path, text: str, attached: list[str], notice: str | None
+) -> None:
+    async with scripted_session(tmp_path, step("I see.")) as d:
+        for name in NAMES:
+            (d.root / name).parent.mkdir(parents=True, exist_ok=True)
+            (d.root / name).write_text("content\n")
+        await d.prompt(text)
+        state = await d.ended()
+        heard = conversation(d.session)[0]
+        assert isinstance(heard, User)
+        assert re.findall('<(?:file|folder) path="([^"]+)">\\n(?!\\(not)', heard.text) == attached
+        notices = [item.text for item in state.items if item.kind == "notice"]
+        assert len(notices) == (notice is not None) and all(said.startswith(notice or "") for said in notices)
 
 
 async def test_a_folder_can_be_attached_and_a_terminal_selected(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -39,6 +40,9 @@ _SUFFIXES = re.compile(
     re.IGNORECASE,
 )
 """Suffixes that only file names have."""
+
+_IN_NAME = re.compile(r"[/\\\\]|\.\w")
+"""What is no end of a sentence: `(auth)/x.tsx` behind the name of a folder."""
 
 TERMINAL = "@terminal"
 """The path of a selection that a client took from its terminal."""
@@ -146,18 +150,17 @@ async def _mentioned(
     attached = {
         attachment.path for attachment in attachments if isinstance(attachment, FileAttachment | SelectionAttachment)
     }
-    own_mentions = {mention.text for mention in mentions(prompt.typed)}
+    own_mentions = set(mentions(prompt.typed))
     files: list[FileAttachment | Mention] = []
     for mention in mentions(prompt.mentioning):
-        path = mention.text
-        if path in attached or (mention.kind == "terminal" and TERMINAL in attached):
+        if not attached.isdisjoint(mention.paths) or (mention.kind == "terminal" and TERMINAL in attached):
             continue
-        own = path in own_mentions
+        own = mention in own_mentions
         if mention.kind != "path":
             if own or mention.kind != "resource":  # a server is called at the user's word, not at a file's
                 files.append(mention)
             continue
-        path = _in_home(path) if own else path
+        path = await asyncio.to_thread(_named, mention, workspace, own)
         try:
             inside = workspace.resolve(path)
         except ToolError:
@@ -174,6 +177,29 @@ async def _mentioned(
                 continue
         files.append(FileAttachment(path=path))
     return files
+
+
+def _named(mention: Mention, workspace: Workspace, own: bool) -> str:
+    """The longest path that the mention may mean and that is there; else the one that is likely meant. Blocking."""
+    paths = [_in_home(path) if own else path for path in mention.paths or (mention.text,)]
+    for path in paths:
+        with suppress(ToolError):
+            inside = workspace.resolve(path)
+            real = workspace.guard.real(inside)
+            if os.path.lexists(real) or inside in workspace.overlay.paths():
+                rest = mention.run.removeprefix(path) if path != mention.run else ""
+                if not _IN_NAME.search(rest) or not (real.is_dir() or rest[0] in "([{"):
+                    return path
+    missing = [_in_home(mention.text) if own else mention.text, *paths]
+    absent = [path for path in missing if _is_absent(path, workspace)]
+    return next((path for path in absent if _SUFFIXES.fullmatch(Path(path).suffix)), (absent or missing)[0])
+
+
+def _is_absent(path: str, workspace: Workspace) -> bool:
+    try:
+        return not os.path.lexists(workspace.guard.real(workspace.resolve(path)))
+    except ToolError:
+        return True
 
 
 def _in_home(path: str) -> str:
@@ -197,6 +223,7 @@ def _means_a_file(path: Path, workspace: Workspace) -> bool:
     """Whether the path exists, or is in a folder that does, or has a file's suffix; a decorator (`@app.get`), a user or
     a package (`@types/node`) does not. Blocking."""
     in_folder = path.parent not in workspace.roots and path.parent.is_dir()
+    in_folder = in_folder or " " in str(path.relative_to(workspace.root_of(path)).parent)
     return path.exists() or in_folder or _SUFFIXES.fullmatch(path.suffix) is not None
 
 

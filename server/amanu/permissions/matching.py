@@ -5,6 +5,7 @@ paths in any case, a program by any path, options between the words of a pattern
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -56,7 +57,9 @@ def exact_paths(rules: Iterable[Rule]) -> frozenset[str] | None:
     patterns = [pattern for rule in rules for pattern in rule.patterns]
     names = [_ESCAPED.sub(r"\1", pattern) for pattern in patterns]
     pairs = zip(names, patterns, strict=True)
-    if not all(rule.patterns for rule in rules) or any(escape_glob(name) != pattern for name, pattern in pairs):
+    if not all(rule.patterns for rule in rules) or any(
+        escape_glob(name) != pattern or not name.isascii() for name, pattern in pairs
+    ):
         return None
     return frozenset(name.casefold() for name in names)
 
@@ -77,7 +80,7 @@ class _RulesOfTool:
 
     def candidates(self, text: str) -> Sequence[Rule]:
         """Those that may be about that text."""
-        return self._all if self._any_glob.fullmatch(text) is not None else self._others
+        return self._all if self._any_glob.fullmatch(_composed(text)) is not None else self._others
 
 
 def _match_rule(rule: Rule, subject: Subject) -> Match:
@@ -150,8 +153,10 @@ def _matches_path(rule: Rule, subject: Subject) -> bool:
 
 
 def _matches(rule: Rule, glob: str, text: str) -> bool:
-    fold_case = rule.kind != "allow"  # on some systems `.ENV` is `.env`
-    return _compiled(glob, fold_case=fold_case).fullmatch(text) is not None
+    if rule.kind == "allow":
+        return _compiled(glob, fold_case=False).fullmatch(text) is not None
+    # on some systems `.ENV` is `.env`, and a name may be on the disk in another Unicode form than in a rule
+    return _compiled(_composed(glob), fold_case=True).fullmatch(_composed(text)) is not None
 
 
 # Commands -----------------------------------------------------------------------------------------
@@ -258,7 +263,11 @@ def _compiled(glob: str, *, fold_case: bool) -> re.Pattern[str]:
 @lru_cache(maxsize=32)
 def _any_compiled(globs: tuple[str, ...]) -> re.Pattern[str]:
     """Matches what any of them matches, in any case."""
-    return re.compile("|".join(map(_translated, globs)), re.DOTALL | re.IGNORECASE)
+    return re.compile("|".join(map(_translated, map(_composed, globs))), re.DOTALL | re.IGNORECASE)
+
+
+def _composed(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def _translated(glob: str) -> str:

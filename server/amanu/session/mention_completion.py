@@ -41,7 +41,7 @@ RESOURCE_SECONDS = 5.0
 MAX_RECENT = 8
 """Files used lately that are offered before anything is typed; they leave room for the rest."""
 
-_TYPED = re.compile(r"(?<![\w@#\\])[@#](?:\"([^\"\n]*)|([^\s@#\"]*))$")
+_TYPED = re.compile(r"(?<![0-9A-Za-z_\u00aa-\u052f@#\\])[@#](?:\"([^\"\n]*)|([^\s@#\"]*))$")
 _SPECIAL = re.compile(r"[\s\"'`,;:!?()]")
 _DETAILS: dict[Word, str] = {
     "problems": "errors and warnings in the workspace",

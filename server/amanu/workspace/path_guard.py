@@ -16,12 +16,17 @@ import errno
 import os
 import re
 import stat
+import unicodedata
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
+from urllib.parse import unquote
 
 from amanu.core.tool import ToolError
 
+_FILE = re.compile(r"file:(//(localhost(?=/))?)?(?=[^/]|/)", re.IGNORECASE)
+_QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "<": ">"}
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _SYS_OPENAT2 = 437  # the same number on every Linux architecture
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
@@ -89,6 +94,7 @@ class PathGuard:
             raise ToolError("The path is empty. Give a path relative to the workspace root.")
         if "\0" in path:
             raise ToolError("The path holds a NUL character; no file can have that name.")
+        path = _without_file_scheme(path)
         if _SCHEME.match(path):
             raise ToolError(f"{path!r} is a URI. Give a file path relative to the workspace root.")
         if len(path) > _LONGEST:
@@ -96,18 +102,17 @@ class PathGuard:
         _require_utf8(path)
         if self.plan is not None and os.path.realpath(path) == str(self.plan) and Path(path).is_absolute():
             return self.plan
-        candidates = [Path(path)] if Path(path).is_absolute() else self._spellings(path)
-        inside_paths = [inside for candidate in candidates if (inside := self._inside(candidate)) is not None]
-        if not inside_paths:
+        inside_paths = self._insides(path)
+        existing = self._existing(inside_paths) or self._existing_otherwise(path)
+        if not inside_paths and not existing:
             roots = ", ".join(str(root) for root in self.roots)
             raise ToolError(
                 f"{path} is outside the workspace ({roots}).",
                 "Use a path inside it: commands can save or copy files there.",
             )
-        existing = list(dict.fromkeys(candidate for candidate in inside_paths if os.path.lexists(self.real(candidate))))
         if len(existing) > 1:
             raise ToolError(f"{path} exists in several roots. Give one of: {', '.join(map(str, existing))}.")
-        inside = (existing or inside_paths)[0]
+        inside = existing[0] if existing else self._new(path, inside_paths[0])
         _require_utf8(str(inside))  # a link may lead to such a name
         if self.is_private(inside):
             raise ToolError(
@@ -115,6 +120,54 @@ class PathGuard:
                 "changes anything there; the user can, outside of Amanu."
             )
         return inside
+
+    def _insides(self, path: str) -> list[Path]:
+        """Where in the roots a path may lead, links in it followed."""
+        candidates = [Path(path)] if Path(path).is_absolute() else self._spellings(path)
+        return [inside for candidate in candidates if (inside := self._inside(candidate)) is not None]
+
+    def _existing(self, paths: Sequence[Path]) -> list[Path]:
+        return list(dict.fromkeys(path for path in paths if os.path.lexists(self.real(path))))
+
+    def _existing_otherwise(self, path: str) -> list[Path]:
+        """What a path names that names nothing as it is written: without quotes and blanks around it, with `/` for
+        `\\`, in another Unicode normal form."""
+        spellings = _other_spellings(path)
+        found = (self._existing(self._insides(spelling)) for spelling in spellings)
+        in_form = (
+            self._existing([self._in_folder_as_spelt(inside) for inside in self._insides(spelling)])
+            for spelling in (path, *spellings)
+            if _has_forms(spelling)
+        )
+        return next((paths for paths in chain(found, in_form) if paths), list[Path]())
+
+    def _new(self, path: str, inside: Path) -> Path:
+        """Where a file would be made that nothing is like; `inside`: by the path as it is written."""
+        plain = _bare(path).replace("\\", "/")
+        if plain != path:
+            inside = next((other for other in self._insides(plain) if self.real(other.parent).is_dir()), inside)
+        return self._in_folder_as_spelt(inside)
+
+    def _in_folder_as_spelt(self, path: Path) -> Path:
+        """A resolved path, of which nothing need exist, with the names that the folders on the disk have in another
+        Unicode normal form."""
+        index, relative = self.locate(path)
+        if not _has_forms(str(relative)):
+            return path
+        spelt = self.roots[index]
+        for at, name in enumerate(relative.parts):
+            if not os.path.lexists(self.real(spelt / name)) and _has_forms(name):
+                try:
+                    with self.listing(spelt) as folder:
+                        names = sorted(os.listdir(folder))  # noqa: PTH208 (of a handle)
+                except OSError:
+                    return spelt.joinpath(*relative.parts[at:])
+                name = next((other for other in names if _form(other) == _form(name)), name)
+            inside = self._inside(spelt / name)  # a name in another form may be a link
+            if inside is None or self.is_private(inside):
+                return path
+            spelt = inside
+        return spelt
 
     def inside(self, path: Path) -> Path | None:
         """The resolved path of any absolute path, links in it followed; None when it leads outside the roots or into
@@ -251,6 +304,40 @@ class PathGuard:
                 os.close(descriptor)
             descriptor = below
         return descriptor
+
+
+def _without_file_scheme(path: str) -> str:
+    """`file:///work/a%20b.py` → `/work/a b.py`."""
+    if not _FILE.match(path.strip()):
+        return path
+    return unquote(_FILE.sub("", path.strip(), count=1))
+
+
+def _other_spellings(path: str) -> list[str]:
+    """The same path as models and people also write it."""
+    bare = _bare(path)
+    named = bare.removeprefix("@")
+    unescaped = re.sub(r"\\([^\w\\/])", r"\1", named)
+    spellings = (bare, _without_file_scheme(bare), named, unescaped, named.replace("\\", "/"))
+    return [spelling for spelling in dict.fromkeys(spellings) if spelling and spelling != path]
+
+
+def _bare(path: str) -> str:
+    """Without blanks and quotes around it."""
+    bare = path.strip()
+    while len(bare) > 2 and bare[0] in _QUOTES and bare[-1] == _QUOTES[bare[0]]:
+        bare = bare[1:-1].strip()
+    return bare or path
+
+
+def _has_forms(name: str) -> bool:
+    """Whether there may be other forms of the name that look the same."""
+    return not name.isascii() or " " in name
+
+
+def _form(name: str) -> str:
+    """Equal for names that look the same: composed or decomposed, with blanks that do not break."""
+    return unicodedata.normalize("NFC", name).replace("\u202f", " ").replace("\xa0", " ")
 
 
 def _is_in(path: str, folder: str) -> bool:

@@ -133,6 +133,10 @@ def rules(*texts: str) -> list[Rule]:
         # deny and must-ask fold case, allow does not
         (("deny @write(SRC/APP.PY)",), EDIT, "deny"),
         (("allow @write(SRC/APP.PY)",), EDIT, "ask"),
+        # nor is another Unicode normal form a way around them
+        (("deny @write(caf\u00e9.md)",), Subject("edit_file", "write", "cafe\u0301.md"), "deny"),
+        (("deny @write(cafe\u0301*)",), Subject("edit_file", "write", "CAF\u00c9.md"), "deny"),
+        (("allow @write(caf\u00e9.md)",), Subject("edit_file", "write", "cafe\u0301.md"), "ask"),
         # a newline in a path is no way around a rule
         (("deny @write(**/.git/**)",), Subject("edit_file", "write", "a\nb/.git/config"), "deny"),
         # what cannot be seen in a name is asked about

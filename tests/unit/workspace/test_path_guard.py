@@ -97,7 +97,8 @@ def test_the_folder_of_an_admitted_file_is_in_the_root_around_it(tmp_path: Path,
         ("  ", "is empty"),
         ("a\0b", "NUL"),
         ("\ud800", "characters"),
-        ("file:///etc/passwd", "URI"),
+        ("file:///etc/passwd", "outside"),
+        ("https://example.org/a", "URI"),
         ("..", "outside"),
         ("../rootless", "outside"),
         ("@less", "outside"),
@@ -166,6 +167,84 @@ def test_a_link_put_in_after_the_check_is_not_followed(
     with pytest.raises((ToolError, disk.BaseChanged)):
         make_all(held, [Replacement(path, b"outside", b"changed")])
     assert (outside / "src" / "deep" / "a.txt").read_text() == "outside"
+
+
+NFC, NFD = "caf\u00e9 \ud55c\uae00", "cafe\u0301 \u1112\u1161\u11ab\u1100\u1173\u11af"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("src\\a.txt", "src/a.txt"),
+        (".\\src\\a.txt", "src/a.txt"),
+        ("in\\a.txt", "src/a.txt"),
+        ('"src/a.txt"', "src/a.txt"),
+        ("`'src/a.txt'`", "src/a.txt"),
+        (" src/a.txt\n", "src/a.txt"),
+        ("@src/a.txt", "src/a.txt"),
+        ("@my\\ dir/a b.txt", "my dir/a b.txt"),
+        ("my\\ dir/a\\ b.txt", "my dir/a b.txt"),
+        ("file://{root}/src/a.txt", "src/a.txt"),
+        ("file://localhost{root}/my%20dir/a%20b.txt", "my dir/a b.txt"),
+        ("file:src/a.txt", "src/a.txt"),
+        ("file://{root}/new%20one.txt", "new one.txt"),
+        (f"{NFC}/{NFC}.txt", f"{NFD}/{NFD}.txt"),
+        (f"{NFC}/{NFD}.txt", f"{NFD}/{NFD}.txt"),
+        (f"{{root}}/{NFC}/{NFC}.txt", f"{NFD}/{NFD}.txt"),
+        (f"{NFC}\\{NFC}.txt", f"{NFD}/{NFD}.txt"),
+        (f"'{NFC}/{NFC}.txt' ", f"{NFD}/{NFD}.txt"),
+        (f"{NFC}/new.txt", f"{NFD}/new.txt"),
+        (f"{NFC}/new/{NFC}.txt", f"{NFD}/new/{NFC}.txt"),
+        ("both \u00e9", "both \u00e9"),
+        ("both e\u0301", "both e\u0301"),
+        ("shot 10.00 AM.png", "shot 10.00\u202fAM.png"),
+        ("od\\d", "od\\d"),  # what is there as it is written comes first
+        (" blank ", " blank "),
+        ("src\\new.txt", "src/new.txt"),
+        ("'src/new.txt' ", "src/new.txt"),
+        ("new\\folder\\a.txt", "new\\folder\\a.txt"),
+        ("linked \u00e9/a.txt", "src/a.txt"),
+    ],
+)
+def test_what_is_there_is_found_however_it_is_written(tree: Path, path: str, expected: str) -> None:
+    names = (
+        "my dir/a b.txt",
+        f"{NFD}/{NFD}.txt",
+        "both \u00e9",
+        "both e\u0301",
+        "shot 10.00\u202fAM.png",
+        "od\\d",
+        "od/d",
+    )
+    for name in (*names, " blank ", "blank"):
+        (tree / name).parent.mkdir(exist_ok=True)
+        (tree / name).write_text("")
+    (tree / "linked e\u0301").symlink_to("src")
+    assert PathGuard([tree]).resolve(path.replace("{root}", str(tree))) == tree / expected
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            "out\\a.txt",
+            '"../outside/a.txt"',
+            "..\\outside\\a.txt",
+            "file:///etc/passwd",
+            "@/etc/passwd",
+            " /etc/passwd ",
+        ),
+        *("file://{root}/../outside/a.txt", "file:///%2e%2e/etc", "linked \u00e9/a.txt", "linked \u00e9", "http://x/y"),
+    ],
+)
+def test_no_other_spelling_leads_out(tree: Path, path: str) -> None:
+    (tree / "linked e\u0301").symlink_to(tree.parent / "outside")
+    guarded = PathGuard([tree])
+    try:
+        found = guarded.resolve(path.replace("{root}", str(tree)))
+    except ToolError:
+        return
+    assert not os.path.lexists(found), found
 
 
 def test_several_roots(tmp_path: Path) -> None:
