@@ -93,21 +93,32 @@ class FileList:
                 now = time.monotonic()
                 self._next_try = now + AGAIN * (now - self._used)
 
-    def paths(self, root: int, folder: str = "", *, secret: bool = False) -> Sequence[str] | None:
-        """All files below the folder (those that hold secrets), sorted, as they are at this moment; not to be changed.
-        None when they are not kept: also for an ignored folder."""
+    def paths(self, root: int, folder: str = "") -> Sequence[str] | None:
+        """All files below the folder, sorted, as they are at this moment; not to be changed. None when they are not
+        kept: also for an ignored folder."""
         with self._lock:
-            self._used = time.monotonic()
-            if self._paths is not None:
-                try:
-                    if self._update(root):
-                        self._paths = self._flattened()
-                except (_UnkeptError, OSError):
-                    self._forget()
-            if self._paths is None or folder not in self._folders:
+            paths = self._current(root, folder)
+            return paths if paths is None or not folder else _below(paths, folder)
+
+    def listing(self, root: int, folder: str = "") -> tuple[Sequence[str], Sequence[str]] | None:
+        """Like `paths`, and those of them that hold secrets."""
+        with self._lock:
+            paths = self._current(root, folder)
+            if paths is None:
                 return None
-            paths = self._secrets() if secret else self._paths
-            return _below(paths, folder) if folder else paths
+            secrets = self._secrets()
+            return (_below(paths, folder), _below(secrets, folder)) if folder else (paths, secrets)
+
+    def _current(self, root: int, folder: str) -> Sequence[str] | None:
+        """Of the whole root; None when the folder is not kept."""
+        self._used = time.monotonic()
+        if self._paths is not None:
+            try:
+                if self._update(root):
+                    self._paths = self._flattened()
+            except (_UnkeptError, OSError):
+                self._forget()
+        return self._paths if folder in self._folders else None
 
     def forget_unused(self, seconds: float) -> None:
         """Give the memory back when nobody has asked for so long."""

@@ -94,7 +94,7 @@ class PathGuard:
             raise ToolError("The path is empty. Give a path relative to the workspace root.")
         if "\0" in path:
             raise ToolError("The path holds a NUL character; no file can have that name.")
-        path = _without_file_scheme(path)
+        path = without_file_scheme(path)
         if _SCHEME.match(path):
             raise ToolError(f"{path!r} is a URI. Give a file path relative to the workspace root.")
         if len(path) > _LONGEST:
@@ -143,7 +143,7 @@ class PathGuard:
 
     def _new(self, path: str, inside: Path) -> Path:
         """Where a file would be made that nothing is like; `inside`: by the path as it is written."""
-        plain = _bare(path).replace("\\", "/")
+        plain = bare(path).replace("\\", "/")
         if plain != path:
             inside = next((other for other in self._insides(plain) if self.real(other.parent).is_dir()), inside)
         return self._in_folder_as_spelt(inside)
@@ -306,7 +306,7 @@ class PathGuard:
         return descriptor
 
 
-def _without_file_scheme(path: str) -> str:
+def without_file_scheme(path: str) -> str:
     """`file:///work/a%20b.py` → `/work/a b.py`."""
     if not _FILE.match(path.strip()):
         return path
@@ -315,19 +315,19 @@ def _without_file_scheme(path: str) -> str:
 
 def _other_spellings(path: str) -> list[str]:
     """The same path as models and people also write it."""
-    bare = _bare(path)
-    named = bare.removeprefix("@")
+    plain = bare(path)
+    named = plain.removeprefix("@")
     unescaped = re.sub(r"\\([^\w\\/])", r"\1", named)
-    spellings = (bare, _without_file_scheme(bare), named, unescaped, named.replace("\\", "/"))
+    spellings = (plain, without_file_scheme(plain), named, unescaped, named.replace("\\", "/"))
     return [spelling for spelling in dict.fromkeys(spellings) if spelling and spelling != path]
 
 
-def _bare(path: str) -> str:
+def bare(path: str) -> str:
     """Without blanks and quotes around it."""
-    bare = path.strip()
-    while len(bare) > 2 and bare[0] in _QUOTES and bare[-1] == _QUOTES[bare[0]]:
-        bare = bare[1:-1].strip()
-    return bare or path
+    plain = path.strip()
+    while len(plain) > 2 and plain[0] in _QUOTES and plain[-1] == _QUOTES[plain[0]]:
+        plain = plain[1:-1].strip()
+    return plain or path
 
 
 def _has_forms(name: str) -> bool:

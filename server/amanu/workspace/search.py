@@ -19,7 +19,6 @@ from amanu.core.protected_paths import is_secret
 from amanu.core.tool import ToolError
 from amanu.system.tasks import kill, run_to_completion, start_process
 from amanu.workspace.file_list import FileList, file_list
-from amanu.workspace.globs import glob_pattern
 from amanu.workspace.grep_format import (
     FileMatches,
     SearchQuery,
@@ -31,6 +30,7 @@ from amanu.workspace.grep_format import (
     scan_input,
 )
 from amanu.workspace.ignore import MAX_DEPTH, NEVER, find_special_ignore_file, is_ignored, walk
+from amanu.workspace.placed_globs import Include, PlacedGlob
 from amanu.workspace.ripgrep import find_ripgrep
 from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
@@ -79,14 +79,28 @@ class Search:
             names = await self._list(folder) if await asyncio.to_thread(self._on_disk, folder, unsaved) else []
         return await asyncio.to_thread(_with_new, names, unsaved) if unsaved else names
 
-    async def secrets(self, folder: Path) -> Sequence[str]:
-        """Those of `files` that hold secrets."""
-        names = await self._kept_files(folder, secret=True)
-        if names is None:
+    async def matching(self, glob: PlacedGlob, listed: dict[Path, Sequence[str]]) -> Sequence[str]:
+        """The files that fit, relative to the glob's root; `listed`: those of folders that were listed for this call.
+        A glob that begins with an ignored folder names it, and sees what is in it."""
+        if not glob.rest:
+            return glob.matching(())
+        if glob.start not in listed:
+            listed[glob.start] = await self.files(glob.start)
+        names = await asyncio.to_thread(glob.matching, listed[glob.start])
+        below = f"{glob.folder}/"
+        if names or glob.base == glob.start or any(name.startswith(below) for name in listed[glob.start]):
+            return names
+        return await asyncio.to_thread(glob.matching, await self.files(glob.base))
+
+    async def listing(self, folder: Path) -> tuple[Sequence[str], Sequence[str]]:
+        """`files`, and those of them that hold secrets."""
+        kept = await self._kept_listing(folder)
+        if kept is None:
             files = await self.files(folder)
-            return await asyncio.to_thread(lambda: [name for name in files if is_secret(name)])
+            return files, await asyncio.to_thread(lambda: [name for name in files if is_secret(name)])
         unsaved = await self._unsaved(folder)
-        return _with_new(names, {name: text for name, text in unsaved.items() if is_secret(name)})
+        secret = {name: text for name, text in unsaved.items() if is_secret(name)}
+        return _with_new(kept[0], unsaved), _with_new(kept[1], secret)
 
     async def _list(self, folder: Path) -> list[str]:
         """Those on disk, sorted. Of a root they are kept from now on."""
@@ -127,51 +141,68 @@ class Search:
         for kept in tuple(self._kept.values()):
             kept.forget_unused(KEPT)
 
-    async def _kept_files(self, folder: Path, *, secret: bool = False) -> Sequence[str] | None:
+    async def _kept_files(self, folder: Path) -> Sequence[str] | None:
         """None when they have to be listed."""
         self._forget_later()
-        return await asyncio.to_thread(self._look, folder, secret)
+        return await asyncio.to_thread(self._look, folder)
 
-    def _look(self, folder: Path, secret: bool) -> Sequence[str] | None:
+    def _look(self, folder: Path) -> Sequence[str] | None:
         _, start = self._root(folder)
         try:
             with self._workspace.guard.listing(self._workspace.root_of(folder)) as handle:
-                names = self._file_list(folder).paths(handle, start, secret=secret)
+                names = self._file_list(folder).paths(handle, start)
         except OSError:
             return None
         return None if names is None else self._without_private(names, folder)
 
+    async def _kept_listing(self, folder: Path) -> tuple[Sequence[str], Sequence[str]] | None:
+        self._forget_later()
+        return await asyncio.to_thread(self._look_whole, folder)
+
+    def _look_whole(self, folder: Path) -> tuple[Sequence[str], Sequence[str]] | None:
+        _, start = self._root(folder)
+        try:
+            with self._workspace.guard.listing(self._workspace.root_of(folder)) as handle:
+                kept = self._file_list(folder).listing(handle, start)
+        except OSError:
+            return None
+        return kept and (self._without_private(kept[0], folder), self._without_private(kept[1], folder))
+
     async def grep(self, query: SearchQuery, folder: Path, *, limit: int = 10_000) -> SearchResult:
         """Matching lines below `folder`. Raises `ToolError` for an expression that is wrong or takes too long."""
         unsaved = await self._unsaved(folder)
-        pattern = glob_pattern(query.include) if query.include else None
+        include = Include(self._workspace, query.include, folder) if query.include else None
         slots = asyncio.Semaphore(_AT_ONCE)
+        counting = unsaved if include is None else include.matching([*unsaved])
         texts = [
             asyncio.create_task(self._search_text(query, name, text, slots))
             for name, text in unsaved.items()
-            if pattern is None or pattern.fullmatch(name)
+            if name in counting
         ]
         try:
             on_disk = SearchResult([], complete=True)
             if await asyncio.to_thread(self._on_disk, folder, unsaved):
-                on_disk = await self._ripgrep_disk(query, folder) or await self._scan_disk(query, folder)
+                on_disk = await self._ripgrep_disk(query, include, folder) or await self._scan_disk(
+                    query, include, folder
+                )
             in_memory = await asyncio.gather(*texts)
         finally:
             for task in texts:
                 task.cancel()
             await asyncio.gather(*texts, return_exceptions=True)
         files = [file for file in on_disk.files if file.path not in unsaved]
-        if pattern is not None:
-            files = [file for file in files if pattern.fullmatch(file.path)]
+        if include is not None:
+            counting = include.matching([file.path for file in files])
+            files = [file for file in files if file.path in counting]
         files += [file for file in in_memory if file.lines]
         return SearchResult(sorted(files, key=lambda file: file.path), on_disk.complete)
 
-    async def _ripgrep_disk(self, query: SearchQuery, folder: Path) -> SearchResult | None:
+    async def _ripgrep_disk(self, query: SearchQuery, include: Include | None, folder: Path) -> SearchResult | None:
         """None where ripgrep cannot be used."""
         root, start = self._root(folder)
         args = [*self._ignore_options(root), *ripgrep_options(query)]
-        if query.include and "/" not in query.include:  # --glob would show ignored files; a type does not
-            args += ["--type-add", f"amanu:{query.include}", "--type", "amanu"]
+        if include is not None and (names := include.name_globs()):  # --glob would show ignored files; a type does not
+            args += [*(f"--type-add=amanu:{name}" for name in names), "--type=amanu"]
         where = ("--", "./" + start)
         small = f"--max-filesize={_BIGGEST}"
         try:
@@ -232,13 +263,10 @@ class Search:
                 return not stat.S_ISREG(self._special_ignore_file.stat().st_mode)
         return False
 
-    async def _scan_disk(self, query: SearchQuery, folder: Path) -> SearchResult:
+    async def _scan_disk(self, query: SearchQuery, include: Include | None, folder: Path) -> SearchResult:
         root, _ = self._root(folder)
         names = await asyncio.to_thread(self._walk, folder)
-        if query.include:
-            pattern = glob_pattern(query.include)
-            names = [name for name in names if pattern.fullmatch(name)]
-        names = sorted(names)
+        names = sorted(names if include is None else await asyncio.to_thread(include.matching, names))
         size = max(500, -(-len(names) // min(4, os.cpu_count() or 1)))
         parts = [names[start : start + size] for start in range(0, len(names), size)]
         inputs = [scan_input(query, b"".join(os.fsencode(name) + b"\0" for name in part)) for part in parts]

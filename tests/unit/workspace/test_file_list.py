@@ -115,8 +115,8 @@ async def test_changes(tmp_path: Path, change: str, place: tuple[str, bool], mon
             with monkeypatch.context() as anew:
                 anew.setattr(Search, "_look", lambda *_: None)
                 assert files == await found.files(start)
-                expected = await found.secrets(start)
-            assert await found.secrets(start) == expected
+                expected = (await found.listing(start))[1]
+            assert (await found.listing(start))[1] == expected
 
 
 async def test_what_has_not_changed_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,11 +130,11 @@ async def test_what_has_not_changed_is_not_listed_again(tmp_path: Path, monkeypa
     assert await found.files(held.root) == [
         *(".gitignore", "a.py", "keep/.env", "sub/.gitignore", "sub/deep/id_rsa", "sub/deep/y.py", "sub/x.log"),
     ]
-    assert await found.secrets(held.root) == ["keep/.env", "sub/deep/id_rsa"]
+    assert (await found.listing(held.root))[1] == ["keep/.env", "sub/deep/id_rsa"]
     held.put("sub/deep/.env", "")
-    assert await found.secrets(held.root / "sub") == ["sub/deep/.env", "sub/deep/id_rsa"]
+    assert (await found.listing(held.root / "sub"))[1] == ["sub/deep/.env", "sub/deep/id_rsa"]
     held.editor.put(held.root / "sub" / "new.key", "only here")
-    assert await found.secrets(held.root / "sub") == ["sub/deep/.env", "sub/deep/id_rsa", "sub/new.key"]
+    assert (await found.listing(held.root / "sub"))[1] == ["sub/deep/.env", "sub/deep/id_rsa", "sub/new.key"]
 
 
 @pytest.mark.parametrize("name", [".gitignore", "keep/.gitignore", "sub/deep/.gitignore", "sub/.rgignore"])

@@ -1,15 +1,16 @@
 """Find files by name."""
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject
 from amanu.tools.environment import SessionTool
-from amanu.workspace.globs import glob_pattern
+from amanu.workspace.placed_globs import PlacedGlob, place
 
 
 class GlobParams(Params):
@@ -30,38 +31,37 @@ class Glob(SessionTool[GlobParams]):
         return f"Find {arguments.get('pattern', 'files')}"
 
     async def preview(self, params: GlobParams, call: CallContext) -> Preview:
-        folder = self._workspace.resolve(params.path) if params.path else self._workspace.roots[0]
-        relative = self._workspace.relative(folder)
-        location = f" in {relative}" if params.path else ""
+        globs = await asyncio.to_thread(self._place, params)
+        subjects = [
+            Subject(self.name, self.effect, path)
+            for path in dict.fromkeys(self._workspace.relative(glob.base) for glob in globs)
+        ]
+        location = f" in {self._workspace.relative(self._workspace.resolve(params.path))}" if params.path else ""
         return Preview(
             title=f"Find {params.pattern}{location}",
-            subject=Subject(self.name, self.effect, relative),
+            subject=subjects[0],
             detail=f"{params.pattern}{location}",
-            reads=frozenset(map(str, [folder] if params.path else self._workspace.roots)),
+            reads=frozenset(str(glob.base) for glob in globs),
+            extra_subjects=tuple(subjects[1:]),
         )
 
     async def run(self, params: GlobParams, call: CallContext) -> Outcome:
-        folders = [self._workspace.resolve(params.path)] if params.path else list(self._workspace.roots)
-        pattern = glob_pattern(params.pattern)
-        limit = self._limits.glob_files
-        paths: list[str] = []
-        total = 0
-        for folder in folders:
-            call.require_reviewed(folder)
-            names = await self._environment.search.files(folder)
-            root_index, relative = self._workspace.guard.locate(folder)
-            prefix = "" if not relative.parts else relative.as_posix() + "/"
-            matches = await asyncio.to_thread(_matching, names, pattern, len(prefix))
-            total += len(matches)
-            root = self._workspace.roots[root_index]
-            paths += [self._workspace.display_path(root / name) for name in matches[: limit - len(paths)]]
-        if not paths:
+        found: dict[Path, dict[str, None]] = {}
+        listed: dict[Path, Sequence[str]] = {}
+        for glob in await asyncio.to_thread(self._place, params):
+            call.require_reviewed(glob.base)
+            names = await self._environment.search.matching(glob, listed)
+            shown = names if glob.written == glob.folder else map(glob.shown, names)
+            found.setdefault(glob.root, {}).update(dict.fromkeys(shown))
+        total, limit = sum(map(len, found.values())), self._limits.glob_files
+        if not total:
             return Outcome(f"No file matches {params.pattern}.", "no files")
-        text = "\n".join(paths)
+        paths = ((root / name) for root, names in found.items() for name in sorted(names))
+        text = "\n".join(map(self._workspace.display_path, islice(paths, limit)))
         if total > limit:
             text += f"\n[{total - limit} more files left out; use a narrower pattern or a path]"
         return Outcome(text + "\n", f"{total} file{'s' * (total != 1)}")
 
-
-def _matching(names: Sequence[str], pattern: re.Pattern[str], skip: int) -> list[str]:
-    return [name for name in names if pattern.fullmatch(name, skip)]
+    def _place(self, params: GlobParams) -> list[PlacedGlob]:
+        folder = self._workspace.resolve(params.path) if params.path else None
+        return place(self._workspace, params.pattern, folder)

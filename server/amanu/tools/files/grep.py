@@ -9,10 +9,14 @@ from pydantic import Field
 
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
 from amanu.tools.environment import SessionTool
-from amanu.workspace.globs import glob_pattern
 from amanu.workspace.grep_format import FileMatches, SearchQuery
+from amanu.workspace.placed_globs import Include
 
 _NAMED = 5  # of the files left out
+_NO_FILE = (
+    "Nothing was searched: no file matches the include {include}. It is a glob for the path in the workspace, such as "
+    "'*.ts' or 'src/**'. To search in files that git ignores, name them as path."
+)
 
 
 class GrepParams(Params):
@@ -59,18 +63,24 @@ class Grep(SessionTool[GrepParams]):
         query = SearchQuery(params.pattern, params.fixed, params.ignore_case, params.context, params.include)
         matches: list[tuple[Path, FileMatches]] = []
         skipped: list[str] = []
-        complete = True
+        complete, searched = True, query.include is None
         for path in [self._workspace.resolve(params.path)] if params.path else self._workspace.roots:
             call.require_reviewed(path)
             search = self._environment.search
-            result, secrets = await asyncio.gather(search.grep(query, path), search.secrets(path))
+            result, (names, secrets) = await asyncio.gather(search.grep(query, path), search.listing(path))
             complete = complete and result.complete
+            if query.include is not None:
+                include = Include(self._workspace, query.include, path)
+                secrets = await asyncio.to_thread(lambda: [*include.matching(secrets)])  # noqa: B023
+                searched = searched or bool(result.files) or await asyncio.to_thread(self._counts, include, names, path)
             root = self._workspace.root_of(path)
             readable = await asyncio.to_thread(self._readable, result.files, path, call)
             matches += [(root, file) for file in readable]
-            secret = await asyncio.to_thread(self._skipped, secrets, query, path, call)
+            secret = await asyncio.to_thread(self._skipped, secrets, path, call)
             skipped += [self._workspace.display_path(root / name) for name in secret]
         total = sum(file.matches for _, file in matches)
+        if not searched:
+            return Outcome(_NO_FILE.format(include=query.include), "no files")
         if not total and complete:
             return Outcome(f"Nothing matches {params.pattern}.\n{_left_out(skipped)}".rstrip(), "no matches")
         limit = params.limit or self._limits.grep_lines
@@ -95,11 +105,14 @@ class Grep(SessionTool[GrepParams]):
         }
         return [file for file in files if file.path == named or file.path in allowed]
 
-    def _skipped(self, secrets: Sequence[str], query: SearchQuery, searched: Path, call: CallContext) -> list[str]:
+    def _counts(self, include: Include, names: Sequence[str], searched: Path) -> bool:
+        """Whether the include fits a file that is searched."""
+        return bool(include.matching(names) or include.matching([self._workspace.relative(searched)]))
+
+    def _skipped(self, secrets: Sequence[str], searched: Path, call: CallContext) -> list[str]:
         """Files with secrets that were not searched, whether they match or not."""
-        pattern = glob_pattern(query.include) if query.include else None
         named = self._workspace.relative(searched)
-        secret = [name for name in secrets if name != named and (pattern is None or pattern.fullmatch(name))]
+        secret = sorted(name for name in secrets if name != named)
         allowed = {subject.text for subject in call.allowed(Subject(self.name, self.effect, name) for name in secret)}
         return [name for name in secret if name not in allowed]
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field
@@ -11,7 +12,7 @@ from amanu.text.notebook import read_notebook
 from amanu.tools.environment import SessionTool
 from amanu.tools.files.read_file import cut_long_lines, read_notes
 from amanu.tools.files.shown_file import is_notebook
-from amanu.workspace.globs import glob_pattern
+from amanu.workspace.placed_globs import place
 from amanu.workspace.text_file import split_lines
 
 
@@ -83,17 +84,20 @@ class ReadManyFiles(SessionTool[ReadManyFilesParams]):
 
     async def _expand(self, patterns: list[str]) -> list[str]:
         names: dict[str, None] = {}
-        listed: dict[str, Sequence[str]] = {}
+        listed: dict[Path, Sequence[str]] = {}
         for pattern_or_name in patterns:
-            if not any(character in pattern_or_name for character in "*?[{"):
+            if not any(character in pattern_or_name for character in "*?[{") or self._is_file(pattern_or_name):
                 names[pattern_or_name] = None
                 continue
-            for root in self._workspace.roots:
-                if str(root) not in listed:
-                    listed[str(root)] = await self._environment.search.files(root)
-                pattern = glob_pattern(pattern_or_name)
-                matches = await asyncio.to_thread(lambda: [n for n in listed[str(root)] if pattern.fullmatch(n)])  # noqa: B023
-                names |= {self._workspace.display_path(root / name): None for name in matches}
+            for glob in await asyncio.to_thread(place, self._workspace, pattern_or_name):
+                matches = await self._environment.search.matching(glob, listed)
+                names |= {self._workspace.display_path(glob.root / glob.shown(name)): None for name in matches}
         if not names:
             raise ToolError(f"No file matches {', '.join(patterns)}. Use glob or list_directory to find files.")
         return list(names)
+
+    def _is_file(self, name: str) -> bool:
+        try:
+            return self._workspace.guard.real(self._workspace.resolve(name)).is_file()
+        except ToolError:
+            return False

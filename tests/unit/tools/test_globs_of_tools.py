@@ -1,0 +1,218 @@
+"""Globs and includes as models write them: what is there as it is written comes first, and nothing that was not looked
+at is said not to be there."""
+
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from amanu.core.tool import ToolError
+from support.required_programs import needs
+from support.tool_harness import ToolHarness
+
+NFD = unicodedata.normalize("NFD", "한글")
+FILES: dict[str, str | bytes] = {
+    "app/[id]/page.tsx": "right id\n",
+    "app/i/page.tsx": "wrong i\n",
+    "app/[...slug]/page.tsx": "right slug\n",
+    "app/[[...all]]/page.tsx": "right all\n",
+    "app/a/page.tsx": "wrong a\n",
+    "app/(auth)/page.tsx": "right auth\n",
+    "app/@modal/page.tsx": "right modal\n",
+    "app/deep/[id]/edit.ts": "right deep\n",
+    "app/deep/d/edit.ts": "wrong deep\n",
+    "{x}.txt": "right x\n",
+    "x.txt": "wrong x\n",
+    "{a,b}.md": "right ab\n",
+    "a.md": "wrong md\n",
+    "[z].cfg": "right z\n",
+    "z.cfg": "wrong z\n",
+    "what?.rst": "right what\n",
+    "whats.rst": "wrong what\n",
+    "my dir/a.js": "right js\n",
+    "src/a.py": "right py\n",
+    "src/in/b.py": "right in\n",
+    "src/in/b_test.py": "right test\n",
+    "docs/src/c.py": "right doc\n",
+    f"{NFD}/{NFD}.log": "right nfd\n",
+    ".gitignore": "dist/\n",
+    "dist/out.mjs": "right dist\n",
+    "target/t.csv": "right t\n",
+    "target/in/u.csv": "right u\n",
+}
+
+
+@pytest.fixture
+def harness(tmp_path: Path) -> ToolHarness:
+    made = ToolHarness(tmp_path / "root", FILES, ripgrep=needs("rg"))
+    (made.root / "lnk").symlink_to("target")
+    (made.root / "src" / "far").symlink_to(made.root / "target" / "in")
+    (made.root / "lnk.csv").symlink_to("target/t.csv")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "s.csv").write_text("secret")
+    (made.root / "out").symlink_to(tmp_path / "outside")
+    return made
+
+
+GLOBS = [
+    ("app/[id]/page.tsx", "app/[id]/page.tsx"),
+    ("app/[id]/*", "app/[id]/page.tsx"),
+    ("app/[id]/**", "app/[id]/page.tsx"),
+    ("./app/[id]/*.tsx", "app/[id]/page.tsx"),
+    ("app/[id]", "app/[id]/page.tsx"),
+    ("app/\\[id\\]/*", "app/[id]/page.tsx"),
+    ("app/[...slug]/**/*.tsx", "app/[...slug]/page.tsx"),
+    ("app/[[...all]]/*", "app/[[...all]]/page.tsx"),
+    ("app/(auth)/*", "app/(auth)/page.tsx"),
+    ("app/@modal/*", "app/@modal/page.tsx"),
+    ("**/[id]/*.ts", "app/deep/[id]/edit.ts"),
+    ("app/[ai]/*", "app/a/page.tsx app/i/page.tsx"),
+    ("app/deep/[id]/edit.{ts,tsx}", "app/deep/[id]/edit.ts"),
+    ("{x}.txt", "{x}.txt"),
+    ("{a,b}.md", "{a,b}.md"),
+    ("[z].cfg", "[z].cfg"),
+    ("[zy].cfg", "z.cfg"),
+    ("{root}/app/[id]/*", "app/[id]/page.tsx"),
+    ("{root}/src/**/*.py", "src/a.py src/in/b.py src/in/b_test.py"),
+    ("file://{root}/src/*.py", "src/a.py"),
+    ("'src/*.py'", "src/a.py"),
+    ("src\\*.py", "src/a.py"),
+    ("src\\in\\*.py", "src/in/b.py src/in/b_test.py"),
+    ("src/", "src/a.py src/in/b.py src/in/b_test.py"),
+    ("src", "src/a.py src/in/b.py src/in/b_test.py"),
+    ("src/../src/*.py", "src/a.py"),
+    ("my dir/*.js", "my dir/a.js"),
+    ("한글/*.log", f"{NFD}/{NFD}.log"),
+    ("**/한글.log", f"{NFD}/{NFD}.log"),
+    (f"{NFD}/*한*", f"{NFD}/{NFD}.log"),
+    ("dist/*.mjs", "dist/out.mjs"),
+    ("*.mjs", ""),
+    ("lnk/*.csv", "lnk/t.csv"),
+    ("lnk/**/*.csv", "lnk/in/u.csv lnk/t.csv"),
+    ("{root}/lnk/in/*", "lnk/in/u.csv"),
+    ("src/far/*", "src/far/u.csv"),
+    ("lnk.csv", "lnk.csv"),
+    ("*/*.csv", "target/t.csv"),
+    ("l*/*.csv", ""),
+    ("src/**/*.csv", ""),
+    ("*.csv", "target/in/u.csv target/t.csv"),
+]
+
+
+def written(harness: ToolHarness, glob: str) -> str:
+    return glob.replace("{root}", str(harness.root))
+
+
+@pytest.mark.parametrize(("glob", "expected"), GLOBS)
+async def test_glob(harness: ToolHarness, glob: str, expected: str) -> None:
+    told = (await harness.run("glob", {"pattern": written(harness, glob)})).for_model
+    assert [*filter(None, told.splitlines())] == ([*split(expected)] or [f"No file matches {glob}."])
+
+
+def split(names: str) -> list[str]:
+    return [name.replace("\0", " ") for name in names.replace("my dir", "my\0dir").split()]
+
+
+@pytest.mark.parametrize(("glob", "expected"), [case for case in GLOBS if case[0] != "src"])
+async def test_many_files(harness: ToolHarness, glob: str, expected: str) -> None:
+    try:
+        told = (await harness.run("read_many_files", {"paths": [written(harness, glob)]})).for_model
+    except ToolError as error:
+        told = str(error)
+    if glob == "src/":
+        assert "is a folder" in told
+        return
+    if glob.startswith(("'", "file:", "src/..")):  # a path as it was written
+        assert "right py" in told
+        return
+    assert [line[4:-4] for line in told.splitlines() if line.startswith("--- ")] == split(expected)
+    assert "not read" not in told
+
+
+@pytest.mark.parametrize("pattern", ["out/*", "{root}/out/*.csv", "../outside/*", "out/s.csv", "{root}/../outside/*"])
+@pytest.mark.parametrize("tool", ["glob", "read_many_files", "grep"])
+async def test_no_glob_leads_out(harness: ToolHarness, tool: str, pattern: str) -> None:
+    pattern = written(harness, pattern)
+    arguments = {"glob": {"pattern": pattern}, "read_many_files": {"paths": [pattern]}}
+    arguments["grep"] = {"pattern": "secret", "include": pattern}
+    try:
+        told = (await harness.run(tool, arguments[tool])).for_model
+    except ToolError as error:
+        told = str(error)
+    assert "outside the workspace" in told or "o file matches" in told
+    assert "s.csv" not in told.replace(pattern, "")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["lnk/*.csv", "{root}/lnk/t.csv", "src/../lnk/*.csv", "링크/*.csv", "lnk\\t.csv", "lnk/[t].csv"]
+)
+async def test_rules_judge_what_a_glob_leads_to(harness: ToolHarness, pattern: str) -> None:
+    (harness.root / unicodedata.normalize("NFD", "링크")).symlink_to("target")
+    pattern = written(harness, pattern)
+    globbed = await harness.preview("glob", {"pattern": pattern})
+    assert "target" in [subject.text for subject in (globbed.subject, *globbed.extra_subjects)]
+    read = await harness.preview("read_many_files", {"paths": [pattern]})
+    assert read.subject.text == "target/t.csv"
+
+
+@pytest.mark.parametrize(
+    ("include", "expected"),
+    [
+        *(("app/[id]/page.tsx", "app/[id]/page.tsx"), ("app/[id]/*", "app/[id]/page.tsx"), ("{x}.txt", "{x}.txt")),
+        *(("app/[...slug]/", "app/[...slug]/page.tsx"), ("[z].cfg", "[z].cfg"), ("{a,b}.md", "{a,b}.md")),
+        ("src/", "src/a.py src/in/b.py src/in/b_test.py docs/src/c.py"),
+        ("./src", "src/a.py src/in/b.py src/in/b_test.py"),
+        ("src", "src/a.py src/in/b.py src/in/b_test.py"),
+        ("src/in", "src/in/b.py src/in/b_test.py"),
+        ("in/", "src/in/b.py src/in/b_test.py target/in/u.csv"),
+        ("{root}/src/in/*.py", "src/in/b.py src/in/b_test.py"),
+        (".ts", "app/deep/[id]/edit.ts app/deep/d/edit.ts"),
+        ("ts", "app/deep/[id]/edit.ts app/deep/d/edit.ts"),
+        (".gitignore", ""),
+        ("*.csv,*.js", "my dir/a.js target/in/u.csv target/t.csv"),
+        ("*.csv, *.js", "my dir/a.js target/in/u.csv target/t.csv"),
+        ("*.csv *.js", "my dir/a.js target/in/u.csv target/t.csv"),
+        ("*.csv;*.js", "my dir/a.js target/in/u.csv target/t.csv"),
+        ("*.csv|*.js", "my dir/a.js target/in/u.csv target/t.csv"),
+        ("*.(csv|js)", "my dir/a.js target/in/u.csv target/t.csv"),
+        ("*.@(csv|js)", "my dir/a.js target/in/u.csv target/t.csv"),
+        ("*.{csv, js}", "my dir/a.js target/in/u.csv target/t.csv"),
+        ("**/*.{csv,js}", "my dir/a.js target/in/u.csv target/t.csv"),
+        ("csv,js", "my dir/a.js target/in/u.csv target/t.csv"),
+        ("src/**,*.js", "my dir/a.js src/a.py src/in/b.py src/in/b_test.py"),
+        ("*.py,!*_test.py", "docs/src/c.py src/a.py src/in/b.py"),
+        ("*.py,!src/**", "docs/src/c.py"),
+        ("!*.{py,tsx,ts,md,cfg,rst,txt,log}", "my dir/a.js target/in/u.csv target/t.csv"),
+        ("my dir/*.js", "my dir/a.js"),
+        ("lnk/*.csv", "target/t.csv"),
+        ("src\\in\\*.py", "src/in/b.py src/in/b_test.py"),
+        ("한글/*", f"{NFD}/{NFD}.log"),
+        ('"*.js"', "my dir/a.js"),
+    ],
+)
+@pytest.mark.parametrize("engine", ["ripgrep", "scan"])
+async def test_include(
+    harness: ToolHarness, include: str, expected: str, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if engine == "scan":
+        monkeypatch.setattr("amanu.workspace.search.find_ripgrep", lambda workspace: None)
+    told = (await harness.run("grep", {"pattern": "right|wrong", "include": written(harness, include)})).for_model
+    found = [line for line in told.splitlines() if not line.startswith(("1:", "Nothing matches"))]
+    assert sorted(found) == sorted(split(expected))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"include": "*.none"}, "Nothing was searched: no file matches the include *.none."),
+        ({"include": "app/[nope]/*"}, "Nothing was searched"),
+        ({"include": "dist/*"}, "Nothing was searched"),
+        ({"include": "*.py", "path": "target"}, "Nothing was searched"),
+        ({"include": "*.csv", "path": "target/t.csv"}, "Nothing matches absent."),
+        ({"include": "*.csv", "path": "target"}, "Nothing matches absent."),
+        ({"include": "in/*.py", "path": "src"}, "Nothing matches absent."),
+        ({"include": "src/in/*.py", "path": "src"}, "Nothing matches absent."),
+    ],
+)
+async def test_an_include_that_fits_nothing_is_told(harness: ToolHarness, arguments: dict[str, str], told: str) -> None:
+    assert (await harness.run("grep", {"pattern": "absent", **arguments})).for_model.startswith(told)
