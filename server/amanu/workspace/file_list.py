@@ -23,6 +23,7 @@ from weakref import WeakValueDictionary
 
 from amanu.core.protected_paths import is_secret
 from amanu.workspace.ignore import MAX_DEPTH, NEVER, RULES, IgnoreRules, open_folder
+from amanu.workspace.outer_rules import OuterRules, outer_rules
 
 SETTLED = 2_000_000_000
 """Nanoseconds after which a change shows in a folder's times: FAT's clock, the coarsest, ticks every two seconds."""
@@ -55,6 +56,8 @@ class _Folder:
     """Whether a change after the look must show in `times`."""
     rules: Times | None
     """Of its `.gitignore`."""
+    exclude: Times | None
+    """Of its `.git/info/exclude`; without one, of its `.git`. None but for an inner repository."""
     files: list[str]
     """Paths relative to the root, as JSON and people can have them."""
     folders: list[str]
@@ -69,12 +72,15 @@ class FileList:
         self._lock = threading.Lock()
         self._folders: dict[str, _Folder] = {}
         self._paths: Sequence[str] | None = None
+        self._path: Path | None = None
+        self._outer: OuterRules | None = None
         self._used = 0.0
         self._next_try = 0.0
         """When it is tried again to keep a list; infinite while one is being read."""
 
-    def keep(self, root: int, path: Path, listed: Collection[str], began: int) -> None:
-        """Keep what was listed of the root at that real path. `began`: when, in nanoseconds of the clock."""
+    def keep(self, root: int, path: Path, listed: Collection[str], began: int, outer: OuterRules) -> None:
+        """Keep what was listed of the root at that real path. `began`: when, in nanoseconds of the clock; `outer`: the
+        rules above it at that time."""
         if time.monotonic() < self._next_try or not _keeps_times(path):
             return
         with self._lock:
@@ -84,9 +90,10 @@ class FileList:
             folders: dict[str, _Folder] = {}
             try:
                 with suppress(_UnkeptError, OSError):
+                    self._path, self._outer = path, _settled(path, outer)
                     known = frozenset(listed)
                     of_listing = known, _parents(known), began - SETTLED
-                    _read_below(os.dup(root), "", IgnoreRules(), folders, of_listing)
+                    _read_below(os.dup(root), "", self._outer.rules, folders, of_listing)
                     self._folders = folders
                     self._paths = self._flattened()
             finally:
@@ -141,6 +148,9 @@ class FileList:
     def _update(self, root: int) -> bool:
         """Look at every folder, the outer before the inner; whether anything is different."""
         before, after, rest = self._folders, dict[str, _Folder](), [""]
+        assert self._path is not None and self._outer is not None
+        if outer_rules(self._path) is not self._outer:
+            raise _UnkeptError
         read, different = 0, False
         while rest:
             path = rest.pop()
@@ -153,15 +163,17 @@ class FileList:
             _require_one_device(times, after.get(""))
             if folder is not None and folder.rules is not None and folder.rules != _rules_times(root, path):
                 raise _UnkeptError
+            if folder is not None and folder.exclude is not None and folder.exclude != _exclude_times(root, path):
+                raise _UnkeptError
             if folder is None or not folder.settled or folder.times != times:
                 read += 1
                 if read > MAX_CHANGED:
                     raise _UnkeptError
-                anew = _read_again(root, path)
+                anew = _read_again(root, path, self._outer.rules)
                 if anew is None:
                     different = True
                     continue
-                if folder is not None and folder.rules != anew.rules:
+                if folder is not None and (folder.rules, folder.exclude) != (anew.rules, anew.exclude):
                     raise _UnkeptError
                 if folder is not None and (folder.files, folder.folders) == (anew.files, anew.folders):
                     anew.secrets = folder.secrets
@@ -227,12 +239,12 @@ def _read_below(
         os.close(handle)
 
 
-def _read_again(root: int, path: str) -> _Folder | None:
+def _read_again(root: int, path: str, outer: IgnoreRules) -> _Folder | None:
     """One folder, with the rules above it; None when it is gone."""
     handle, prefix = os.dup(root), ""
     parts = path.split("/") if path else []
     try:
-        rules = IgnoreRules().below(handle, "")
+        rules = outer.below(handle, "")
         for name in parts:
             inner = open_folder(name, handle)
             os.close(handle)
@@ -250,6 +262,7 @@ def _read(handle: int, path: str, rules: IgnoreRules, depth: int, listed: _Liste
     times = _times(os.fstat(handle))
     files, folders = list[str](), list[str]()
     own_rules: Times | None = None
+    exclude: Times | None = None
     prefix = f"{path}/" if path else ""
     known, parents = listed[:2] if listed is not None and max(times[2:]) < listed[2] else (None, ())
     with os.scandir(handle) as entries:
@@ -260,6 +273,8 @@ def _read(handle: int, path: str, rules: IgnoreRules, depth: int, listed: _Liste
                 settled = now - SETTLED if listed is None else min(now - SETTLED, listed[2])
                 plain = _require_plain(os.stat(name, dir_fd=handle, follow_symlinks=False), settled)
                 own_rules = plain if name == _GITIGNORE else own_rules
+            if name == ".git" and path:
+                exclude = _exclude_times(handle, "")
             if name in NEVER:
                 continue
             if entry.is_file(follow_symlinks=False):
@@ -270,7 +285,7 @@ def _read(handle: int, path: str, rules: IgnoreRules, depth: int, listed: _Liste
                 inner = prefix + name
                 if _shown(inner) in parents or not rules.hides(name, True):
                     folders.append(inner)
-    return _Folder(times, max(times[2:]) < now - SETTLED, own_rules, files, folders)
+    return _Folder(times, max(times[2:]) < now - SETTLED, own_rules, exclude, files, folders)
 
 
 def _require_one_device(times: Times, root: _Folder | None) -> None:
@@ -285,6 +300,21 @@ def _rules_times(root: int, path: str) -> Times | None:
         return _times(os.stat(f"{path}/{_GITIGNORE}" if path else _GITIGNORE, dir_fd=root, follow_symlinks=False))
     except OSError:
         return None
+
+
+def _exclude_times(root: int, path: str) -> Times | None:
+    """None when the repository is gone."""
+    for name in (".git/info/exclude", ".git"):
+        with suppress(OSError):
+            return _times(os.stat(f"{path}/{name}" if path else name, dir_fd=root, follow_symlinks=False))
+    return None
+
+
+def _settled(root: Path, outer: OuterRules) -> OuterRules:
+    """Raises `_UnkeptError` if the rules have changed, or a change would perhaps not show."""
+    if not (outer.is_settled and outer.is_plain) or outer_rules(root) is not outer:
+        raise _UnkeptError
+    return outer
 
 
 def _require_plain(status: os.stat_result, settled: int) -> Times:

@@ -22,38 +22,46 @@ _ANY = "[^/]*"  # how pathspec writes a `*`
 _CLASS = re.compile(r"\\.|\[[^\]]*\]")
 RULES = (".gitignore", ".rgignore")
 """What ripgrep opens as we call it; older ones open the second whatever they are told."""
-_MAX_RULES = 1 << 20  # bytes of a .gitignore that are read
+MAX_RULES = 1 << 20  # bytes of a .gitignore that are read
+
+
+Specs = tuple[tuple[int, str, "GitIgnoreSpec"], ...]
 
 
 class IgnoreRules:
-    """The rules in force in one folder: its own `.gitignore` and those above it."""
+    """The rules in force in one folder: its own `.gitignore`, those above it, and those of the repository and the user
+    (`outer_rules.py`)."""
 
-    def __init__(self, prefix: str = "", specs: "tuple[tuple[int, GitIgnoreSpec], ...]" = ()) -> None:
+    def __init__(
+        self, prefix: str = "", specs: "Specs" = (), *, of_user: "Specs" = (), in_repository: bool = False
+    ) -> None:
+        """`specs`: of each the characters at the beginning of a path that are not its own, what comes before the rest,
+        and the rules. `in_repository`: the root lies in one, so that the rules of an inner repository are its own."""
         self._prefix = prefix
         self._specs = specs
+        self._of_user = of_user
+        self._in_repository = in_repository
 
     def below(self, folder: int, prefix: str) -> "IgnoreRules":
         """The rules in the folder with that handle; `prefix` is its path from the root, ending in `/`."""
-        try:
-            handle = os.open(".gitignore", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-        except OSError:
-            return IgnoreRules(prefix, self._specs)
-        try:
-            data = os.read(handle, _MAX_RULES)
-        except OSError:
-            data = b""
-        finally:
-            os.close(handle)
-        from pathspec import GitIgnoreSpec
-
-        spec = GitIgnoreSpec([rule for rule in map(compile_rule, _rules(data)) if rule is not None])
-        return (
-            IgnoreRules(prefix, ((len(prefix), spec), *self._specs)) if len(spec) else IgnoreRules(prefix, self._specs)
-        )
+        specs, start = self._specs, len(prefix)
+        if prefix and has_git(folder):
+            spec = compiled_rules(_read_rules(".git/info/exclude", folder))
+            specs = self._of_user if self._in_repository else specs
+            specs = (
+                (*((start, "", spec),) * bool(len(spec)), *specs)
+                if self._in_repository
+                else (*specs, *((start, "", spec),) * bool(len(spec)))
+            )
+        spec = compiled_rules(_read_rules(".gitignore", folder))
+        return self._with(prefix, ((start, "", spec), *specs) if len(spec) else specs)
 
     def inside(self, prefix: str) -> "IgnoreRules":
         """The rules in a folder that has none of its own."""
-        return IgnoreRules(prefix, self._specs)
+        return self._with(prefix, self._specs)
+
+    def _with(self, prefix: str, specs: "Specs") -> "IgnoreRules":
+        return IgnoreRules(prefix, specs, of_user=self._of_user, in_repository=self._in_repository)
 
     def hides(self, name: str, is_folder: bool) -> bool:
         """Whether that entry of the folder is ignored."""
@@ -61,17 +69,47 @@ class IgnoreRules:
             return False
         path = f"{self._prefix}{name}/" if is_folder else self._prefix + name
         path = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        for start, spec in self._specs:
-            verdict = spec.check_file(path[start:]).include
+        for start, above, spec in self._specs:
+            verdict = spec.check_file(above + path[start:]).include
             if verdict is not None:
                 return verdict
         return False
 
 
-def walk(root: int, start: Sequence[str] = ()) -> Iterator[str]:
+def compiled_rules(data: bytes) -> "GitIgnoreSpec":
+    """The content of a file of rules."""
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec([rule for rule in map(compile_rule, _rules(data)) if rule is not None])
+
+
+def _read_rules(name: str, folder: int) -> bytes:
+    """b"" where there are none."""
+    try:
+        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    except OSError:
+        return b""
+    try:
+        return os.read(handle, MAX_RULES)
+    except OSError:
+        return b""
+    finally:
+        os.close(handle)
+
+
+def has_git(folder: int) -> bool:
+    """Whether the folder with that handle is the top of a repository."""
+    try:
+        os.stat(".git", dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
+
+
+def walk(root: int, start: Sequence[str] = (), outer: IgnoreRules | None = None) -> Iterator[str]:
     """Paths of all files that count below `start` (or of that file), relative to the root with that handle, in no
-    order. Links are not followed. Blocking."""
-    ignore = IgnoreRules().below(root, "")
+    order. Links are not followed. `outer`: the rules in force in the root before its own. Blocking."""
+    ignore = (outer or IgnoreRules()).below(root, "")
     folder, prefix = os.dup(root), ""
     try:
         for name in start:
@@ -90,10 +128,10 @@ def walk(root: int, start: Sequence[str] = ()) -> Iterator[str]:
         os.close(folder)
 
 
-def is_ignored(root: int, path: str, *, is_folder: bool = False) -> bool:
+def is_ignored(root: int, path: str, outer: IgnoreRules | None = None, *, is_folder: bool = False) -> bool:
     """Whether a file, or that folder, is ignored, or in an ignored folder. Blocking."""
     *folders, name = path.split("/")
-    ignore, prefix, folder = IgnoreRules().below(root, ""), "", os.dup(root)
+    ignore, prefix, folder = (outer or IgnoreRules()).below(root, ""), "", os.dup(root)
     try:
         for parent in folders:
             if parent in NEVER or ignore.hides(parent, True):

@@ -30,6 +30,7 @@ from amanu.workspace.grep_format import (
     scan_input,
 )
 from amanu.workspace.ignore import MAX_DEPTH, NEVER, find_special_ignore_file, is_ignored, walk
+from amanu.workspace.outer_rules import OuterRules, outer_rules
 from amanu.workspace.placed_globs import Include, PlacedGlob
 from amanu.workspace.ripgrep import find_ripgrep
 from amanu.workspace.text_file import FileText
@@ -50,7 +51,7 @@ _MAX_OUTPUT = 32 << 20  # bytes of output after which a search is stopped
 _AT_ONCE = 4  # processes that search unsaved texts
 _SCAN = Path(__file__).with_name("grep_worker.py")
 _SAME_FILES = (
-    *("--no-config", "--hidden", "--no-ignore-dot", "--no-ignore-global", "--no-ignore-exclude", "--no-require-git"),
+    *("--no-config", "--hidden", "--no-ignore-dot", "--no-ignore-global"),
     f"--max-depth={MAX_DEPTH}",
     f"--glob=!{{{','.join(sorted(NEVER))}}}",
 )
@@ -105,7 +106,7 @@ class Search:
     async def _list(self, folder: Path) -> list[str]:
         """Those on disk, sorted. Of a root they are kept from now on."""
         root, start = self._root(folder)
-        began = time.time_ns()
+        began, outer = time.time_ns(), outer_rules(root)
         ran = await self._run_ripgrep(
             [*self._ignore_options(root), "--files", "--null", "--no-messages", "./" + start], folder
         )
@@ -116,7 +117,7 @@ class Search:
         names = await asyncio.to_thread(sorted, names)
         is_whole = ran is None or (ran[0] in _ENDED and len(ran[1]) < _MAX_OUTPUT)
         if not start and is_whole:
-            asyncio.get_running_loop().run_in_executor(None, self._keep, folder, names, began)
+            asyncio.get_running_loop().run_in_executor(None, self._keep, folder, names, began, outer)
         return names
 
     def _file_list(self, folder: Path) -> FileList:
@@ -126,9 +127,9 @@ class Search:
             self._kept[key] = file_list(*key)
         return self._kept[key]
 
-    def _keep(self, folder: Path, names: Sequence[str], began: int) -> None:
+    def _keep(self, folder: Path, names: Sequence[str], began: int, outer: OuterRules) -> None:
         with contextlib.suppress(OSError), self._workspace.guard.listing(folder) as handle:
-            self._file_list(folder).keep(handle, self._workspace.guard.real(folder), names, began)
+            self._file_list(folder).keep(handle, self._workspace.guard.real(folder), names, began, outer)
 
     def _forget_later(self) -> None:
         """Drop the file lists after `KEPT` seconds without use."""
@@ -227,9 +228,9 @@ class Search:
         """What `_run` gives; None where there is no ripgrep, or a pipe in the place of a `.gitignore` holds it: it
         would wait there for ever, while our own scan takes nothing from pipes."""
         ripgrep = self._ripgrep
-        if ripgrep is None or await asyncio.to_thread(self._is_still_special):
-            return None
         root, _ = self._root(folder)
+        if ripgrep is None or await asyncio.to_thread(self._is_still_special, root):
+            return None
         running = asyncio.create_task(_run([ripgrep, *args], root))
         ended = threading.Event()
         try:
@@ -257,7 +258,9 @@ class Search:
             return None
         return None if ignore_file is None else root / ignore_file
 
-    def _is_still_special(self) -> bool:
+    def _is_still_special(self, root: Path) -> bool:
+        if not outer_rules(root).is_plain:
+            return True
         if self._special_ignore_file is not None:
             with contextlib.suppress(OSError):
                 return not stat.S_ISREG(self._special_ignore_file.stat().st_mode)
@@ -329,10 +332,11 @@ class Search:
             return False
         index, relative = self._workspace.guard.locate(path)
         _, named = self._workspace.guard.locate(start)
+        outer = outer_rules(self._workspace.guard.real(self._workspace.roots[index])).rules
         with self._workspace.guard.listing(self._workspace.roots[index]) as root:
-            if not is_ignored(root, relative.as_posix()):
+            if not is_ignored(root, relative.as_posix(), outer):
                 return False
-            if not (named.parts and is_ignored(root, named.as_posix(), is_folder=True)):
+            if not (named.parts and is_ignored(root, named.as_posix(), outer, is_folder=True)):
                 return True
         try:
             with self._workspace.guard.listing(start) as folder:
@@ -353,7 +357,8 @@ class Search:
         index, relative = self._workspace.guard.locate(folder)
         try:
             with self._workspace.guard.listing(self._workspace.roots[index]) as root:
-                return self._without_private(list(walk(root, relative.parts)), folder)
+                outer = outer_rules(self._root(folder)[0]).rules
+                return self._without_private(list(walk(root, relative.parts, outer)), folder)
         except FileNotFoundError:
             raise ToolError(f"The folder {self._workspace.display_path(folder)} does not exist.") from None
         except OSError as error:
@@ -365,10 +370,15 @@ class Search:
         return [name for name in names if not name.casefold().startswith(private)] if private else names
 
     def _ignore_options(self, root: Path) -> Sequence[str]:
-        """Rules above the root are not the workspace's; ripgrep is told so only where there are any, because then
-        it also misses those between the root and the folder that is searched, but for the root's own."""
+        """In a repository rules count as git has them. Else those above the root are not the workspace's; ripgrep is
+        told so only where there are any, because then it also misses those between the root and the folder that is
+        searched, but for the root's own."""
         private = self._workspace.guard.private_below(root)
         same = (*_SAME_FILES, *(part for name in private for part in ("--iglob", f"!/{_escaped(name)}")))
+        outer = outer_rules(root)
+        if outer.in_repository:
+            return same if outer.excludes is None else (*same, "--ignore-file", str(outer.excludes))
+        same = (*same, "--no-require-git")
         if not any((parent / ".gitignore").exists() for parent in root.parents):
             return same
         ignore_options = ("--ignore-file", ".gitignore") if (root / ".gitignore").exists() else ()

@@ -11,6 +11,7 @@ import pytest
 
 from amanu.workspace import file_list, search
 from amanu.workspace.file_list import FileList
+from amanu.workspace.outer_rules import outer_rules
 from amanu.workspace.search import Search
 from support.required_programs import needs
 from support.sweeps import sample_pairs
@@ -113,7 +114,8 @@ async def test_changes(tmp_path: Path, change: str, place: tuple[str, bool], mon
             found = held.environment.search
             files = await found.files(start)
             with monkeypatch.context() as anew:
-                anew.setattr(Search, "_look", lambda *_: None)
+                for look in ("_look", "_look_whole"):
+                    anew.setattr(Search, look, lambda *_: None)
                 assert files == await found.files(start)
                 expected = (await found.listing(start))[1]
             assert (await found.listing(start))[1] == expected
@@ -217,10 +219,10 @@ def test_a_list_by_rules_that_changed_meanwhile_is_not_kept(tmp_path: Path, monk
     handle = os.open(tmp_path, os.O_RDONLY)
     try:
         listed = FileList()
-        listed.keep(handle, tmp_path, [".gitignore", "sub/a.log"], began)
+        listed.keep(handle, tmp_path, [".gitignore", "sub/a.log"], began, outer_rules(tmp_path))
         assert listed.paths(handle) is None
         again = FileList()
-        again.keep(handle, tmp_path, [".gitignore"], time.time_ns())
+        again.keep(handle, tmp_path, [".gitignore"], time.time_ns(), outer_rules(tmp_path))
         assert again.paths(handle) == [".gitignore"]
     finally:
         os.close(handle)
@@ -233,7 +235,7 @@ def test_a_folder_that_was_moved_since_it_was_listed_is_read(tmp_path: Path, mon
     handle = os.open(tmp_path, os.O_RDONLY)
     try:
         kept_list = FileList()
-        kept_list.keep(handle, tmp_path, ["sub/deep/y.py"], time.time_ns() + 3_600 * 10**9)
+        kept_list.keep(handle, tmp_path, ["sub/deep/y.py"], time.time_ns() + 3_600 * 10**9, outer_rules(tmp_path))
         assert kept_list.paths(handle) == ["moved/deep/y.py"]
     finally:
         os.close(handle)
