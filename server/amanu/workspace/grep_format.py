@@ -8,6 +8,7 @@ from amanu.core.tool import ToolError
 
 _PER_FILE = 1000  # matching lines of one file
 _COLUMNS = 2000  # characters shown of a line
+_CUT = re.compile(rb"^([^\0\n]*): WARNING: stopped searching binary file after match", re.MULTILINE)
 _LINE = re.compile(rb"^([^\0\n]*)\0(\d+)([:-])(.*)$|^--$", re.MULTILINE)
 
 
@@ -38,6 +39,9 @@ class FileMatches:
     text_of: str = ""
     """Whose text it is, where it is not the one on disk: "unsaved in the editor", "draft"."""
 
+    is_cut: bool = False
+    """Whether binary data ends what was searched of it."""
+
     @property
     def matches(self) -> int:
         return sum(line.matches for line in self.lines)
@@ -49,6 +53,8 @@ class SearchResult:
     """In path order."""
     complete: bool
     """False when the search was stopped because it found too much."""
+    big: list[FileMatches] = field(default_factory=list[FileMatches])
+    """Files left out for their size, whose matching lines are not shown or not known."""
 
 
 def ripgrep_options(query: SearchQuery) -> list[str]:
@@ -100,6 +106,9 @@ def parse(out: bytes) -> list[FileMatches]:
             file = files[name] = FileMatches(path)
         text = match[4].decode("utf-8", "replace").removesuffix("\r").removeprefix("\ufeff")
         file.lines.append(MatchedLine(int(match[2]), text, match[3] == b":"))
+    for match in _CUT.finditer(out):
+        if (file := files.get(match[1])) is not None:
+            file.is_cut = True
     return list(files.values())
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 _BIGGEST = 20 * 1024 * 1024
+_BIGGEST_NAMED = 512 * 1024 * 1024  # of the only file
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -50,6 +51,7 @@ def main() -> int:
 def _files(paths: list[bytes]) -> Iterator[tuple[str, bytes]]:
     """Each file's bytes; opened below a handle of its folder, which was reached without following a link."""
     folder_name, folder = None, -1
+    biggest = _BIGGEST_NAMED if len(paths) == 1 else _BIGGEST
     for path in paths:
         parent, _, name = path.rpartition(b"/")
         try:
@@ -64,7 +66,7 @@ def _files(paths: list[bytes]) -> Iterator[tuple[str, bytes]]:
         try:
             parts: list[bytes] = []
             size = 0
-            while size <= _BIGGEST and (part := os.read(handle, 1 << 18)):
+            while size <= biggest and (part := os.read(handle, 1 << 18)):
                 parts.append(part)
                 size += len(part)
                 if len(part) < 1 << 18:
@@ -74,7 +76,7 @@ def _files(paths: list[bytes]) -> Iterator[tuple[str, bytes]]:
             continue
         finally:
             os.close(handle)
-        if size <= _BIGGEST:
+        if size <= biggest:
             yield os.fsdecode(path), data
 
 

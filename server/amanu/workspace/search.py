@@ -48,6 +48,14 @@ KEPT = 600.0
 """Seconds for which a list of files that nobody asks for is kept."""
 _ENDED = (0, 1, 2)  # exit codes of a ripgrep that looked at everything: found, not found, some files unreadable
 _MAX_OUTPUT = 32 << 20  # bytes of output after which a search is stopped
+_SNIFFED = 1000  # files that are looked into for binary data
+_SNIFFING = 0.5  # seconds for that
+_TEXT = re.compile(
+    r"\.(c|cc|cpp|cs|css|dart|ex|exs|go|h|hpp|html|java|jsx?|json|kt|less|lua|md|mjs|php|pl|py|pyi|rb|rs|rst|scala|scss|sh|sql"
+    r"|svelte|swift|toml|tsx?|vue|xml|ya?ml|zig)$|(^|/)\.git\w+$",
+    re.IGNORECASE,
+)
+"""Names of files that are hardly ever binary."""
 _AT_ONCE = 4  # processes that search unsaved texts
 _SCAN = Path(__file__).with_name("grep_worker.py")
 _SAME_FILES = (
@@ -196,7 +204,11 @@ class Search:
             counting = include.matching([file.path for file in files])
             files = [file for file in files if file.path in counting]
         files += [file for file in in_memory if file.lines]
-        return SearchResult(sorted(files, key=lambda file: file.path), on_disk.complete)
+        big = [file for file in on_disk.big if file.path not in unsaved]
+        if include is not None and big:
+            counting = include.matching([file.path for file in big])
+            big = [file for file in big if file.path in counting]
+        return SearchResult(sorted(files, key=lambda file: file.path), on_disk.complete, big)
 
     async def _ripgrep_disk(self, query: SearchQuery, include: Include | None, folder: Path) -> SearchResult | None:
         """None where ripgrep cannot be used."""
@@ -205,24 +217,46 @@ class Search:
         if include is not None and (names := include.name_globs()):  # --glob would show ignored files; a type does not
             args += [*(f"--type-add=amanu:{name}" for name in names), "--type=amanu"]
         where = ("--", "./" + start)
-        small = f"--max-filesize={_BIGGEST}"
+        small, sized = f"--max-filesize={_BIGGEST}", False
         try:
             async with asyncio.timeout(EVERYTHING):
                 ran = await self._run_ripgrep([*args, *where], folder)
+            sized = ran is not None and len(ran[1]) >= _MAX_OUTPUT  # maybe of big files alone, which do not count
         except TimeoutError:
+            ran, sized = None, True
+        names: Sequence[str] = ()
+        if sized:
             ran = await self._run_ripgrep([*args, small, *where], folder)
-        else:
-            if ran is not None and len(ran[1]) >= _MAX_OUTPUT:  # maybe of big files alone, which do not count
-                ran = await self._run_ripgrep([*args, small, *where], folder)
-        return None if ran is None else await asyncio.to_thread(self._parse_disk, checked(*ran), folder)
+            names = await self.files(folder)
+        return None if ran is None else await asyncio.to_thread(self._parse_disk, checked(*ran), names, folder)
 
-    def _parse_disk(self, out: bytes, folder: Path) -> SearchResult:
-        """Without files that are too big, unless one was named."""
+    def _parse_disk(self, out: bytes, names: Sequence[str], folder: Path) -> SearchResult:
+        """Without files that are too big, unless one was named. `names`: of files of which those were not searched."""
         files = parse(out)
         index, relative = self._workspace.guard.locate(folder)
         with self._workspace.guard.listing(self._workspace.roots[index]) as root:
-            small = [file for file in files if file.path == relative.as_posix() or not _is_big(file.path, root)]
-        return SearchResult(small, len(out) < _MAX_OUTPUT)
+            named = relative.as_posix()
+            big = {name for name in (*names, *(file.path for file in files)) if name != named and _is_big(name, root)}
+        small = [file for file in files if file.path not in big]
+        return SearchResult(small, len(out) < _MAX_OUTPUT, [FileMatches(name) for name in sorted(big)])
+
+    async def binary(self, names: Sequence[str], folder: Path) -> Sequence[str]:
+        """The files among those names, relative to the folder's root, that a search passes over as binary; of at most
+        `_SNIFFED` files whose names do not say that they are text."""
+        unknown = [name for name in names if not _TEXT.search(name)][:_SNIFFED]
+        return await asyncio.to_thread(self._sniff, unknown, self._workspace.root_of(folder))
+
+    def _sniff(self, names: Sequence[str], root: Path) -> list[str]:
+        binary: list[str] = []
+        ends = time.monotonic() + _SNIFFING
+        for name in names:
+            if time.monotonic() > ends:
+                break
+            with contextlib.suppress(OSError, ToolError), self._workspace.guard.file(root / name) as file:
+                data = os.read(file, 1 << 18)
+                if b"\0" in data and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
+                    binary.append(name)
+        return binary
 
     async def _run_ripgrep(self, args: Sequence[str], folder: Path) -> tuple[int, bytes, bytes] | None:
         """What `_run` gives; None where there is no ripgrep, or a pipe in the place of a `.gitignore` holds it: it
@@ -281,7 +315,9 @@ class Search:
                 run.cancel()
             await asyncio.gather(*runs, return_exceptions=True)
         out = b"".join(checked(*result) for result in results)
-        return SearchResult(await asyncio.to_thread(parse, out), len(out) < _MAX_OUTPUT)
+        if len(names) == 1:
+            return SearchResult(await asyncio.to_thread(parse, out), len(out) < _MAX_OUTPUT)
+        return await asyncio.to_thread(self._parse_disk, out, names, folder)
 
     async def _search_text(
         self, query: SearchQuery, name: str, text: FileText, slots: asyncio.Semaphore

@@ -46,7 +46,7 @@ def harness(tmp_path: Path) -> ToolHarness:
         ("grep", {"pattern": "t(wo|hree)", "include": "*.py"}, "a.py\n2: two\n3: three\n"),
         ("grep", {"pattern": "return", "context": 1}, "src/b.py\n1- def f():\n2:     return 1\n"),
         ("grep", {"pattern": "TWO", "ignore_case": True, "path": "a.py"}, "a.py\n2: two\n"),
-        ("grep", {"pattern": "a.b", "fixed": True}, "Nothing matches a.b."),
+        ("grep", {"pattern": "a.b", "fixed": True}, "Nothing matches a.b.\n[1 binary file not searched: bin.]"),
     ],
 )  # fmt: skip
 async def test_reading(harness: ToolHarness, tool: str, arguments: Mapping[str, Any], expected: str) -> None:

@@ -216,3 +216,62 @@ async def test_include(
 )
 async def test_an_include_that_fits_nothing_is_told(harness: ToolHarness, arguments: dict[str, str], told: str) -> None:
     assert (await harness.run("grep", {"pattern": "absent", **arguments})).for_model.startswith(told)
+
+
+BIG = "filler\n" * (24 << 17) + "needle\n"
+
+
+@pytest.mark.parametrize("engine", ["ripgrep", "scan"])
+@pytest.mark.parametrize(
+    ("files", "arguments", "told"),
+    [
+        (
+            {"big.log": BIG, "b.py": ""},
+            {},
+            "Nothing matches needle.\n[1 file above 20 MB left out, which may match: big.log. ",
+        ),
+        ({"big.log": BIG, "a.py": "needle\n"}, {}, "a.py\n1: needle\n[1 file above 20 MB left out"),
+        ({"big.log": BIG}, {"path": "big.log"}, "big.log\n3145729: needle\n"),
+        ({"big.log": BIG}, {"include": "*.py"}, "Nothing was searched"),
+        (
+            {"x.db": b"needle\0", "y.txt": b"\0needle"},
+            {},
+            "Nothing matches needle.\n[2 binary files not searched: x.db, y.txt.]",
+        ),
+        (
+            {"x.db": b"needle\0", "y.txt": b"\0needle"},
+            {"path": "x.db"},
+            "Nothing matches needle.\n[1 binary file not searched: x.db.]",
+        ),
+        (
+            {"x.db": b"needle\0", "y.txt": b"\0needle"},
+            {"include": "*.txt"},
+            "Nothing matches needle.\n[1 binary file not searched: y.txt.]",
+        ),
+        ({"x.db": b"needle\0", "a.py": "needle\n"}, {}, "a.py\n1: needle\n"),
+        (
+            {f"{n}.bin": b"\0" for n in range(9)},
+            {},
+            "Nothing matches needle.\n[9 binary files not searched: 0.bin, 1.bin, 2.bin, 3.bin, 4.bin, ….]",
+        ),
+        ({"wide.txt": "other\n".encode("utf-16")}, {}, "Nothing matches needle."),
+    ],
+)
+async def test_what_was_not_searched_is_named(
+    tmp_path: Path,
+    files: dict[str, str | bytes],
+    arguments: dict[str, str],
+    told: str,
+    engine: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    program = needs("rg") if engine == "ripgrep" else None
+    monkeypatch.setattr("amanu.workspace.search.find_ripgrep", lambda workspace: program)
+    found = (await ToolHarness(tmp_path, files).run("grep", {"pattern": "needle", **arguments})).for_model
+    assert found.startswith(told) and ("not searched" in found) == ("not searched" in told)
+
+
+async def test_a_text_that_binary_data_ends_is_named(tmp_path: Path) -> None:
+    held = ToolHarness(tmp_path, {"log.txt": b"needle\n" + b"x\n" * 100_000 + b"\0\nneedle\n"}, ripgrep=needs("rg"))
+    told = (await held.run("grep", {"pattern": "needle"})).for_model
+    assert told == "log.txt\n1: needle\n[log.txt: not searched to the end, which is binary.]\n"

@@ -62,7 +62,7 @@ class Grep(SessionTool[GrepParams]):
             )
         query = SearchQuery(params.pattern, params.fixed, params.ignore_case, params.context, params.include)
         matches: list[tuple[Path, FileMatches]] = []
-        skipped: list[str] = []
+        skipped, big, binary = list[str](), list[str](), list[str]()
         complete, searched = True, query.include is None
         for path in [self._workspace.resolve(params.path)] if params.path else self._workspace.roots:
             call.require_reviewed(path)
@@ -72,17 +72,25 @@ class Grep(SessionTool[GrepParams]):
             if query.include is not None:
                 include = Include(self._workspace, query.include, path)
                 secrets = await asyncio.to_thread(lambda: [*include.matching(secrets)])  # noqa: B023
-                searched = searched or bool(result.files) or await asyncio.to_thread(self._counts, include, names, path)
+                if not result.files:
+                    names = await asyncio.to_thread(self._counting, include, names, path)
+                searched = searched or bool(result.files) or bool(names)
             root = self._workspace.root_of(path)
             readable = await asyncio.to_thread(self._readable, result.files, path, call)
             matches += [(root, file) for file in readable]
+            too_big = await asyncio.to_thread(self._readable, result.big, path, call)
+            big += [self._workspace.display_path(root / file.path) for file in too_big]
+            if not readable and complete:
+                found = await search.binary(names, path)
+                binary += [self._workspace.display_path(root / name) for name in found]
             secret = await asyncio.to_thread(self._skipped, secrets, path, call)
             skipped += [self._workspace.display_path(root / name) for name in secret]
         total = sum(file.matches for _, file in matches)
         if not searched:
             return Outcome(_NO_FILE.format(include=query.include), "no files")
         if not total and complete:
-            return Outcome(f"Nothing matches {params.pattern}.\n{_left_out(skipped)}".rstrip(), "no matches")
+            notes = _left_out(skipped) + _too_big(big) + _binary(binary)
+            return Outcome(f"Nothing matches {params.pattern}.\n{notes}".rstrip(), "no matches")
         limit = params.limit or self._limits.grep_lines
         text = self._show(matches, limit, params.context)
         least = "" if complete else "at least "
@@ -91,7 +99,9 @@ class Grep(SessionTool[GrepParams]):
                 f"[{least}{total} matches in {len(matches)} files; {total - min(limit, total)} of them left out. "
                 "Narrow the pattern, path or include.]\n"
             )
-        text += _left_out(skipped)
+        text += _left_out(skipped) + _too_big(big)
+        if cut := [self._workspace.display_path(root / file.path) for root, file in matches if file.is_cut]:
+            text += f"[{_named(cut)}: not searched to the end, which is binary.]\n"
         return Outcome(
             text, f"{least}{total} match{'es' * (total != 1)} in {len(matches)} file{'s' * (len(matches) != 1)}"
         )
@@ -105,9 +115,9 @@ class Grep(SessionTool[GrepParams]):
         }
         return [file for file in files if file.path == named or file.path in allowed]
 
-    def _counts(self, include: Include, names: Sequence[str], searched: Path) -> bool:
-        """Whether the include fits a file that is searched."""
-        return bool(include.matching(names) or include.matching([self._workspace.relative(searched)]))
+    def _counting(self, include: Include, names: Sequence[str], searched: Path) -> Sequence[str]:
+        """The files below the searched folder, or that file, that the include fits."""
+        return sorted(include.matching(names) or include.matching([self._workspace.relative(searched)]))
 
     def _skipped(self, secrets: Sequence[str], searched: Path, call: CallContext) -> list[str]:
         """Files with secrets that were not searched, whether they match or not."""
@@ -137,12 +147,29 @@ class Grep(SessionTool[GrepParams]):
         return "".join(out)
 
 
+def _named(paths: list[str]) -> str:
+    return ", ".join(paths[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
+
+
+def _files(paths: list[str], kind: str) -> str:
+    return f"1 {kind.format('')}" if len(paths) == 1 else f"{len(paths)} {kind.format('s')}"
+
+
 def _left_out(skipped: list[str]) -> str:
     if not skipped:
         return ""
-    files = "1 file" if len(skipped) == 1 else f"{len(skipped)} files"
-    ellipsis = ", …" if len(skipped) > _NAMED else ""
     return (
-        f"[{files} with secrets not searched: {', '.join(skipped[:_NAMED])}{ellipsis}. "
+        f"[{_files(skipped, 'file{}')} with secrets not searched: {_named(skipped)}. "
         "To search one, name it as path; the user is asked.]\n"
     )
+
+
+def _too_big(paths: list[str]) -> str:
+    if not paths:
+        return ""
+    kind = _files(paths, "file{}")
+    return f"[{kind} above 20 MB left out, which may match: {_named(paths)}. To search one, name it as path.]\n"
+
+
+def _binary(paths: list[str]) -> str:
+    return f"[{_files(paths, 'binary file{}')} not searched: {_named(paths)}.]\n" if paths else ""
