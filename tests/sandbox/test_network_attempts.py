@@ -53,7 +53,7 @@ TRIED = {
     "an IPv6 address": "(exec 3<>/dev/tcp/2001:db8::1/9) 2>/dev/null; echo done",
     "a datagram": "(echo >/dev/udp/192.0.2.1/9) 2>/dev/null; echo done",
     "a failure that says so": "curl http://192.0.2.1/",
-    "binary output": "(exec 3<>/dev/tcp/192.0.2.1/9) 2>/dev/null; printf 'a\\0b'",
+    "binary output": "(exec 3<>/dev/tcp/192.0.2.1/9) 2>/dev/null; printf '\\1\\0\\2'",
 }
 NOT_TRIED = {
     "nothing of the kind": "echo done",

@@ -1,5 +1,6 @@
 """Read tool output that the conversation no longer contains in full."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,10 +8,13 @@ from pydantic import Field
 
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
 from amanu.tools.environment import SessionTool
+from amanu.tools.shell.output import TO_LOOK_AT_BINARY, is_binary, readable
 from amanu_protocol.errors import AmanuError
 
 ID_LENGTH = 16
 """Characters of a blob's id that the model sees: unique in any session, and short to write."""
+
+_SNIFFED = 1 << 20  # bytes: a log may begin with many NULs
 
 
 class ReadOutputParams(Params):
@@ -44,9 +48,10 @@ class ReadOutput(SessionTool[ReadOutputParams]):
             data = await self._environment.blobs.find_blob(params.id)
         except AmanuError:
             raise ToolError(f"This session has no output with the id {params.id!r}.") from None
-        if b"\0" in data[:4096]:
-            raise ToolError("That output is binary and cannot be read as text.")
-        text = data.decode("utf-8", "replace")
+        if is_binary(data[:_SNIFFED]):
+            raise ToolError(f"That output is binary and cannot be read as text. {TO_LOOK_AT_BINARY}")
+        mask = self._environment.secrets.mask_content
+        text = await asyncio.to_thread(readable, data.decode("utf-8", "replace"), mask)
         if params.find is not None:
             return self._matching_lines(text, params.find)
         piece = text[params.start : params.start + min(params.length, self._limits.shell_model)]

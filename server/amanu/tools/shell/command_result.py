@@ -15,7 +15,7 @@ from amanu.tools.environment import ToolEnvironment
 from amanu.tools.files.read_output import ID_LENGTH
 from amanu.tools.shell.command_process import CommandLauncher, CommandPlan
 from amanu.tools.shell.denial_hints import denial_hint, hidden_hint, missing_program_hint, network_hint
-from amanu.tools.shell.output import CommandOutput
+from amanu.tools.shell.output import TO_LOOK_AT_BINARY, CommandOutput
 from amanu.tools.shell.report import CommandEnd
 from amanu.workspace.text_file import FileText
 from amanu_protocol.errors import AmanuError
@@ -75,7 +75,8 @@ class CommandResults:
             except AmanuError as error:  # the command has run: how it ended must be reported all the same
                 notes.append(f"The full output could not be stored: {error}")
         if blob is not None and not output.binary:
-            notes.append(f'Full output: read_output(id="{blob.blob_id[:ID_LENGTH]}").')
+            which = "Full output" if output.is_stored_whole else f"Its first {blob.size:,} of {output.size:,} bytes"
+            notes.append(f'{which}: read_output(id="{blob.blob_id[:ID_LENGTH]}").')
         notes += await self.notes(text, end, plan, binary=output.binary)
         notes += self._unsaved_note(unsaved)
         footer = "\n".join(notes)
@@ -135,9 +136,11 @@ class CommandResults:
         """(text for the model, text for the user, whether one of them lacks something)."""
         if output.binary:
             size = f"{output.size:,} bytes"
-            return f"[binary output, {size}, not shown]", f"Binary output, {size}.", True
+            return f"[binary output, {size}, not shown. {TO_LOOK_AT_BINARY}]", f"Binary output, {size}.", True
         text, is_cut = await asyncio.to_thread(output.text, self._limits.shell_model)
         user_text, is_user_cut = await asyncio.to_thread(output.tail, self._limits.shell_user)
+        if is_user_cut:
+            user_text = f"[… the end of {output.size:,} bytes …]\n{user_text}"
         return text, user_text, is_cut or is_user_cut
 
     async def _skipped_hooks(self, need: SandboxRequirements, folder: Path) -> list[str]:

@@ -15,6 +15,7 @@ _SLACK = 128 * 1024  # bytes more than these before the end is cut again: each b
 _LAST = 4096  # bytes in which the last line is looked for
 _LONGEST_LINE = 4096  # bytes on either side of a cut that may belong to a secret which it divides
 _LONGEST_KEY = 40 * 1024  # the same before a cut in a private key, which has many lines
+_LINE_START = re.compile(rb"[\r\n]")
 _NOT_FOR_TERMINALS = re.compile(
     r"\x1b\](?:[^\x07\x1b]{0,4096}(?:\x07|\x1b\\))?|\x1b[PX^_](?:[^\x1b]{0,4096}\x1b\\)?|[\x90\x98\x9b\x9d-\x9f]"
 )
@@ -135,10 +136,17 @@ class JobOutput:
     def _readable(self, piece: Piece) -> str:
         """Masked together with what is around it, and cut out afterwards: no part of a secret is left over."""
         before = piece.before if b"PRIVATE KEY" in piece.before else piece.before[-_LONGEST_LINE:]
-        lead, text, rest = (readable(data.decode("utf-8", "replace")) for data in (before, piece.data, piece.after))
-        whole = self._mask(lead + text + rest)
-        begin = common_prefix_length(self._mask(lead), whole)
-        end = len(whole) - common_prefix_length(self._mask(rest)[::-1], whole[::-1])
+        start = _LINE_START.search(before) if len(before) == _LONGEST_LINE else None
+        before = before if start is None else before[start.end() :]
+        # Made readable together as well: what comes later may overwrite the end of what was before.
+        lead, whole, rest = (
+            readable(data.decode("utf-8", "replace"), self._mask)
+            for data in (before, before + piece.data + piece.after, piece.after)
+        )
+        begin = common_prefix_length(lead, whole)
+        if begin < len(lead) and b"\r" in piece.data:  # the line that it continues, as it is now
+            begin = whole.rfind("\n", 0, begin) + 1
+        end = len(whole) - common_prefix_length(rest[::-1], whole[::-1])
         return whole[begin:end]
 
 

@@ -7,34 +7,41 @@ from collections import deque
 from collections.abc import Callable
 
 from amanu.text.redaction import maskable_length
+from amanu.tools.shell.terminal_lines import TerminalLines
 
 _SHOWN = 256 * 1024  # bytes of the beginning and of the end that can be shown
 _EDGE = 4096  # bytes dropped at the end of stored output that was cut
-_SNIFFED = 4096  # bytes checked to recognize binary output
+_SNIFFED = 4096  # bytes checked to recognize binary output, without those of runs of NULs
 _AT_ONCE = 64 * 1024  # characters made readable and masked at once: about 10 ms of the event loop
-_ESCAPES = re.compile(
-    r"\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?"  # OSC: titles, links
-    r"|\x1b[PX^_][^\x1b]{0,4096}(?:\x1b\\)?"  # DCS, SOS, PM, APC
-    r"|[\x1b\x9b]\[?[0-?]{0,64}[ -/]{0,16}[@-~]"  # CSI and two-character sequences
-    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
-)
-
-
-def readable(text: str) -> str:
-    """The text without escape sequences and control characters; of a line that overwrites itself (a progress bar), only
-    its last form."""
-    text = _ESCAPES.sub("", text.replace("\r\n", "\n"))
-    if "\r" not in text:
-        return text
-    return "\n".join(_last_form(line) for line in text.split("\n"))
-
-
-def _last_form(line: str) -> str:
-    return next((part for part in reversed(line.split("\r")) if part), "")
-
+TO_LOOK_AT_BINARY = "To look at it, pipe it into `od -c | head`, `strings` or `file -`."
+_NULS = re.compile(rb"\0+")
+_OVERWRITES = re.compile(r"\r(?!\n)|[\b\x9b]|\x1b\[[0-9]*[A-Z]")
+_TEXT_CONTROLS = frozenset("\a\b\t\n\f\r\x1b")
 
 Mask = Callable[[str], str]
 """Masks the secrets in a text."""
+
+
+def readable(text: str, mask: Mask = str) -> str:
+    """The text without escape sequences and control characters, as a terminal would show its lines (`TerminalLines`);
+    without secrets, also where the beginning of one was overwritten."""
+    lines = TerminalLines()
+    return mask(lines.add(_masked_before(text, mask)) + lines.finish())
+
+
+def _masked_before(text: str, mask: Mask) -> str:
+    """Masked if something in it may be overwritten: of what is left of a secret then, nothing says that it is one."""
+    return mask(text) if _OVERWRITES.search(text) else text
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether more than a third of its beginning is neither text nor a NUL after text. Control characters must be among
+    it: text in another encoding has none."""
+    text = _NULS.sub(b"\0", data)[:_SNIFFED].decode("utf-8", "replace")
+    controls = sum(each < " " and each not in _TEXT_CONTROLS for each in text)
+    separators = len(re.findall(r"(?<=[^\0-\x08])\0", text))
+    odd = controls - separators + text.count("\ufffd")
+    return controls > separators and 3 * odd > len(text) - separators
 
 
 class CommandOutput:
@@ -47,12 +54,17 @@ class CommandOutput:
         self._kept = bytearray()
         self._tail: deque[bytes] = deque()
         self._tail_size = 0
+        self._sniffed = bytearray()
+        self._is_binary: bool | None = None
         self.size = 0
         """Bytes received, stored or not."""
 
     def add(self, data: bytes) -> None:
         bytes_left = self._keep - len(self._kept)
         self.size += len(data)
+        if len(self._sniffed) < _SNIFFED:
+            self._sniffed += _NULS.sub(b"\0", data)[: _SNIFFED - len(self._sniffed)]
+            self._is_binary = None
         if bytes_left > 0:
             self._kept += data[:bytes_left]
         if len(data) > bytes_left:
@@ -70,8 +82,15 @@ class CommandOutput:
         return data[: self._keep]
 
     @property
+    def is_stored_whole(self) -> bool:
+        return self.size <= self._keep
+
+    @property
     def binary(self) -> bool:
-        return b"\0" in self._kept[:_SNIFFED]
+        """Whether it is mostly no text. A few NULs and control characters do not hide words."""
+        if self._is_binary is None:
+            self._is_binary = is_binary(bytes(self._sniffed))
+        return self._is_binary
 
     def text(self, limit: int) -> tuple[str, bool]:
         """(readable text of about `limit` characters at most, whether something is missing). Of a longer text the first
@@ -93,7 +112,7 @@ class CommandOutput:
         return (bytes(self._kept[-_SHOWN:]) + b"".join(self._tail))[-_SHOWN:]
 
     def _readable(self, data: bytes) -> str:
-        return self._mask(readable(data.decode("utf-8", "replace")))
+        return readable(data.decode("utf-8", "replace"), self._mask)
 
 
 def _ends(head: str, tail: str, limit: int, size: int) -> str:
@@ -103,27 +122,38 @@ def _ends(head: str, tail: str, limit: int, size: int) -> str:
 
 
 class LiveOutput:
-    """Turns the stream into readable pieces to show at once: whole lines, and of a line that overwrites itself only
-    what it says at that moment. Shows `limit` characters at most."""
+    """Turns the stream into readable pieces to show at once: whole lines, each in its last form. Shows `limit`
+    characters at most."""
 
     def __init__(self, limit: int, mask: Mask = str) -> None:
         self._mask = mask
         self._decode = codecs.getincrementaldecoder("utf-8")("replace")
+        self._lines = TerminalLines()
+        self._unmasked = ""
         self._pending = ""
         self._remaining = limit
 
     def add(self, data: bytes) -> None:
         if self._remaining > 0 and len(self._pending) < 2 * self._remaining:
-            self._pending += self._decode.decode(data)
+            self._unmasked += self._decode.decode(data)
+            end = max(self._unmasked.rfind("\n"), self._unmasked.rfind("\r")) + 1
+            self._read(end or len(self._unmasked) * (len(self._unmasked) > _AT_ONCE))
+
+    def _read(self, length: int) -> None:
+        text, self._unmasked = self._unmasked[:length], self._unmasked[length:]
+        self._pending += self._lines.add(_masked_before(text, self._mask))
 
     def take(self, *, last: bool = False) -> str:
         """What can be shown now, "" if nothing. A long text comes in several pieces. `last`: the output is complete."""
+        if last:
+            self._read(len(self._unmasked))
+            self._pending += self._lines.finish()
         end = (
             len(self._pending) if last else maskable_length(self._pending[:_AT_ONCE]) or maskable_length(self._pending)
         )
         if self._remaining <= 0 or end == 0:
             return ""
-        text, self._pending = self._mask(readable(self._pending[:end])), self._pending[end:]
+        text, self._pending = self._mask(self._pending[:end]), self._pending[end:]
         if len(text) > self._remaining:
             text = text[: self._remaining] + "\n[more output follows; it is shown when the command has ended]\n"
             self._remaining = 0
