@@ -24,6 +24,7 @@ _QUIET_GIT = (
     ("core.fsmonitor", "false"),
     ("core.pager", "cat"),
     ("core.editor", "true"),
+    ("sequence.editor", "true"),
     ("core.sshCommand", "ssh"),
     ("gpg.program", "gpg"),
     ("protocol.ext.allow", "never"),
@@ -84,7 +85,7 @@ async def end_all(leader: int, mark: str, holders: int = 0) -> int:
 
     `holders`: how many processes, the leader and its first descendants, belong to the sandbox around the others. They
     get no SIGTERM, because the others would be killed with them at once, and they are not counted."""
-    alive = await asyncio.to_thread(_alive, leader, mark)
+    alive = await asyncio.to_thread(living, leader, mark)
     holding = await asyncio.to_thread(_single_line, leader, holders)
     count = len(alive - holding)
     for term, limit in ((signal.SIGTERM, _GRACE), (signal.SIGKILL, _GIVE_UP)):
@@ -97,42 +98,19 @@ async def end_all(leader: int, mark: str, holders: int = 0) -> int:
                     os.kill(pid, term)
             signalled |= alive
             await asyncio.sleep(_POLL)
-            alive = await asyncio.to_thread(_alive, leader, mark)
+            alive = await asyncio.to_thread(living, leader, mark)
     return count
 
 
 async def interrupt_all(leader: int, mark: str, holders: int = 0) -> None:
     """Send SIGINT, as Ctrl-C does, to the processes that `end_all` would end."""
-    alive = await asyncio.to_thread(_alive, leader, mark)
+    alive = await asyncio.to_thread(living, leader, mark)
     for pid in alive - await asyncio.to_thread(_single_line, leader, holders):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGINT)
 
 
-def start_time(pid: int) -> int | None:
-    """When the process began, in the kernel's ticks since boot: with its id this names one process only. None when it
-    is gone, or where there is no /proc."""
-    try:
-        return int(_read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
-        return None
-
-
-def _single_line(leader: int, length: int) -> set[int]:
-    """The process and its descendants while each has only one child; at most `length` of them."""
-    line: list[int] = []
-    pid: int | None = leader
-    while pid is not None and len(line) < length:
-        line.append(pid)
-        try:
-            children = _read(f"/proc/{pid}/task/{pid}/children").split()
-        except OSError:
-            children = []
-        pid = int(children[0]) if len(children) == 1 else None
-    return set(line)
-
-
-def _alive(leader: int, mark: str) -> set[int]:
+def living(leader: int, mark: str) -> set[int]:
     """The ids of the processes `end_all` ends. Without /proc (macOS) only the process group is visible: its leader's
     negative id stands for it."""
     if not Path("/proc/self/stat").exists():
@@ -161,6 +139,29 @@ def _alive(leader: int, mark: str) -> set[int]:
     while children := {pid for pid, parent in parents.items() if parent in processes} - processes:
         processes |= children
     return processes
+
+
+def start_time(pid: int) -> int | None:
+    """When the process began, in the kernel's ticks since boot: with its id this names one process only. None when it
+    is gone, or where there is no /proc."""
+    try:
+        return int(_read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _single_line(leader: int, length: int) -> set[int]:
+    """The process and its descendants while each has only one child; at most `length` of them."""
+    line: list[int] = []
+    pid: int | None = leader
+    while pid is not None and len(line) < length:
+        line.append(pid)
+        try:
+            children = _read(f"/proc/{pid}/task/{pid}/children").split()
+        except OSError:
+            children = []
+        pid = int(children[0]) if len(children) == 1 else None
+    return set(line)
 
 
 def _read(path: str) -> bytes:

@@ -17,6 +17,7 @@ from amanu.home import find_home
 from amanu.sandbox import rlimits as kernel_limits
 from amanu.sandbox.sandbox import Sandbox
 from amanu.text.redaction import Secrets
+from amanu.tools.shell import waiting_editor
 from amanu.tools.shell.output import TO_LOOK_AT_BINARY, CommandOutput, LiveOutput, is_binary, readable
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import BlobRef, Grant
@@ -151,6 +152,47 @@ async def test_nothing_is_left(
     assert told in outcome.for_model
     assert time.monotonic() - started < 30
     assert running(number) == []
+
+
+SLEEP = "cp $(command -v sleep) {name}; ./{name} 77.{n}"
+SCRIPT = "mkfifo fifo; printf '#!/bin/bash\\nread -t 0.6 <>fifo\\n' > vim; chmod +x vim; ./vim {option} x; echo ran"
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        *(
+            (SLEEP.replace("{name}", name), f"{name} waits for somebody to type")
+            for name in ("vi", "nano", "vim.basic")
+        ),
+        ("cp $(command -v sleep) vi; sh -c 'EDITOR=./vi; echo first; $EDITOR 77.{n}; echo last'", "vi waits for"),
+        (SCRIPT.replace("{option}", "-c"), "vim waits for somebody"),
+        (SCRIPT.replace("{option}", "-es"), "ran\n\nExit code: 0"),
+        (SCRIPT.replace("read -t 0.6 <>fifo", "sleep 0.6").replace("{option}", "-c"), "ran\n\nExit code: 0"),
+        (SLEEP.replace("{name}", "cc").replace("77.{n}", "0.6") + "; echo ran", "ran\n\nExit code: 0"),
+        ("sleep 0.6 | less; echo ran", "ran\n\nExit code: 0"),
+    ],
+)
+async def test_an_editor_that_nobody_can_type_into_is_ended(
+    tmp_path: Path, command: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting_editor, "LOOK_SECONDS", 0.15)
+    number = str(time.monotonic_ns())
+    outcome = await ToolHarness(tmp_path).run("run_shell_command", {"command": command.replace("{n}", number)})
+    assert told in outcome.for_model
+    assert running(number) == []
+
+
+@pytest.mark.parametrize("configured", ["sequence.editor", "core.editor"])
+async def test_git_opens_no_editor(tmp_path: Path, configured: str) -> None:
+    commit = "git -c user.name=a -c user.email=a@b commit -q --allow-empty"
+    start = f"git init -q; {commit} -m one; {commit} -m two; git config {configured} 'touch opened;'"
+    harness = ToolHarness(
+        tmp_path, environment={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "EDITOR": "touch opened;"}
+    )
+    line = f"{start}; git rebase -q -i HEAD~1 && {commit}; $EDITOR x; ls"
+    outcome = await harness.run("run_shell_command", {"command": line})
+    assert "Aborting commit due to empty commit message" in outcome.for_model and "opened" not in outcome.for_model
 
 
 async def test_cancel(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from amanu.tools.shell.pipe_statuses import pipe_statuses
 from amanu.tools.shell.report import STOPPED_SWAPPED, CommandEnd
 from amanu.tools.shell.script_watch import ScriptWatch
 from amanu.tools.shell.terminal import BECOME_CONTROLLING, Terminal
+from amanu.tools.shell.waiting_editor import WaitingEditor
 from amanu_protocol.items import Mode
 
 CHANGED = (
@@ -57,13 +58,17 @@ COMMAND_VARIABLES = {
     "SYSTEMD_PAGER": "cat",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_EDITOR": "true",
+    "GIT_SEQUENCE_EDITOR": "true",
+    "EDITOR": "false",
+    "VISUAL": "false",
     "GIT_ASKPASS": "true",
     "SSH_ASKPASS": "false",
     "DEBIAN_FRONTEND": "noninteractive",
     "TERM": "dumb",
     "NO_COLOR": "1",
 }
-"""Set for every command: nobody can page, answer a prompt or see colors."""
+"""Set for every command: nobody can page, edit, answer a prompt or see colors. git keeps the text it proposes, such as
+the message of a merge; of other programs nobody knows what they would do with a text that was not edited."""
 
 Take = Callable[[bytes, bool], None]
 """Takes a piece of output; the flag says whether it is from stderr."""
@@ -100,6 +105,7 @@ class CommandProcess:
     ) -> None:
         self.process = process
         self.started = time.monotonic()
+        self.editor = WaitingEditor(process.pid, mark)
         self._mark = mark
         self._holders = holders
         self._terminal = terminal

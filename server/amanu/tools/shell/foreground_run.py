@@ -20,6 +20,11 @@ from amanu.tools.shell.report import CommandEnd
 from amanu.workspace.git.refs import RepositoryLook
 
 _SHOW_EVERY = 0.1  # seconds between two pieces of live output
+_WAITS = (
+    "The command was ended: {editor} waits for somebody to type, but the command has no terminal. Change files with "
+    "edit_file or write_file, or with a program that needs no typing, such as sed; pass texts as options, such as "
+    "`git commit -m`. If it must be {editor}, run it with background=true and tty=true, and type with write_command."
+)
 
 
 class ForegroundRuns:
@@ -114,9 +119,10 @@ class ForegroundRuns:
                 if not output.binary and (text := live.take()):
                     call.output(text)
                 if process.process.returncode is None:
-                    end.stop_reason = self._exceeded_limit(
-                        current_time - started, current_time - last_output, total, size
-                    )
+                    silent = current_time - last_output
+                    end.stop_reason = self._exceeded_limit(current_time - started, silent, total, size)
+                    if editor := await process.editor.after(silent):
+                        end.stop_reason = _WAITS.format(editor=editor)
                     if floor is not None and floor.is_reached():
                         end.stop_reason = (
                             f"The command was ended before it filled the disk: {floor.bytes >> 20:,} MB are left."
