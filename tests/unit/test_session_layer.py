@@ -96,6 +96,35 @@ async def test_the_whole_of_it_is_taken_or_left(tmp_path: Path, answer: str) -> 
         assert item.state == ("succeeded" if answer == "allow" else "rejected")
 
 
+MANY = "mkdir big; cd big; mkfifo p; for n in {1..300}; do echo > $n; done"
+SOCKET = "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"a.sock\")'"
+
+
+@pytest.mark.parametrize(
+    ("mode", "line", "names"),
+    [
+        ("ask", "mkfifo p", "p"),
+        ("acceptEdits", "mkfifo p; mkdir new; mkfifo new/q", "new/q, p"),
+        ("acceptEdits", "mkfifo p; echo new > new.txt", "p"),
+        ("draft", "mkfifo p; echo new > new.txt", "p"),
+        ("acceptEdits", SOCKET, "a.sock"),
+        ("acceptEdits", "rm notes.txt; mkfifo notes.txt", "notes.txt"),
+        ("acceptEdits", MANY, "big/p"),
+        ("acceptEdits", "mkfifo p.ignored", "p.ignored"),
+        ("acceptEdits", "mkdir x.ignored; mkfifo x.ignored/p; echo > x.ignored/a", "x.ignored/p"),
+    ],
+)
+async def test_pipes_and_sockets_that_a_command_made_are_named(
+    tmp_path: Path, mode: Mode, line: str, names: str
+) -> None:
+    async with scripted_session(tmp_path, step("", shell(line)), DONE, mode=mode) as d:
+        (d.root / ".gitignore").write_text("*.ignored\n")
+        await turn(d)
+        assert f"Not kept: {names}. Pipes, sockets and devices are removed" in d.told()
+        assert any("Not kept: " in str(item.output) for item in tool_calls(d))
+        assert not any(stat.S_ISFIFO(path.lstat().st_mode) for path in d.root.rglob("*"))
+
+
 async def test_a_change_of_many_files_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def longest(nth: int) -> float:
         monkeypatch.setenv("AMANU_HOME", str(tmp_path / f"home{nth}"))  # else it would be the session of the last try

@@ -41,6 +41,8 @@ class Listing:
     """When something in it last changed (ctime), in nanoseconds; setting a file's times does not hide it."""
     is_linked: bool
     """Whether one of its files also has a name outside the folder, through which it could be changed."""
+    dropped: Sequence[str] = ()
+    """Paths of the pipes, sockets and devices that were removed."""
 
     @property
     def size(self) -> int:
@@ -72,13 +74,14 @@ class _Reading:
     def __init__(self, tidy: bool) -> None:
         self._tidy = tidy
         self._entries: list[Entry] = []
+        self._dropped: list[str] = []
         self._changed = 0
         self._links: dict[int, int] = {}
         """Inode of a file with several names → the number of them not found yet."""
 
     def listing(self) -> Listing:
         self._entries.sort()
-        return Listing(self._entries, self._changed, any(self._links.values()))
+        return Listing(self._entries, self._changed, any(self._links.values()), sorted(self._dropped))
 
     def read(self, place: str, start: str, depth: int) -> list[tuple[str, str, int]]:
         """Read one folder. Returns the folders in it. Most of the time of a listing is spent in this loop."""
@@ -103,6 +106,7 @@ class _Reading:
                     add(Entry(path, "link", 0, 0, False, os.readlink(each.path)))  # noqa: PTH115
                 elif self._tidy:
                     os.unlink(each.path)  # noqa: PTH108
+                    self._dropped.append(path)
         self._changed = changed
         return inner
 

@@ -31,6 +31,8 @@ class Left:
     """Still in the layer."""
     overtaken: list[str] = field(default_factory=list[str])
     """Changed in the workspace meanwhile: the layer shows that now, and nothing of its own there."""
+    dropped: list[str] = field(default_factory=list[str])
+    """Pipes, sockets and devices, which the layer has no longer either."""
 
 
 def transfer(root: LayerRoot, path: str, begun: int | None, kept: Collection[str] = ()) -> Left:
@@ -117,6 +119,7 @@ class _Transfer:
                     self._give_way(path, name, above)
         else:  # nobody needs the command's sockets and pipes
             os.unlink(name, dir_fd=above)
+            self.left.dropped.append(path)
 
     def _leads_out(self, path: str, name: str, above: int, over: os.stat_result) -> bool:
         """Whether it is a link out of the workspace, to anything but a program: a virtual environment has some."""

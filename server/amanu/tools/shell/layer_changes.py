@@ -27,6 +27,10 @@ MAX_CHANGES = 200
 EXECUTABLE = 0o111
 TOO_LARGE = "file too large to show"
 OTHER_ENCODING = "file in another encoding"
+DROPPED = (
+    "Not kept: {names}. Pipes, sockets and devices are removed when the command that made them has ended: make them in "
+    "the command that uses them."
+)
 MAX_BYTES = 8 << 20
 """Of all changed text of one command: what can be shown and compared without anybody noticing."""
 
@@ -46,6 +50,8 @@ class LayerChanges:
     """Files whose executable bits the command changed although a rule denies it: the bits stay as they are."""
     unstored: Sequence[Path] = ()
     """Files for which the disk has no room: the command's version is not kept."""
+    dropped: Sequence[Path] = ()
+    """Pipes, sockets and devices: no workspace gets them from a command."""
     ignored: Sequence[Path] = ()
     """Topmost ignored files and folders that the layer has."""
     conflicts: Sequence[Path] = ()
@@ -97,6 +103,7 @@ class FoundChanges:
     drafted_trees: list[Path] = field(default_factory=list[Path])
     """The drafted folders that were in the layer when the command started and are still there."""
     emptied: list[Path] = field(default_factory=list[Path])
+    dropped: list[Path] = field(default_factory=list[Path])
     ignored: list[Path] = field(default_factory=list[Path])
     conflicts: list[Path] = field(default_factory=list[Path])
     paths: list[Path] = field(default_factory=list[Path])
@@ -154,7 +161,7 @@ class _RootReading:
         if not changes.complete:
             found.is_complete = False
             found.refused = f"it changed more than {MAX_CHANGES} files"
-        filled = {change.path.rpartition("/")[0] for change in changes.found}
+        filled = {change.path.rpartition("/")[0] for change in changes.found if change.kind != "special"}
         for change in changes.found:
             path = self._root.path / change.path
             if change.kind == "pruned":
@@ -210,6 +217,8 @@ class _RootReading:
         elif change.kind == "folder":
             if below is None and is_empty:
                 found.folders.append(path)
+        elif change.kind == "special":
+            found.dropped.append(path)
         elif change.kind == "deleted":
             self._read_deletion(change.path)
         elif change.kind == "symlink":

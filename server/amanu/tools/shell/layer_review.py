@@ -17,7 +17,7 @@ from amanu.text.amounts import files_and_folders, plural
 from amanu.text.display import all_files, file_list, one_line, unbroken, visible
 from amanu.tools.draft_share import share_notes
 from amanu.tools.environment import ToolEnvironment
-from amanu.tools.shell.layer_changes import LayerChanges
+from amanu.tools.shell.layer_changes import DROPPED, LayerChanges
 from amanu.tools.shell.row_changes import OUTSIDE, can_undo
 from amanu.tools.shell.row_trees import has_links_out
 from amanu.workspace.git.apply import MOVED, DoesNotFit, prepared
@@ -218,6 +218,8 @@ class LayerReview:
         if changes.unstored:
             names = self._names(changes.unstored)
             notes.append(f"Not kept, because the disk is full: {names}. Free some space, then run the command again.")
+        if changes.dropped:
+            notes.append(DROPPED.format(names=self._names(changes.dropped)))
         if changes.denied:
             notes.append(
                 f"Executable bits not changed, because a rule denies the change: {self._names(changes.denied)}."

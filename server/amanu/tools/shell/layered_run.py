@@ -190,6 +190,7 @@ class LayeredRun:
         for path in found.drafted_trees:
             root, name = self.layer.place(path)
             listing = list_folder(root.upper / name, tidy=True)
+            found.dropped += (path / each for each in listing.dropped)
             if listing.changed < self._begun and self._store.is_listed(self._view.filled[path].tree, listing):
                 same.append(path)
             else:
@@ -201,7 +202,7 @@ class LayeredRun:
         if found.trees and found.git.files:  # a commit could not tell that it needs them
             return [], f"it changed the repository and more than {MAX_CHANGES} files"
         try:
-            return [tree_row(tree, self._store, self._guarded) for tree in found.trees], ""
+            return [tree_row(tree, self._store, self._guarded, found.dropped) for tree in found.trees], ""
         except TreeRefused as refusal:
             return [], str(refusal)
 
@@ -255,6 +256,7 @@ class LayeredRun:
         changes = LayerChanges(
             edits,
             denied=denied,
+            dropped=found.dropped,
             ignored=found.ignored,
             conflicts=moved,
             git=found.git,

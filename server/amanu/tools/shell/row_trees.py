@@ -29,11 +29,18 @@ class TreeRefused(Exception):
     """The folder cannot be decided on as a whole. `str()` says why, as a clause."""
 
 
-def tree_row(tree: TakenFile, store: FileStore, named: Callable[[Path, Iterable[str]], Sequence[str]]) -> RowChange:
+def tree_row(
+    tree: TakenFile,
+    store: FileStore,
+    named: Callable[[Path, Iterable[str]], Sequence[str]],
+    dropped: list[Path],
+) -> RowChange:
     """The row of a folder that was taken out of a layer. `named`: a folder and the paths in it → those, the folder
-    included, that a rule of the user's denies or asks about. Raises `TreeRefused`, `OSError`."""
+    included, that a rule of the user's denies or asks about. `dropped` gets the pipes, sockets and devices in it.
+    Raises `TreeRefused`, `OSError`."""
     assert tree.stored is not None
     listing = list_folder(tree.stored, tidy=True)
+    dropped += (tree.path / each for each in listing.dropped)
     if protected.is_guarded(tree.name):
         raise TreeRefused(_GUARDED.format(path=one_line(tree.name)))
     if listing.is_linked:

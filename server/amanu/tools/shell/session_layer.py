@@ -26,6 +26,7 @@ from amanu.storage.file_store import Damaged, FileStore
 from amanu.system.tasks import run_to_completion
 from amanu.text.display import file_list, one_line
 from amanu.tools.shell.discarded_layer import DiscardedLayer
+from amanu.tools.shell.layer_changes import DROPPED
 from amanu.tools.shell.layer_contents import drop, drop_folders, lay_in_emptied
 from amanu.tools.shell.layered_run import Filled, LayeredRun, View, content
 from amanu.tools.shell.row_changes import put_version
@@ -244,7 +245,7 @@ class SessionLayer:
                 if names
                 else []
             )
-            notes, left, overtaken = _bring_home(layer, paths, begun, kept)
+            notes, left, overtaken, dropped = _bring_home(layer, paths, begun, kept)
             if left:
                 notes.append(
                     f"Not moved into the workspace, but kept in this session's private copy: {self._names(left)}. "
@@ -256,6 +257,8 @@ class SessionLayer:
                     "Changed in the workspace while the command ran, so the command's version was not applied: "
                     f"{self._names(overtaken)}. Later commands see what is there now."
                 )
+            if dropped:
+                notes.append(DROPPED.format(names=self._names(dropped)))
             return notes
 
         return await asyncio.to_thread(bring)
@@ -383,14 +386,15 @@ def _ignored_files(layer: Layer, paths: Sequence[Path]) -> Iterator[Path]:
 
 def _bring_home(
     layer: Layer, paths: Sequence[Path], begun: int | None, kept: Sequence[Path]
-) -> tuple[list[str], list[Path], list[Path]]:
-    """Returns faults, what stays in the layer, and what others have changed."""
+) -> tuple[list[str], list[Path], list[Path], list[Path]]:
+    """Returns faults, what stays in the layer, what others have changed, and what nobody can keep."""
     faults: list[str] = []
     left: list[Path] = []
     overtaken: list[Path] = []
+    dropped: list[Path] = []
     moved = [path for path in paths if begun is not None or not os.path.lexists(path)]
     if not moved:
-        return [], [], []
+        return [], [], [], []
     names = [layer.place(path)[1] for path in kept]
     try:
         places = [layer.place(path) for path in moved]
@@ -400,8 +404,9 @@ def _bring_home(
                     found = transfer(root, name, begun, frozenset(names))
                     left += [root.path / each for each in found.kept]
                     overtaken += [root.path / each for each in found.overtaken]
+                    dropped += [root.path / each for each in found.dropped]
                 except (OSError, LayerError) as error:
                     faults.append(f"Not all of {path.name} was moved into the workspace: {explained(error)}")
     except (OSError, LayerError) as error:
         faults.append(f"Files ignored by git were not moved into the workspace: {explained(error)}")
-    return faults, left, overtaken
+    return faults, left, overtaken, dropped
