@@ -100,7 +100,7 @@ class PathGuard:
         if len(path) > _LONGEST:
             raise ToolError("The path is longer than any path can be.")
         _require_utf8(path)
-        if self.plan is not None and os.path.realpath(path) == str(self.plan) and Path(path).is_absolute():
+        if self.plan is not None and Path(path).is_absolute() and os.path.realpath(path) == str(self.plan):
             return self.plan
         inside_paths = self._insides(path)
         existing = self._existing(inside_paths) or self._existing_otherwise(path)

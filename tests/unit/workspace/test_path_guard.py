@@ -347,3 +347,12 @@ def test_a_link_that_is_put_into_an_admitted_folder_is_not_followed(tmp_path: Pa
     file.symlink_to(tmp_path / "outside" / "a.txt")
     with pytest.raises(ToolError):
         disk.read(paths, resolved)
+
+
+def test_the_current_folder_may_be_gone(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    paths = PathGuard([tree], plan=tmp_path / "plan.md")
+    assert paths.resolve("src/a.txt") == tree / "src" / "a.txt"
+    assert paths.resolve_to_read(str(tmp_path / "plan.md")) == tmp_path / "plan.md"
