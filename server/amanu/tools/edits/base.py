@@ -16,6 +16,7 @@ from amanu.proposals.model import FileEdit, LiveFile
 from amanu.text.display import one_line, visible
 from amanu.text.redaction import MASK, mask_added
 from amanu.tools.draft_share import share_notes
+from amanu.tools.edits.fences import unfenced
 from amanu.tools.edits.live_edit import LiveEdit
 from amanu.tools.edits.match import MatchedText
 from amanu.tools.environment import SessionTool, ToolEnvironment
@@ -45,6 +46,7 @@ _MASKED_SECRET = (
     f"{MASK} stands where a secret is that you are not shown; it is not in the file, and no edit can write it there. "
     "Edit around it: leave the lines that hold it out of what you search for and of what you write."
 )
+_FENCE = "fence"  # among what was forgiven: it was around the whole text of a file
 _MAX_FILES = 500  # files of one call
 
 
@@ -395,12 +397,18 @@ class EditTool(SessionTool[P]):
         return str(self._workspace.root_of(path) / target)
 
     def _forgiven_note(self, changes: _CallChanges) -> str:
-        """For model and user: which texts were found although they were not in the file as they were written."""
+        """For model and user: which texts were found although they were not in the file as they were written, and which
+        lost a fence."""
         lines = [
             f"{self._workspace.display_path(path)}: the text to replace was not found exactly; it was matched with "
             f"different {', '.join(_DIFFERENCE_LABELS.get(how, how) for how in forgiven)}."
-            for path, forgiven in changes.forgiven_differences.items()
-            if forgiven
+            for path, differences in changes.forgiven_differences.items()
+            if (forgiven := [how for how in differences if how != _FENCE])
+        ]
+        lines += [
+            f"{self._workspace.display_path(path)}: the fence around the whole text was left out: it is no part of a file."
+            for path, differences in changes.forgiven_differences.items()
+            if _FENCE in differences
         ]
         return "\n".join(lines)
 
@@ -459,6 +467,8 @@ def _changed(change: Change, base: FileText) -> tuple[str | None, Sequence[str]]
         raise ToolError(f"{_MASKED_SECRET} Nothing was changed.")
     if text is not None:
         base.check_new(text)
+        if (inside := unfenced(text, base.text, base.path)) is not None:
+            return inside, [*forgiven, _FENCE]
     return text, forgiven
 
 
