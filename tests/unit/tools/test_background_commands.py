@@ -304,6 +304,17 @@ async def test_a_flood_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert made.blobs and len(made.blobs[-1]) < (HEAD + TAIL) * 1.2
 
 
+async def test_what_was_left_out_can_be_read(tmp_path: Path) -> None:
+    async with harness(tmp_path) as made:
+        outcome = await start(made, "seq 20000", wait_s=30)
+        (offset,) = re.findall(r'read_command\(job="job-1", offset=(\d+)\)', outcome.for_model)
+        before, _, after = outcome.for_model.partition("\n[… ")
+        assert re.match(r"[\d,]+ of 108,894 characters left out …\]", after)
+        more = (await made.run("read_command", {"job": "job-1", "offset": int(offset)})).for_model
+        whole = "".join(f"{at}\n" for at in range(1, 20_001))
+        assert (before + more.partition("\n[… ")[0]) == whole[: len(before) + 6000]
+
+
 async def test_a_cancelled_start_leaves_nothing(tmp_path: Path) -> None:
     number = str(time.monotonic_ns())
     async with harness(tmp_path) as made:

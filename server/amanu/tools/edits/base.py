@@ -406,7 +406,7 @@ class EditTool(SessionTool[P]):
             if (forgiven := [how for how in differences if how != _FENCE])
         ]
         lines += [
-            f"{self._workspace.display_path(path)}: the fence around the whole text was left out: it is no part of a file."
+            f"{self._workspace.display_path(path)}: the fence around the whole text was left out: no file has one."
             for path, differences in changes.forgiven_differences.items()
             if _FENCE in differences
         ]

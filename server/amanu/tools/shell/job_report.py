@@ -30,6 +30,9 @@ async def report(
     job.read_size, job.read_from = snapshot.size, snapshot.line_start
     shown = text if len(text) <= limit else _ends(text, limit)
     notes = [*([first] if first else ()), *_notes(job, jobs)]
+    if shown != text:
+        after = snapshot.pieces[0].end - len(snapshot.pieces[0].data) + len(text[: limit // 5].encode())
+        notes.append(f'What was left out begins at byte {after}: read_command(job="{job.job_id}", offset={after}).')
     end = job.end
     fields: dict[str, JsonValue] = {"job": job.job_id, "state": job.shown.state, "output": shown}
     fields |= {"exit_code": job.shown.exit_code} if end is not None else {}
