@@ -188,9 +188,15 @@ async def test_git_opens_no_editor(tmp_path: Path, configured: str) -> None:
     commit = "git -c user.name=a -c user.email=a@b commit -q --allow-empty"
     start = f"git init -q; {commit} -m one; {commit} -m two; git config {configured} 'touch opened;'"
     harness = ToolHarness(
-        tmp_path, environment={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "EDITOR": "touch opened;"}
+        tmp_path,
+        environment={
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(tmp_path),
+            "EDITOR": "touch opened;",
+            "KUBE_EDITOR": "touch opened;",
+        },
     )
-    line = f"{start}; git rebase -q -i HEAD~1 && {commit}; $EDITOR x; ls"
+    line = f"{start}; git rebase -q -i HEAD~1 && {commit}; $EDITOR x; $KUBE_EDITOR x; ls"
     outcome = await harness.run("run_shell_command", {"command": line})
     assert "Aborting commit due to empty commit message" in outcome.for_model and "opened" not in outcome.for_model
 

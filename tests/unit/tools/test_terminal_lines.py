@@ -47,6 +47,11 @@ def shown(text: str, size: int = 1 << 20) -> str:
         ("Cloning\n" + "\r".join(GIT) + "\n", f"Cloning\n{GIT[-1]}\n"),
         ("\r" + "\r".join(GIT), GIT[-1]),
         ("".join(f"\r{at}" for at in range(10)) + "\n", "9\n"),
+        ("\r1\r2\r3", "3"),
+        ("\rResolving\rFetching x\rDone      \n", "Done\n"),
+        ("Rebasing (1/1)\rSuccessfully rebased.\n", "Successfully rebased.\n"),
+        ("first\rsecond\nthird\n", "second\nthird\n"),
+        ("\x1b[?25lWo\rWork\rWorking\x1b[?25h\n", "Working\n"),
         # CR as a line end
         ("one\rtwo\rthree", "one\ntwo\nthree"),
         ("one\rtwo\r\rthree\r", "one\ntwo\n\nthree\n"),
@@ -59,6 +64,7 @@ def shown(text: str, size: int = 1 << 20) -> str:
         # NUL as a line end
         ("a\0b\0", "a\nb\n"),
         ("\0\0FAILED x\n", "FAILED x\n"),
+        ("before\0after\n", "before\nafter\n"),
         ("A=1\0B=x y\0\0C=\n", "A=1\nB=x y\nC=\n"),
     ],
 )

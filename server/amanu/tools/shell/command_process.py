@@ -70,6 +70,9 @@ COMMAND_VARIABLES = {
 """Set for every command: nobody can page, edit, answer a prompt or see colors. git keeps the text it proposes, such as
 the message of a merge; of other programs nobody knows what they would do with a text that was not edited."""
 
+_EDITORS = {"GH_EDITOR", "HGEDITOR", "JJ_EDITOR", "KUBE_EDITOR", "SUDO_EDITOR", "SVN_EDITOR", "SYSTEMD_EDITOR"}
+"""Variables that go before `EDITOR`."""
+
 Take = Callable[[bytes, bool], None]
 """Takes a piece of output; the flag says whether it is from stderr."""
 
@@ -222,7 +225,8 @@ class CommandLauncher:
         inherited = without_secrets(
             variables, settings.key_variables, settings.shell.pass_environment, services=services
         )
-        environment = {**inherited, **COMMAND_VARIABLES, name: value}
+        editors = dict.fromkeys(_EDITORS & inherited.keys(), "false")
+        environment = {**inherited, **editors, **COMMAND_VARIABLES, name: value}
         if tty:
             environment["TERM"] = "xterm-256color"
             del environment["NO_COLOR"]

@@ -32,7 +32,8 @@ class TerminalLines:
     a line that has something on it, so that lists separated by NUL are lines. A CR ends a line, too, where it separates
     what no program would overwrite: texts of which most have no word of the one before, if there are three or more; and
     if there is no other line end at all, as in old Mac files, all but progress, which says the same words each time,
-    with a percentage or the like. A terminal would show only the last, and nobody would know that there was more."""
+    with a percentage or the like. A terminal would show only the last, and nobody would know that there was more. What
+    begins with a CR is always overwritten: no file begins so."""
 
     def __init__(self) -> None:
         self._unfinished = ""
@@ -118,7 +119,7 @@ class TerminalLines:
             if self._are_lines(is_ended=False):
                 done += (f"{each}\n" for each in self._parts[:-1])
                 self._cells = list(part)
-            self._parts, self._parts_size = [part], len(part)
+            self._parts, self._parts_size = [part] if self._parts[0] else ["", part], len(part)
 
     def _move(self, column: int) -> None:
         self._column = min(max(column, 0), _WIDEST)
@@ -155,21 +156,29 @@ class TerminalLines:
         if self._part or not is_ended:
             self._parts.append("".join(self._part))
         if self._are_lines(is_ended=is_ended):
-            return "\n".join(self._parts if self._parts[0] else self._parts[1:])
+            return "\n".join(self._parts)
         return line.rstrip(" ")
 
     def _are_lines(self, *, is_ended: bool) -> bool:
         """Whether the CRs of this line separate lines; see the class."""
         parts = [part for part in self._parts if part]
-        if self._is_drawn or len(parts) < 2:
+        if self._is_drawn or not self._parts[0] or len(parts) < 2:
             return False
-        pairs = list(pairwise(set(_WORD.findall(part)) for part in parts))
         if is_ended or not self._is_first:
-            return len(parts) > 2 and _most(bool(one) and not one & other for one, other in pairs)
-        same_words = _most(one <= other for one, other in pairs)
+            return len(parts) > 2 and _most(_words(one) and not _stays(one, other) for one, other in pairwise(parts))
+        same_words = _most(_words(one) <= _words(other) for one, other in pairwise(parts))
         return not (same_words and _most(_PROGRESS.search(part) is not None for part in parts))
 
 
-def _most(facts: Iterable[bool]) -> bool:
-    found = list(facts)
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text))
+
+
+def _stays(text: str, later: str) -> bool:
+    """Whether something of the text is in the later one."""
+    return later.startswith(text.rstrip()) or bool(_words(text) & _words(later))
+
+
+def _most(facts: Iterable[object]) -> bool:
+    found = list(map(bool, facts))
     return 2 * sum(found) > len(found)
