@@ -24,6 +24,14 @@ class SearchQuery:
     """Only files whose path fits this glob."""
 
 
+NOT_UTF_8 = (
+    r"(?-u)[\xC0\xC1\xF5-\xFF]|[\xC2-\xF4](?:[\x00-\x7F\xC2-\xFF]|$)|(?:^|[\x00-\x7F])[\x80-\xBF]"
+    r"|[\xE0-\xF4][\x80-\xBF](?:[\x00-\x7F\xC2-\xFF]|$)|[\xF0-\xF4][\x80-\xBF]{2}(?:[\x00-\x7F\xC2-\xFF]|$)"
+    r"|[\xC2-\xDF][\x80-\xBF]{2}|[\xE0-\xEF][\x80-\xBF]{3}|[\xF0-\xF4][\x80-\xBF]{4}"
+)
+"""A line with bytes that are not UTF-8, for ripgrep."""
+
+
 @dataclass(frozen=True)
 class MatchedLine:
     number: int
@@ -39,6 +47,8 @@ class FileMatches:
     text_of: str = ""
     """Whose text it is, where it is not the one on disk: "unsaved in the editor", "draft"."""
 
+    is_utf_8: bool = True
+    """Whether all lines that were found are."""
     is_cut: bool = False
     """Whether binary data ends what was searched of it."""
 
@@ -55,6 +65,8 @@ class SearchResult:
     """False when the search was stopped because it found too much."""
     big: list[FileMatches] = field(default_factory=list[FileMatches])
     """Files left out for their size, whose matching lines are not shown or not known."""
+    undecoded: list[FileMatches] = field(default_factory=list[FileMatches])
+    """Files in older encodings that were only searched as if they were UTF-8."""
 
 
 def ripgrep_options(query: SearchQuery) -> list[str]:
@@ -105,6 +117,7 @@ def parse(out: bytes) -> list[FileMatches]:
             path = name_text(name).removeprefix("./")
             file = files[name] = FileMatches(path)
         text = match[4].decode("utf-8", "replace").removesuffix("\r").removeprefix("\ufeff")
+        file.is_utf_8 = file.is_utf_8 and "\ufffd" not in text
         file.lines.append(MatchedLine(int(match[2]), text, match[3] == b":"))
     for match in _CUT.finditer(out):
         if (file := files.get(match[1])) is not None:

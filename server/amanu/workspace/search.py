@@ -20,6 +20,7 @@ from amanu.core.tool import ToolError
 from amanu.system.tasks import kill, run_to_completion, start_process
 from amanu.workspace.file_list import FileList, file_list
 from amanu.workspace.grep_format import (
+    NOT_UTF_8,
     FileMatches,
     SearchQuery,
     SearchResult,
@@ -56,6 +57,8 @@ _TEXT = re.compile(
     re.IGNORECASE,
 )
 """Names of files that are hardly ever binary."""
+_OLDER = 200
+"""Files in older encodings that are searched as the text they are."""
 _AT_ONCE = 4  # processes that search unsaved texts
 _SCAN = Path(__file__).with_name("grep_worker.py")
 _SAME_FILES = (
@@ -194,12 +197,14 @@ class Search:
                 on_disk = await self._ripgrep_disk(query, include, folder) or await self._scan_disk(
                     query, include, folder
                 )
+            older, undecoded = await self._search_older(query, include, folder, on_disk, slots)
             in_memory = await asyncio.gather(*texts)
         finally:
             for task in texts:
                 task.cancel()
             await asyncio.gather(*texts, return_exceptions=True)
-        files = [file for file in on_disk.files if file.path not in unsaved]
+        files = [*(file for file in on_disk.files if file.path not in older), *older.values()]
+        files = [file for file in files if file.lines and file.path not in unsaved]
         if include is not None:
             counting = include.matching([file.path for file in files])
             files = [file for file in files if file.path in counting]
@@ -208,15 +213,52 @@ class Search:
         if include is not None and big:
             counting = include.matching([file.path for file in big])
             big = [file for file in big if file.path in counting]
-        return SearchResult(sorted(files, key=lambda file: file.path), on_disk.complete, big)
+        return SearchResult(sorted(files, key=lambda file: file.path), on_disk.complete, big, undecoded)
+
+    async def _search_older(
+        self,
+        query: SearchQuery,
+        include: Include | None,
+        folder: Path,
+        found: SearchResult,
+        slots: asyncio.Semaphore,
+    ) -> tuple[Mapping[str, FileMatches], list[FileMatches]]:
+        """(What is found in files that are not UTF-8, by path, files that are too many for that): ripgrep does not know
+        their encodings."""
+        names = {file.path for file in found.files if not file.is_utf_8}
+        if not query.pattern.isascii():
+            args, where = self._ripgrep_target(include, folder)
+            ran = await self._run_ripgrep(
+                [*args, "--files-with-matches", "--null", "--no-messages", f"--regexp={NOT_UTF_8}", *where], folder
+            )
+            listed = [] if ran is None else name_text(ran[1]).split("\0")[:-1]
+            names |= {name.removeprefix("./") for name in listed}
+        names = names if include is None else set(include.matching([*names]))
+        root = self._workspace.root_of(folder)
+
+        async def search(name: str) -> FileMatches | None:
+            try:
+                text = await self._workspace.read(root / name)
+            except ToolError:  # binary, too big, gone
+                return None
+            return None if text.encoding == "utf-8" else await self._search_text(query, name, text, slots)
+
+        ordered = sorted(names)
+        matches = await asyncio.gather(*map(search, ordered[:_OLDER]))
+        return {each.path: each for each in matches if each is not None}, [*map(FileMatches, ordered[_OLDER:])]
+
+    def _ripgrep_target(self, include: Include | None, folder: Path) -> tuple[list[str], tuple[str, ...]]:
+        """(The options that say which files count, where they are.)"""
+        root, start = self._root(folder)
+        args = [*self._ignore_options(root)]
+        if include is not None and (names := include.name_globs()):  # --glob would show ignored files; a type does not
+            args += [*(f"--type-add=amanu:{name}" for name in names), "--type=amanu"]
+        return args, ("--", "./" + start)
 
     async def _ripgrep_disk(self, query: SearchQuery, include: Include | None, folder: Path) -> SearchResult | None:
         """None where ripgrep cannot be used."""
-        root, start = self._root(folder)
-        args = [*self._ignore_options(root), *ripgrep_options(query)]
-        if include is not None and (names := include.name_globs()):  # --glob would show ignored files; a type does not
-            args += [*(f"--type-add=amanu:{name}" for name in names), "--type=amanu"]
-        where = ("--", "./" + start)
+        args, where = self._ripgrep_target(include, folder)
+        args += ripgrep_options(query)
         small, sized = f"--max-filesize={_BIGGEST}", False
         try:
             async with asyncio.timeout(EVERYTHING):
@@ -330,7 +372,7 @@ class Search:
             else:
                 result = await _run([self._ripgrep, "--no-config", *ripgrep_options(query), "--", "-"], root, data)
             matches = await asyncio.to_thread(parse, checked(*result))
-        text_of = "draft" if text.draft else "unsaved in the editor"
+        text_of = "draft" if text.draft else "unsaved in the editor" if text.unsaved else ""
         return FileMatches(name, matches[0].lines if matches else [], text_of)
 
     async def _unsaved(self, folder: Path) -> dict[str, FileText]:

@@ -425,3 +425,10 @@ async def test_fields_are_cut_together(tmp_path: Path) -> None:
     assert outcome.fields["truncated"] and len(stdout) + len(stderr) < 31_000
     assert stdout.startswith("1\n2\n") and stderr.endswith("50000\n")
     assert 'read_output(id="' in str(outcome.fields["notes"])
+
+
+@pytest.mark.parametrize("encoding", ["cp1251", "koi8-r", "utf-8"])
+def test_output_in_an_older_encoding_is_read(encoding: str) -> None:
+    output = CommandOutput(1000)
+    output.add("Ошибка: файл не найден\n".encode(encoding) + b"exit 1\n")
+    assert output.text(100) == ("Ошибка: файл не найден\nexit 1\n", False)

@@ -62,7 +62,7 @@ class Grep(SessionTool[GrepParams]):
             )
         query = SearchQuery(params.pattern, params.fixed, params.ignore_case, params.context, params.include)
         matches: list[tuple[Path, FileMatches]] = []
-        skipped, big, binary = list[str](), list[str](), list[str]()
+        skipped, big, binary, undecoded = list[str](), list[str](), list[str](), list[str]()
         complete, searched = True, query.include is None
         for path in [self._workspace.resolve(params.path)] if params.path else self._workspace.roots:
             call.require_reviewed(path)
@@ -80,6 +80,8 @@ class Grep(SessionTool[GrepParams]):
             matches += [(root, file) for file in readable]
             too_big = await asyncio.to_thread(self._readable, result.big, path, call)
             big += [self._workspace.display_path(root / file.path) for file in too_big]
+            left = await asyncio.to_thread(self._readable, result.undecoded, path, call)
+            undecoded += [self._workspace.display_path(root / file.path) for file in left]
             if not readable and complete:
                 found = await search.binary(names, path)
                 binary += [self._workspace.display_path(root / name) for name in found]
@@ -89,7 +91,7 @@ class Grep(SessionTool[GrepParams]):
         if not searched:
             return Outcome(_NO_FILE.format(include=query.include), "no files")
         if not total and complete:
-            notes = _left_out(skipped) + _too_big(big) + _binary(binary)
+            notes = _left_out(skipped) + _too_big(big) + _binary(binary) + _undecoded(undecoded)
             return Outcome(f"Nothing matches {params.pattern}.\n{notes}".rstrip(), "no matches")
         limit = params.limit or self._limits.grep_lines
         text = self._show(matches, limit, params.context)
@@ -99,7 +101,7 @@ class Grep(SessionTool[GrepParams]):
                 f"[{least}{total} matches in {len(matches)} files; {total - min(limit, total)} of them left out. "
                 "Narrow the pattern, path or include.]\n"
             )
-        text += _left_out(skipped) + _too_big(big)
+        text += _left_out(skipped) + _too_big(big) + _undecoded(undecoded)
         if cut := [self._workspace.display_path(root / file.path) for root, file in matches if file.is_cut]:
             text += f"[{_named(cut)}: not searched to the end, which is binary.]\n"
         return Outcome(
@@ -169,6 +171,13 @@ def _too_big(paths: list[str]) -> str:
         return ""
     kind = _files(paths, "file{}")
     return f"[{kind} above 20 MB left out, which may match: {_named(paths)}. To search one, name it as path.]\n"
+
+
+def _undecoded(paths: list[str]) -> str:
+    if not paths:
+        return ""
+    kind = _files(paths, "file{}")
+    return f"[{kind} in older encodings searched only for ASCII: {_named(paths)}. Narrow the path or include.]\n"
 
 
 def _binary(paths: list[str]) -> str:

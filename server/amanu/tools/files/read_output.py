@@ -9,6 +9,7 @@ from pydantic import Field
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
 from amanu.tools.environment import SessionTool
 from amanu.tools.shell.output import TO_LOOK_AT_BINARY, is_binary, readable
+from amanu.workspace.encodings import readable_lines
 from amanu_protocol.errors import AmanuError
 
 ID_LENGTH = 16
@@ -51,7 +52,7 @@ class ReadOutput(SessionTool[ReadOutputParams]):
         if is_binary(data[:_SNIFFED]):
             raise ToolError(f"That output is binary and cannot be read as text. {TO_LOOK_AT_BINARY}")
         mask = self._environment.secrets.mask_content
-        text = await asyncio.to_thread(readable, data.decode("utf-8", "replace"), mask)
+        text = await asyncio.to_thread(lambda: readable(readable_lines(data), mask))
         if params.find is not None:
             return self._matching_lines(text, params.find)
         piece = text[params.start : params.start + min(params.length, self._limits.shell_model)]

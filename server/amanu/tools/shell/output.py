@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from amanu.text.redaction import maskable_length
 from amanu.tools.shell.terminal_lines import TerminalLines
+from amanu.workspace.encodings import readable_lines
 
 _SHOWN = 256 * 1024  # bytes of the beginning and of the end that can be shown
 _EDGE = 4096  # bytes dropped at the end of stored output that was cut
@@ -112,7 +113,7 @@ class CommandOutput:
         return (bytes(self._kept[-_SHOWN:]) + b"".join(self._tail))[-_SHOWN:]
 
     def _readable(self, data: bytes) -> str:
-        return readable(data.decode("utf-8", "replace"), self._mask)
+        return readable(readable_lines(data), self._mask)
 
 
 def _ends(head: str, tail: str, limit: int, size: int) -> str:

@@ -1,0 +1,46 @@
+"""grep finds what read_file shows, whatever encoding a file is in."""
+
+from pathlib import Path
+
+import pytest
+
+from amanu.workspace import search
+from support.tool_harness import ToolHarness
+
+FILES = {
+    "gbk.txt": "# 中文注释\nkey = 1\n".encode("gbk"),
+    "koi8.txt": "# привет\nkey = 2\n".encode("koi8-r"),
+    "latin.txt": b"caf\xe9 key\n",
+    "utf8.txt": "# 中文 привет café key\n".encode(),
+    "stray.txt": "中文 key\n".encode() + b"\xff\n",
+    "ignored.txt": "# 中文\n".encode("gbk"),
+    ".gitignore": b"ignored.txt\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "include", "expected"),
+    [
+        ("中文", None, "gbk.txt\n1: # 中文注释\nstray.txt\n1: 中文 key\nutf8.txt\n1: # 中文 привет café key\n"),
+        ("привет", None, "koi8.txt\n1: # привет\nutf8.txt\n1: # 中文 привет café key\n"),
+        (" key$", "[lu]*.txt", "latin.txt\n1: café key\nutf8.txt\n1: # 中文 привет café key\n"),
+        ("caf\xe9", "l*", "latin.txt\n1: café key\n"),
+        ("注释|^# привет", "*.{txt,md}", "gbk.txt\n1: # 中文注释\nkoi8.txt\n1: # привет\n"),
+        ("^# .+", "gbk.txt", "gbk.txt\n1: # 中文注释\n"),
+        ("日本", None, "Nothing matches 日本."),
+    ],
+)  # fmt: skip
+async def test_lines_are_found_and_shown_in_the_file_s_encoding(
+    tmp_path: Path, pattern: str, include: str | None, expected: str
+) -> None:
+    harness = ToolHarness(tmp_path, FILES)
+    arguments = {"pattern": pattern} if include is None else {"pattern": pattern, "include": include}
+    assert (await harness.run("grep", arguments)).for_model == expected
+
+
+async def test_too_many_of_them_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_OLDER", 1)
+    found = (await ToolHarness(tmp_path, FILES).run("grep", {"pattern": "привет", "include": "[gk]*.txt"})).for_model
+    assert found.endswith(
+        "[1 file in older encodings searched only for ASCII: koi8.txt. Narrow the path or include.]"
+    ), found
