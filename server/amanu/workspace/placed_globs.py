@@ -21,6 +21,7 @@ _SPECIAL = re.compile(r"([*?\[\]{}\\])")
 _FIRST_SPECIAL = re.compile(r"(?<!\\)[\[{]")
 _MEANT_BY_ITSELF = re.compile(r"[\[\]{},]")
 _ALL = "/**"
+_AT_ONCE = 500  # names that are compared until one of them fits
 _NAMES = re.compile(r"[\w.*+@{},-]+", re.ASCII)
 """Globs for names that ripgrep reads as we do; its `?` is a byte."""
 
@@ -154,6 +155,10 @@ class Include:
         """Those of the names, relative to the root, that count."""
         wanted = _matching(self._wanted, names) if self._wanted else frozenset(names)
         return wanted - _matching(self._unwanted, names)
+
+    def fits(self, names: Sequence[str]) -> bool:
+        """Whether one of the names counts."""
+        return any(self.matching(names[start : start + _AT_ONCE]) for start in range(0, len(names), _AT_ONCE))
 
     def name_globs(self) -> list[str]:
         """Globs such that the name of every file that counts fits one; empty where there are none."""

@@ -51,12 +51,13 @@ _ENDED = (0, 1, 2)  # exit codes of a ripgrep that looked at everything: found, 
 _MAX_OUTPUT = 32 << 20  # bytes of output after which a search is stopped
 _SNIFFED = 1000  # files that are looked into for binary data
 _SNIFFING = 0.5  # seconds for that
-_TEXT = re.compile(
-    r"\.(c|cc|cpp|cs|css|dart|ex|exs|go|h|hpp|html|java|jsx?|json|kt|less|lua|md|mjs|php|pl|py|pyi|rb|rs|rst|scala|scss|sh|sql"
-    r"|svelte|swift|toml|tsx?|vue|xml|ya?ml|zig)$|(^|/)\.git\w+$",
-    re.IGNORECASE,
+_TEXT = frozenset(
+    (
+        "bash c cc clj cpp cs css dart ex exs go h hpp html java js json jsx kt less lua m md mjs php pl proto py pyi "
+        "rb rs rst scala scss sh sql svelte swift tf toml ts tsx vue xml yaml yml zig gitignore"
+    ).split()
 )
-"""Names of files that are hardly ever binary."""
+"""Suffixes of files that are hardly ever binary."""
 _OLDER = 200
 """Files in older encodings that are searched as the text they are."""
 _AT_ONCE = 4  # processes that search unsaved texts
@@ -282,11 +283,13 @@ class Search:
         small = [file for file in files if file.path not in big]
         return SearchResult(small, len(out) < _MAX_OUTPUT, [FileMatches(name) for name in sorted(big)])
 
-    async def binary(self, names: Sequence[str], folder: Path) -> Sequence[str]:
+    async def binary(self, names: Sequence[str], include: Include | None, folder: Path) -> Sequence[str]:
         """The files among those names, relative to the folder's root, that a search passes over as binary; of at most
         `_SNIFFED` files whose names do not say that they are text."""
-        unknown = [name for name in names if not _TEXT.search(name)][:_SNIFFED]
-        return await asyncio.to_thread(self._sniff, unknown, self._workspace.root_of(folder))
+        unknown = [name for name in names if name.rpartition(".")[2] not in _TEXT]
+        if include is not None and unknown:
+            unknown = sorted(await asyncio.to_thread(include.matching, unknown))
+        return await asyncio.to_thread(self._sniff, unknown[:_SNIFFED], self._workspace.root_of(folder))
 
     def _sniff(self, names: Sequence[str], root: Path) -> list[str]:
         binary: list[str] = []

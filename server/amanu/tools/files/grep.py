@@ -69,12 +69,11 @@ class Grep(SessionTool[GrepParams]):
             search = self._environment.search
             result, (names, secrets) = await asyncio.gather(search.grep(query, path), search.listing(path))
             complete = complete and result.complete
-            if query.include is not None:
-                include = Include(self._workspace, query.include, path)
-                secrets = await asyncio.to_thread(lambda: [*include.matching(secrets)])  # noqa: B023
-                if not result.files:
-                    names = await asyncio.to_thread(self._counting, include, names, path)
-                searched = searched or bool(result.files) or bool(names)
+            include = Include(self._workspace, query.include, path) if query.include else None
+            if include is not None:
+                secrets = sorted(include.matching(secrets))
+                named = self._workspace.relative(path)
+                searched = searched or bool(result.files) or await asyncio.to_thread(include.fits, (named, *names))
             root = self._workspace.root_of(path)
             readable = await asyncio.to_thread(self._readable, result.files, path, call)
             matches += [(root, file) for file in readable]
@@ -83,7 +82,7 @@ class Grep(SessionTool[GrepParams]):
             left = await asyncio.to_thread(self._readable, result.undecoded, path, call)
             undecoded += [self._workspace.display_path(root / file.path) for file in left]
             if not readable and complete:
-                found = await search.binary(names, path)
+                found = await search.binary(names, include, path)
                 binary += [self._workspace.display_path(root / name) for name in found]
             secret = await asyncio.to_thread(self._skipped, secrets, path, call)
             skipped += [self._workspace.display_path(root / name) for name in secret]
@@ -116,10 +115,6 @@ class Grep(SessionTool[GrepParams]):
             subject.text for subject in call.allowed(Subject(self.name, self.effect, file.path) for file in files)
         }
         return [file for file in files if file.path == named or file.path in allowed]
-
-    def _counting(self, include: Include, names: Sequence[str], searched: Path) -> Sequence[str]:
-        """The files below the searched folder, or that file, that the include fits."""
-        return sorted(include.matching(names) or include.matching([self._workspace.relative(searched)]))
 
     def _skipped(self, secrets: Sequence[str], searched: Path, call: CallContext) -> list[str]:
         """Files with secrets that were not searched, whether they match or not."""
