@@ -1,19 +1,23 @@
 """Which model a session's turns go to, as its clients see it: fallback and the way back, `amanu:auto`, ceilings on
 costs. The models are scripts; everything else is real."""
 
+import asyncio
 import json
 import os
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from amanu.agent import difficulty
+from amanu.core.model import Delta, Request
 from amanu.home import find_home
 from amanu.models import availability
 from amanu.models.retry import RetryPolicy
 from amanu.models.routing import AUTO
+from amanu.models.scripted import ScriptedModel
 from amanu.session.sessions import open_sessions
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import TurnRouted, TurnStarted
@@ -31,6 +35,7 @@ Steps = list[dict[str, Any]]
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
     monkeypatch.setattr(RetryPolicy, "delay", lambda self, retry: 0.0)  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr(difficulty, "SECONDS", 60.0)
 
 
 def scripted(tmp_path: Path, name: str) -> str:
@@ -85,6 +90,12 @@ async def opened(
         assert client.state.model_dump() == d.session.view().model_dump()
     finally:
         await sessions.shutdown()
+
+
+def routed_by_judge(tmp_path: Path, scripts: dict[str, Steps]) -> AbstractAsyncContextManager[ScriptedSession]:
+    return opened(
+        tmp_path, scripts, model=AUTO, default="default", titles=False, easy="easy", hard="hard", utility="judge"
+    )
 
 
 def began(d: ScriptedSession) -> list[str]:
@@ -193,18 +204,76 @@ async def test_easy_and_hard_prompts_go_to_their_models(tmp_path: Path) -> None:
         assert notices(state) == []
 
 
-@pytest.mark.parametrize("judge", [[step("", aside=True, **QUOTA)], [step("I would rather not say.", aside=True)]])
-async def test_without_a_judgement_it_is_the_default(tmp_path: Path, judge: Steps) -> None:
+def streams(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The scripts that are asked from now on, in order."""
+    asked: list[str] = []
+    stream = ScriptedModel.stream
+
+    def noted(self: ScriptedModel, request: Request) -> AsyncIterator[Delta]:
+        asked.append(Path(request.model.model_id).stem)
+        return stream(self, request)
+
+    monkeypatch.setattr(ScriptedModel, "stream", noted)
+    return asked
+
+
+NOT_JUDGED = [
+    step("", aside=True, **QUOTA),
+    step("", aside=True, **BUSY),
+    step("", aside=True),
+    step("I would rather not say.", aside=True),
+]
+
+
+@pytest.mark.parametrize("judge", NOT_JUDGED)
+async def test_without_a_judgement_it_is_the_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, judge: dict[str, Any]
+) -> None:
     scripts = {
         "easy": [step("", **QUOTA)],
         "hard": [step("Hard.", **QUOTA)],
-        "judge": judge,
+        "judge": [judge],
         "default": [step("I.")] * 3,
     }
-    async with opened(tmp_path, scripts, model=AUTO, default="default", easy="easy", hard="hard", utility="judge") as d:
+    asked = streams(monkeypatch)
+    async with routed_by_judge(tmp_path, scripts) as d:
         await d.prompt("Rewrite the scheduler.")
         state = await d.ended()
-        assert (answers(state), began(d), routed(d)) == (["I."], ["default"], [])
+        assert (answers(state), began(d), routed(d), notices(state)) == (["I."], ["default"], ["default"], [])
+        assert asked == ["judge", "default"]  # no retry, and no other model is asked to judge
+
+
+async def test_a_judgement_that_comes_late_only_costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripts = {
+        "easy": [step("Easy.")],
+        "hard": [step("Hard.")],
+        "judge": [step('{"difficulty": 90}', aside=True, usage={"input": 100})],
+        "default": [step("I."), step("I.")],
+    }
+    monkeypatch.setattr(difficulty, "SECONDS", 0)
+    begun, judged = asyncio.Event(), asyncio.Event()
+    stream = ScriptedModel.stream
+
+    async def delayed(self: ScriptedModel, request: Request) -> AsyncIterator[Delta]:
+        """The classifier answers when the default model has begun, which waits for that."""
+        begun.set() if not request.side_query else await begun.wait()
+        try:
+            await judged.wait() if not request.side_query else None
+            async for delta in stream(self, request):
+                yield delta
+        finally:
+            judged.set()
+
+    monkeypatch.setattr(ScriptedModel, "stream", delayed)
+    async with routed_by_judge(tmp_path, scripts) as d:
+        await d.prompt("Rewrite the scheduler.")
+        state = await d.ended()
+        assert (answers(state), routed(d), notices(state)) == (["I."], ["default"], [])
+        assert state.last_turn is not None and state.last_turn.usage is not None
+        assert state.last_turn.usage.input_tokens == 100
+        await d.prompt("go on", "p2")  # the late judgement has left nothing to continue with
+        state = await d.over("p2")
+        assert (began(d)[-1], answers(state)[-1]) == ("default", "I.")
 
 
 async def test_auto_needs_settings(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Asks a model how hard a prompt is; the answer decides which of two models gets it (`models/routing.py`)."""
 
-import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,7 +7,7 @@ from typing import Any, cast
 
 from amanu.core.model import ModelError
 
-SECONDS = 15.0
+SECONDS = 1.0
 """The user waits for the judgement. One that takes longer is worth less than starting with the default model."""
 MAX_OUTPUT = 2_000
 """Tokens: the answer is one line, but some models count the thinking before it."""
@@ -31,14 +30,13 @@ Ask = Callable[[str, str], Awaitable[str]]
 
 
 async def judge_difficulty(ask: Ask, prompt: str, earlier: Sequence[str]) -> int | None:
-    """The difficulty of the prompt from 1 to 100; None when the model fails, takes too long or gives no usable answer.
+    """The difficulty of the prompt from 1 to 100; None when the model fails or gives no usable answer.
     `earlier`: the user's earlier prompts, oldest first."""
     prompts = [*earlier[-EARLIER_PROMPTS:], prompt]
     question = "\n\n".join(f"<message>\n{_shortened(text)}\n</message>" for text in prompts)
     try:
-        async with asyncio.timeout(SECONDS):
-            return parse_difficulty(await ask(SYSTEM, question))
-    except (ModelError, TimeoutError):
+        return parse_difficulty(await ask(SYSTEM, question))
+    except ModelError:
         return None
 
 

@@ -21,7 +21,7 @@ prompt cache and the thoughts so far."""
 async def route_first_request(turn: Turn) -> None:
     """Before the first request: use the model that the turn's judge chooses, if it chooses one."""
     judge = turn.fallbacks.judge
-    if judge is not None and (choice := await judge(turn.side_query)) is not None:
+    if judge is not None and (choice := await judge(turn)) is not None:
         candidate, reason = choice
         turn.use_model(candidate)
         turn.emit(TurnRouted(turn_id=turn.turn_id, model_id=candidate.info.model_id, reason=reason))

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from amanu.agent.side_query import SideQuery
+from amanu.core.listeners import TurnView
 from amanu.core.model import AuthFailed, Model, RequestRefused
 from amanu.models.availability import UNAVAILABLE, Availability
 from amanu_protocol.items import ModelInfo
@@ -29,8 +29,8 @@ class Fallbacks:
     availability: Availability = field(default_factory=Availability)
     candidates: Sequence[Candidate] = ()
     """In order of preference; the turn is meant for the first."""
-    judge: Callable[[SideQuery], Awaitable[tuple[Candidate, str] | None]] | None = None
-    """Chooses the model to begin with before the first request, and says why. Its argument asks a model a question."""
+    judge: Callable[[TurnView], Awaitable[tuple[Candidate, str] | None]] | None = None
+    """Chooses the model to begin with before the first request, and says why."""
     replaced: str | None = None
     """Id of the model that was replaced."""
 

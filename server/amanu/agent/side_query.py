@@ -17,6 +17,7 @@ SECONDS = 120.0
 POLICY = RetryPolicy(
     attempts=3, broken_retries=1, empty_retries=1, first_delay=0.5, longest_delay=4.0, longest_wait=10.0
 )
+ONCE = RetryPolicy(attempts=1)
 
 _SEARCH = (
     "Search the web for what the user asks, then report what the pages say: facts, names, versions, dates, each with "
@@ -47,6 +48,7 @@ async def ask(
     max_output: int,
     effort: Effort = "none",
     whole: bool = False,
+    policy: RetryPolicy = POLICY,
     count: Callable[[TokenUsage], object],
 ) -> str:
     """The model's answer. `count` is told of the tokens each attempt takes. Raises `ModelError`, also when there is no
@@ -61,15 +63,17 @@ async def ask(
         max_output=max_output,
         side_query=True,
     )
-    reply = await _reply(model, request, count)
+    reply = await _reply(model, request, count, policy)
     if whole and reply.stop == "outputLimit":
         raise ModelError("The model's reply was cut off.")
     return reply.message.text.strip()
 
 
-async def _reply(model: Model, request: Request, count: Callable[[TokenUsage], object]) -> ReplyCompleted:
+async def _reply(
+    model: Model, request: Request, count: Callable[[TokenUsage], object], policy: RetryPolicy = POLICY
+) -> ReplyCompleted:
     try:
-        async with asyncio.timeout(SECONDS), aclosing(stream_with_retry(model, request, POLICY, count)) as deltas:
+        async with asyncio.timeout(SECONDS), aclosing(stream_with_retry(model, request, policy, count)) as deltas:
             async for delta in deltas:
                 if isinstance(delta, ReplyCompleted):
                     count(delta.usage)

@@ -99,11 +99,18 @@ class Turn:
         self.context.use_model(info, measure_head(prompt.text, prompt.memory, self.specs), max_output)
 
     async def side_query(
-        self, system: str, question: str, *, max_output: int, own_model: bool = False, whole: bool = False
+        self,
+        system: str,
+        question: str,
+        *,
+        max_output: int,
+        own_model: bool = False,
+        whole: bool = False,
+        once: bool = False,
     ) -> str:
         """Ask the utility model something outside the conversation, and count what it costs. `own_model`: ask the
         turn's model instead, which also answers when the utility model cannot. `whole`: an answer that was cut off is
-        none. Raises `ModelError`."""
+        none. `once`: ask neither a second time nor another model. Raises `ModelError`."""
         candidate = (None if own_model else self.utility) or self.candidate
         try:
             return await side_query.ask(
@@ -114,10 +121,11 @@ class Turn:
                 session_id=self.session_id,
                 max_output=max_output,
                 whole=whole,
+                policy=side_query.ONCE if once else side_query.POLICY,
                 count=partial(self.count_beside, candidate.info),
             )
         except REPLACEABLE:
-            if own_model or self.utility is None:
+            if own_model or once or self.utility is None:
                 raise
             self.utility = None
             return await self.side_query(system, question, max_output=max_output, whole=whole)

@@ -164,9 +164,12 @@ class TurnView(Protocol):
         """What the user said during the turn and the model has been sent, in order."""
         ...
 
-    async def side_query(self, system: str, question: str, *, max_output: int, own_model: bool = False) -> str:
+    async def side_query(
+        self, system: str, question: str, *, max_output: int, own_model: bool = False, once: bool = False
+    ) -> str:
         """Ask a model something outside the conversation; the cost counts as the turn's. `max_output` is in tokens,
-        thoughts included. `own_model`: ask the turn's model instead of the utility model. Raises `ModelError`."""
+        thoughts included. `own_model`: ask the turn's model instead of the utility model. `once`: ask neither a second
+        time nor another model. Raises `ModelError`."""
         ...
 
     def start_task(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:

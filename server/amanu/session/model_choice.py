@@ -1,5 +1,6 @@
 """Chooses the model of a session's next turn and its fallbacks, and says why."""
 
+import asyncio
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -7,9 +8,9 @@ from functools import partial
 
 from amanu.agent import difficulty
 from amanu.agent.fallback import Candidate, Fallbacks
-from amanu.agent.side_query import SideQuery
 from amanu.agent.turn import Turn
 from amanu.config import Settings
+from amanu.core.listeners import TurnView
 from amanu.core.notes import SystemNote
 from amanu.models.availability import Availability
 from amanu.models.registry import ModelRegistry
@@ -111,14 +112,19 @@ class ModelChooser:
         return [reached[model_id] for model_id in ids if model_id in reached]
 
     async def _judge(
-        self, situation: RoutingContext, reached: Mapping[str, Candidate], fallbacks: Fallbacks, ask: SideQuery
+        self, situation: RoutingContext, reached: Mapping[str, Candidate], fallbacks: Fallbacks, turn: TurnView
     ) -> tuple[Candidate, str] | None:
-        """The model for a prompt of that difficulty, and why. None when the difficulty could not be judged."""
+        """The model for a prompt of that difficulty, and why. A judgement that comes late is dropped. None: the turn
+        has already said why it is the model it began with."""
         earlier = [item.text for item in self._state.items[-200:] if isinstance(item, UserMessage)]
-        judged = await difficulty.judge_difficulty(
-            partial(ask, max_output=difficulty.MAX_OUTPUT), situation.prompt, earlier[:-1]
-        )  # the last one is the prompt
+        ask = partial(turn.side_query, max_output=difficulty.MAX_OUTPUT, once=True)
+        judging = turn.start_task(difficulty.judge_difficulty(ask, situation.prompt, earlier[:-1]))  # the last: prompt
+        await asyncio.wait([judging], timeout=difficulty.SECONDS)
+        judged = judging.result() if judging.done() else None
         route = choose(replace(situation, difficulty=judged))
+        if judged is None and route.reason is None:
+            name, limit = situation.name(route.model_id), f"{difficulty.SECONDS:g} s"
+            return reached[route.model_id], f"Not judged easy or hard within {limit}, so {name} takes it."
         if judged is None or route.reason is None:
             return None
         self._judged_model_id = route.instead_of or route.model_id

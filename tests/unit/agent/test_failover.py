@@ -10,8 +10,8 @@ import pytest
 from amanu.agent.failover import BRIEF
 from amanu.agent.fallback import Candidate, Fallbacks
 from amanu.agent.loop import run_turn
-from amanu.agent.side_query import SideQuery
 from amanu.core.agent import SystemPrompt
+from amanu.core.listeners import TurnView
 from amanu.core.model import (
     AuthFailed,
     ContextTooLong,
@@ -255,7 +255,7 @@ async def test_the_cost_is_that_of_the_model_that_answered() -> None:
 async def test_a_judge_may_send_it_elsewhere_before_the_first_request() -> None:
     made = harness([], [says("Done.")])
 
-    async def judge(ask: SideQuery) -> tuple[Candidate, str]:
+    async def judge(turn: TurnView) -> tuple[Candidate, str]:
         return made.turn.fallbacks.candidates[1], "Judged easy."
 
     made.turn.fallbacks.judge = judge
