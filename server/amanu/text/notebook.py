@@ -4,7 +4,9 @@ import base64
 import binascii
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any, cast
 
 MAX_OUTPUT = 4_000
@@ -29,8 +31,25 @@ class Notebook:
     """Pictures among the outputs, by the names they have in the text."""
 
 
-def read_notebook(source: str) -> Notebook | None:
-    """The notebook in that JSON; None if there is none."""
+@dataclass(frozen=True)
+class ShownCell:
+    """A cell as text: each part is whole lines, or "" if there are none."""
+
+    marker: str
+    source: str
+    outputs: str
+
+    @property
+    def text(self) -> str:
+        return self.marker + self.source + self.outputs
+
+
+def is_notebook(path: PurePath) -> bool:
+    return path.suffix.lower() == ".ipynb"
+
+
+def notebook_cells(source: str) -> Sequence[dict[str, Any]] | None:
+    """The cells of the notebook in that JSON; None if there is none."""
     try:
         document: Any = json.loads(source)
         cells = document["cells"]
@@ -38,11 +57,19 @@ def read_notebook(source: str) -> Notebook | None:
         return None
     if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cast("list[Any]", cells)):
         return None
-    notebook = Notebook(cells=len(cast("list[Any]", cells)))
+    return cast("list[dict[str, Any]]", cells)
+
+
+def read_notebook(source: str) -> Notebook | None:
+    """The notebook in that JSON; None if there is none."""
+    cells = notebook_cells(source)
+    if cells is None:
+        return None
+    notebook = Notebook(cells=len(cells))
     parts: list[str] = []
     characters_left = MAX_TEXT
-    for number, cell in enumerate(cast("list[dict[str, Any]]", cells), 1):
-        part = _cell(cell, number, notebook)
+    for number, cell in enumerate(cells, 1):
+        part = show_cell(cell, number, notebook).text
         if len(part) > characters_left:
             break
         characters_left -= len(part)
@@ -52,15 +79,21 @@ def read_notebook(source: str) -> Notebook | None:
     return notebook
 
 
-def _cell(cell: dict[str, Any], number: int, notebook: Notebook) -> str:
+def show_cell(cell: dict[str, Any], number: int, notebook: Notebook) -> ShownCell:
+    """The cell of that number; its pictures go into `notebook`."""
     count = cell.get("execution_count")
     ran = f", run {count}" if isinstance(count, int) else ""
-    lines = [f"--- cell {number}: {cell.get('cell_type', 'unknown')}{ran} ---", _joined(cell.get("source"))]
+    marker = f"--- cell {number}: {cell.get('cell_type', 'unknown')}{ran} ---"
+    lines: list[str] = []
     outputs: Any = cell.get("outputs")
     for at, output in enumerate(cast("list[Any]", outputs) if isinstance(outputs, list) else [], 1):
         if isinstance(output, dict):
             lines += _output(cast("dict[str, Any]", output), f"{number}.{at}", notebook)
-    return "\n".join(line.rstrip("\n") for line in lines if line) + "\n"
+    return ShownCell(_whole_lines([marker]), _whole_lines([joined_text(cell.get("source"))]), _whole_lines(lines))
+
+
+def _whole_lines(texts: Sequence[str]) -> str:
+    return "".join(text.rstrip("\n") + "\n" for text in texts if text)
 
 
 def _output(output: dict[str, Any], number: str, notebook: Notebook) -> list[str]:
@@ -99,10 +132,15 @@ def _data(data: dict[str, Any], number: str, notebook: Notebook) -> list[str]:
     return lines
 
 
-def _joined(value: Any) -> str:
+def joined_text(value: Any) -> str:
     """Text that nbformat keeps as a string or as a list of lines."""
     parts = cast("list[Any]", value) if isinstance(value, list) else [value]
-    return _COLOURS.sub("", "".join(part for part in parts if isinstance(part, str)))
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def _joined(value: Any) -> str:
+    """The same of an output, without colours."""
+    return _COLOURS.sub("", joined_text(value))
 
 
 def _bounded(text: str) -> str:

@@ -14,11 +14,13 @@ from pydantic_core import CoreSchema
 from amanu.core.tool import CallContext, LiveCall, Outcome, Params, Preview, Subject, ToolError
 from amanu.proposals.model import FileEdit, LiveFile
 from amanu.text.display import one_line, visible
+from amanu.text.notebook import is_notebook
 from amanu.text.redaction import MASK, mask_added
 from amanu.tools.draft_share import share_notes
 from amanu.tools.edits.fences import unfenced
 from amanu.tools.edits.live_edit import LiveEdit
 from amanu.tools.edits.match import MatchedText
+from amanu.tools.edits.notebook import changed_cells
 from amanu.tools.environment import SessionTool, ToolEnvironment
 from amanu.workspace.encodings import GUESSED, BinaryFile
 from amanu.workspace.file_names import fold_name, ignores_case, is_symlink, spelling_on_disk
@@ -150,7 +152,7 @@ class EditTool(SessionTool[P]):
         guessed = [self._guess_note(file) for file in proposal.files if file.encoding.endswith(GUESSED)]
         share = [*share_notes(proposal, call.call_id), *guessed]
         return Preview(
-            title=self._title(edits),
+            title=await asyncio.to_thread(self._title, edits),
             subject=subject,
             extra_subjects=tuple(also),
             detail=visible("\n\n".join(filter(None, [f"{why}{stat}", *share, forgiven, diff]))),
@@ -427,6 +429,8 @@ class EditTool(SessionTool[P]):
                 verbs.add("Delete")
             else:
                 verbs.add("Edit" if edit.base.exists or edit.base.from_buffer else "Create")
+                cells = changed_cells(edit.base.text, edit.text) if is_notebook(edit.base.path) else ""
+                name = f"{name}, {cells}" if cells else name
             names.append(name)
         verb = verbs.pop() if len(verbs) == 1 else "Change"
         if len(names) == 1:

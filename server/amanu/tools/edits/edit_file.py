@@ -7,8 +7,10 @@ from typing import ClassVar
 from pydantic import Field
 
 from amanu.core.tool import Params, ToolError
+from amanu.text.notebook import is_notebook
 from amanu.tools.edits.base import EditParams, EditTool, FileChange
 from amanu.tools.edits.match import MatchedText, TextReplacement, replace_text
+from amanu.tools.edits.notebook import replace_in_notebook
 from amanu.tools.edits.placeholders import refuse_placeholders
 from amanu.workspace.text_file import FileText
 
@@ -76,7 +78,8 @@ class EditFile(EditTool[EditFileParams]):
             return TextReplacement(new_text, 1, "")
         if not (base.exists or base.from_buffer or text):
             raise ToolError(f"There is no file {name}. Use write_file to create it.")
-        return replace_text(text, old_text, new_text, replace_all=edit.replace_all, path=name)
+        change = replace_in_notebook if is_notebook(base.path) else replace_text
+        return change(text, old_text, new_text, replace_all=edit.replace_all, path=name)
 
 
 def _requested_edits(params: EditFileParams) -> list[TextEdit]:

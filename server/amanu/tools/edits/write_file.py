@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
+from amanu.core.tool import ToolError
+from amanu.text.notebook import is_notebook
 from amanu.tools.edits.base import EditParams, EditTool, FileChange
 from amanu.tools.edits.placeholders import refuse_placeholders
 from amanu.workspace.text_file import FileText
@@ -30,6 +32,8 @@ class WriteFile(EditTool[WriteFileParams]):
 
 def _written(content: str, base: FileText) -> str:
     refuse_placeholders(content, base.text)
+    if is_notebook(base.path) and content.lstrip().startswith(("--- cell", "[notebook,")):
+        raise ToolError("A notebook is JSON. To change the text of its cells, use edit_file. Nothing was changed.")
     if base.line_end == "\r\n" and "\r" not in content:
         return content.replace("\n", "\r\n")
     return content

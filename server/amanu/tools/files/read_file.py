@@ -9,9 +9,9 @@ from pydantic import Field
 
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
 from amanu.system.file_kind import PDF, shown_type
-from amanu.text.notebook import read_notebook
+from amanu.text.notebook import is_notebook, read_notebook
 from amanu.tools.environment import SessionTool, ToolEnvironment
-from amanu.tools.files.shown_file import FileViewer, is_notebook
+from amanu.tools.files.shown_file import FileViewer
 from amanu.workspace.encodings import OTHER_BYTES, UNKNOWN, BinaryFile
 from amanu.workspace.text_file import FileText, split_lines
 

@@ -8,10 +8,9 @@ from typing import Any
 from pydantic import Field
 
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
-from amanu.text.notebook import read_notebook
+from amanu.text.notebook import is_notebook, read_notebook
 from amanu.tools.environment import SessionTool
 from amanu.tools.files.read_file import cut_long_lines, read_notes
-from amanu.tools.files.shown_file import is_notebook
 from amanu.workspace.placed_globs import place
 from amanu.workspace.text_file import split_lines
 

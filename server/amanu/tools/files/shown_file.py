@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Awaitable
-from pathlib import PurePath
 
 from amanu.core.conversation import Picture
 from amanu.core.tool import Outcome, ToolError
@@ -71,12 +70,15 @@ class FileViewer:
             except ToolError as error:
                 unshown.append(f"[{output} is not shown: {error}]\n")
         cells = f"{notebook.cells} cell{'s' * (notebook.cells != 1)}"
-        raw = "edits apply to its JSON, which start_line 1 shows"
+        how = (
+            "edit_file takes this text: sources change, '--- cell' lines and outputs stay; a line '--- cell: code ---' "
+            "begins a new cell; start_line 1 shows the JSON"
+        )
         left_out = notebook.cells - notebook.shown_cells
         left_out_note = f"[{left_out} more cells left out; they are in the JSON]\n" if left_out else ""
         count = f", {len(shown)} picture{'s' * (len(shown) != 1)}" if shown else ""
         return Outcome(
-            f"[notebook, {cells}; {raw}]\n{notebook.text}{left_out_note}{''.join(unshown)}",
+            f"[notebook, {cells}; {how}]\n{notebook.text}{left_out_note}{''.join(unshown)}",
             f"notebook, {cells}{count}",
             pictures=tuple(shown),
         )
@@ -99,10 +101,6 @@ def page_range(pages: str | None) -> tuple[int, int | None]:
     if last < first:
         raise ToolError(f"The last page {last} is before the first page {first}.")
     return first, min(last, first + MAX_PAGES - 1)
-
-
-def is_notebook(path: PurePath) -> bool:
-    return path.suffix.lower() == ".ipynb"
 
 
 def _pages_note(read: PdfText) -> str:
