@@ -55,7 +55,7 @@ _TEXT = frozenset(
     (
         "bash c cc clj cpp cs css dart ex exs go h hpp html java js json jsx kt less lua m md mjs php pl proto py pyi "
         "rb rs rst scala scss sh sql svelte swift tf toml ts tsx vue xml yaml yml zig gitignore"
-    ).split()
+    ).split()  # noqa: SIM905
 )
 """Suffixes of files that are hardly ever binary."""
 _OLDER = 200
