@@ -196,6 +196,8 @@ async def test_what_cannot_be_struck(tmp_path: Path, said: str) -> None:
         with pytest.raises(AmanuError):
             await d.prompt(said)
         assert own().read_text() == SECTION and len(answers(d)) == 1
+        with pytest.raises(AmanuError):  # sent again, it is no news
+            await d.prompt(said)
 
 
 async def test_a_number_is_that_of_the_list_in_the_chat(tmp_path: Path) -> None:

@@ -25,8 +25,10 @@ What a part is told (left), when, and what it is asked for (→):
     requests           once for all sessions                  → requests of the protocol
     slash_commands     once for all sessions                  → slash commands
 
-`note` is synchronous: find out in `prepare_note` what it is to say; the turn may still be refused in between. A note
-may be lost when earlier messages are removed; `Conversation.generation` grows when that happens.
+`note` is synchronous: find out in `prepare_note` what it is to say; the turn may still be refused in between. The user
+is told in `on_prompt`, by a notice of the code `modelTold` (`session/step_notes.py` does all three). Text of files in a
+note is masked by the part (`core.services.secrets.mask_content`). A note may be lost when earlier messages are removed;
+`Conversation.generation` grows when that happens.
 
 **Order.** Parts are asked in the order of the list, those of `session/own_parts.py` first. Their `begin_turn` run
 concurrently, and so do their `prepare_note`; the `turn_tools` of the first part stand last. Tools and notes are sent to
@@ -41,12 +43,16 @@ raise `AmanuError`, which refuses what was about to happen and is shown to the u
 **Cancelling.** `open`, `stop` and `close` run to completion. The others may be cancelled, and must not suppress that.
 
 **After a restart** a part is made anew, from the session's state and journal. It has no events of its own: it finds out
-what it did from the records of existing events (`Journal.read_through`); a new kind of event is a protocol change. It
-may listen to events (`core.emit.listeners`), but must not emit any while it handles one.
+what it did from the records of existing events (`Journal.read_through`), such as its calls and its notices; a new kind
+of event is a protocol change. Let one function take an event: `open` calls it with those on record, but for turns that
+a `SessionRewound` took back, and `core.emit.listeners` with those to come. It must not emit while it handles one. Text
+in a notice is masked.
 
 **Sub-agents.** The session of a sub-agent has its own list, of parts made for it. `SessionCore.assignment` is its task;
-it is None when the session is opened again later, like any other. The agent's definition may narrow its tools. A part
-neither stops nor closes what it borrows from the parent session.
+it is None when the session is opened again later, like any other. The agent's definition may narrow its tools. What
+concerns the user or the workspace is the parent's: such a part works with the parent's
+(`core.assignment.parent.parts.find(Kind)`), and neither stops nor closes what it borrows. The calls of a sub-agent are
+events in the parent's session, too, with its `agent_id`.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

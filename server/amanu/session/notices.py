@@ -31,10 +31,10 @@ class Notices:
         self._emit(ItemCompleted(item=notice))
 
     def report_on_prompt(self, item_id: str, turn_id: str, code: str, text: str, level: Level = "warning") -> None:
-        """Say something about a prompt of that turn."""
+        """Say something about a prompt of that turn. `item_id`: the prompt's, with a point and a name behind it."""
         self._emit(ItemCompleted(item=Notice(item_id=item_id, turn_id=turn_id, level=level, code=code, text=text)))
 
     def report_on_session(self, code: str, level: Level, text: str) -> None:
-        """Say something about the session, independent of any turn."""
+        """Say something about the session, independent of any turn. The item's id ends with the code."""
         item_id = f"session.{self._emit.epoch}.{self._emit.seq}.{code}"
         self._emit(ItemCompleted(item=Notice(item_id=item_id, turn_id=None, level=level, code=code, text=text)))

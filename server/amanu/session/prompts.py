@@ -198,7 +198,11 @@ class Prompts:
         self._require_writable()
         if prompt_id not in self._prompt_ids:
             self._prompt_ids.add(prompt_id)
-            await self._answers[name](arguments)
+            try:
+                await self._answers[name](arguments)
+            except BaseException:
+                self._prompt_ids.discard(prompt_id)  # it may be sent again
+                raise
 
     def _compact_in_turn(self, params: PromptSteerParams, focus: str) -> None:
         """Compact in the running turn: the message is shown, but the model does not get it."""

@@ -33,6 +33,7 @@ _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _UNAVAILABLE = {errno.ENOSYS, errno.EPERM, errno.E2BIG, errno.EINVAL}
 _LONGEST = 4096  # PATH_MAX
 _HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+_FOLDER = "{path} is a folder. Use list_directory to see what is in it."
 
 
 class PathGuard:
@@ -268,6 +269,8 @@ class PathGuard:
     def file(self, path: Path, flags: int = os.O_RDONLY) -> Generator[int]:
         """A handle of the regular file at a resolved path. Raises `OSError`, or `ToolError` for what is not a
         regular file: devices and FIFOs are not even opened."""
+        if path in self.roots:  # what it is in is none of ours
+            raise ToolError(_FOLDER.format(path=path))
         with self.folder(path.parent) as folder:
             require_regular_file(os.stat(path.name, dir_fd=folder, follow_symlinks=False), path)
             extra = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -356,7 +359,7 @@ def require_regular_file(status: os.stat_result, path: Path) -> None:
     if stat.S_ISLNK(mode):
         raise OSError(errno.ELOOP, "a symbolic link that leads nowhere or was just put there", str(path))
     if stat.S_ISDIR(mode):
-        raise ToolError(f"{path} is a folder. Use list_directory to see what is in it.")
+        raise ToolError(_FOLDER.format(path=path))
     raise ToolError(f"{path} is a device, socket or pipe, not a file; it cannot be read or written.")
 
 

@@ -92,6 +92,8 @@ async def test_how_it_went_on_one_line(
         ("write_file", {"path": "a.py", "content": "one\n# ... rest of the code ...\n"}, "left out"),
         ("write_file", {"path": "a.py", "content": "one\n// rest of code\n"}, "left out"),
         ("write_file", {"path": "src", "content": "x"}, "folder"),
+        ("read_file", {"path": "."}, "is a folder. Use list_directory"),
+        ("edit_file", {"path": ".", "old_text": "a", "new_text": "b"}, "is a folder"),
         ("write_file", {"path": "a.py/x", "content": "x"}, "not a folder"),
         ("write_file", {"path": "../x", "content": "x"}, "outside"),
         ("write_file", {"path": "latin.txt", "content": "€"}, "convert it to UTF-8"),
