@@ -94,6 +94,8 @@ NAMES = (
     "f(1).txt",
     "目录/文件",
     "src/cart.py",
+    "cafe\u0301.txt",
+    "Makefile",
 )
 
 
@@ -123,13 +125,24 @@ NAMES = (
         ("@a.py,@src/cart.py!", ["a.py", "src/cart.py"], None),
         ("@a.py(line 3) is wrong", ["a.py"], None),
         ("@src\\cart.py", ["src\\cart.py"], None),
-        ("@types/node @alice @app.get('x')", [], None),
+        ("@types/node @alice @app.get('x') @expo/ui", [], None),
+        ("@app/(auth)/nothing", [], "app/(auth)/nothing was not sent"),
+        ("@app/[id]/nothing", [], "app/[id]/nothing was not sent"),
+        ("@a.py؟ @中文.py। @src/cart.py—x", ["a.py", "中文.py", "src/cart.py"], None),
+        ("@a.py👍", ["a.py"], None),
+        ("@a.py's @src/'s", ["a.py", "src/"], None),
+        ("@cafe\u0301.txt", ["cafe\u0301.txt"], None),
+        ("@caf\u00e9.txt!", ["caf\u00e9.txt"], None),
+        ("@file://{root}/a.py.", ["file://{root}/a.py"], None),
+        ("@{root}/app/(auth)/x.tsx,", ["{root}/app/(auth)/x.tsx"], None),
+        ("@Makefile-old and @srcs", [], None),
     ],
 )
 async def test_a_path_ends_where_a_person_ends_it(
     tmp_path: Path, text: str, attached: list[str], notice: str | None
 ) -> None:
     async with scripted_session(tmp_path, step("I see.")) as d:
+        text, attached = text.replace("{root}", str(d.root)), [path.replace("{root}", str(d.root)) for path in attached]
         for name in NAMES:
             (d.root / name).parent.mkdir(parents=True, exist_ok=True)
             (d.root / name).write_text("content\n")

@@ -4,9 +4,9 @@ import asyncio
 import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -182,17 +182,18 @@ async def _mentioned(
 def _named(mention: Mention, workspace: Workspace, own: bool) -> str:
     """The longest path that the mention may mean and that is there; else the one that is likely meant. Blocking."""
     paths = [_in_home(path) if own else path for path in mention.paths or (mention.text,)]
-    for path in paths:
-        with suppress(ToolError):
-            inside = workspace.resolve(path)
-            real = workspace.guard.real(inside)
-            if os.path.lexists(real) or inside in workspace.overlay.paths():
-                rest = mention.run.removeprefix(path) if path != mention.run else ""
-                if not _IN_NAME.search(rest) or not (real.is_dir() or rest[0] in "([{"):
-                    return path
-    missing = [_in_home(mention.text) if own else mention.text, *paths]
-    absent = [path for path in missing if _is_absent(path, workspace)]
-    return next((path for path in absent if _SUFFIXES.fullmatch(Path(path).suffix)), (absent or missing)[0])
+    likely = _in_home(mention.text) if own else mention.text
+    opened = {*workspace.overlay.paths()}
+    there = (
+        path for path in paths if any(os.path.lexists(root / path) or root / path in opened for root in workspace.roots)
+    )
+    otherwise = (path for path in dict.fromkeys((mention.run, likely)) if path and not _is_absent(path, workspace))
+    for path in chain(there, otherwise):
+        rest = mention.run.removeprefix(path) if path != mention.run else ""
+        if not _IN_NAME.search(rest) or not (_is_folder_now(path, workspace) or rest[0] in "([{"):
+            return path
+    absent = [path for path in (likely, *paths) if _is_absent(path, workspace)]
+    return next((path for path in absent if _SUFFIXES.fullmatch(Path(path).suffix)), (absent or [likely])[0])
 
 
 def _is_absent(path: str, workspace: Workspace) -> bool:
@@ -200,6 +201,13 @@ def _is_absent(path: str, workspace: Workspace) -> bool:
         return not os.path.lexists(workspace.guard.real(workspace.resolve(path)))
     except ToolError:
         return True
+
+
+def _is_folder_now(path: str, workspace: Workspace) -> bool:
+    try:
+        return workspace.guard.real(workspace.resolve(path)).is_dir()
+    except ToolError:
+        return False
 
 
 def _in_home(path: str) -> str:
@@ -222,8 +230,8 @@ def _for_user(error: ToolError | AmanuError) -> str:
 def _means_a_file(path: Path, workspace: Workspace) -> bool:
     """Whether the path exists, or is in a folder that does, or has a file's suffix; a decorator (`@app.get`), a user or
     a package (`@types/node`) does not. Blocking."""
-    in_folder = path.parent not in workspace.roots and path.parent.is_dir()
-    in_folder = in_folder or " " in str(path.relative_to(workspace.root_of(path)).parent)
+    above = [folder for folder in path.parents if workspace.root_of(path) in folder.parents]
+    in_folder = any(folder.is_dir() or " " in folder.name for folder in above)
     return path.exists() or in_folder or _SUFFIXES.fullmatch(path.suffix) is not None
 
 

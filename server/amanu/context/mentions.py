@@ -55,6 +55,7 @@ _OF_NAME = re.compile(r"\w|/")
 _WORD = re.compile(r"[ \t]+\S+")
 _STOPS = ".,;:!?…'。，、；：！？"
 _LONGEST = 500  # characters of a path that are looked at
+_NEAR = 64  # characters behind an end that are looked at
 _MOST = 40  # paths that one mention may mean
 _WORDS = 6  # words with blanks before them that a path may have
 
@@ -136,7 +137,7 @@ def _ends(text: str) -> Iterator[int]:
 
 def _may_follow(text: str, at: int) -> bool:
     """Whether the sign there may come behind a path."""
-    character, rest = text[at], text[at:]
+    character, rest = text[at], text[at : at + _NEAR]
     if character in _OF_NAMES:
         return not _OF_NAME.search(rest) and text[:at].strip("./") != ""
     if text[at - 1] in "/\\" and (character in _BRACKETS or character == "@"):

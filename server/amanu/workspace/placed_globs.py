@@ -81,8 +81,11 @@ def place(workspace: Workspace, text: str, folder: Path | None = None) -> list[P
             if text == str(above) or text.startswith(f"{above}/"):
                 return [_placed(workspace, text[len(str(above)) :] or "/", root)]
     texts = [text, text.replace("\\", "/")] if re.search(r"\\[\w*.]", text) else [text]
-    folders = [folder] if folder is not None else workspace.roots
-    return [placed for each in folders for text in texts for placed in _below(workspace, text, each)]
+    places = [(each, text) for each in ([folder] if folder is not None else workspace.roots) for text in texts]
+    if folder is None and len(workspace.roots) > 1:  # a path may begin with the name of one of several roots
+        roots = {root.name: root for root in workspace.roots}
+        places += [(roots[name], rest) for name, _, rest in (text.partition("/") for text in texts) if name in roots]
+    return [placed for each, text in places for placed in _below(workspace, text or "*", each)]
 
 
 def _below(workspace: Workspace, text: str, folder: Path) -> Iterator[PlacedGlob]:

@@ -403,7 +403,8 @@ class Search:
         except FileNotFoundError:
             if unsaved:
                 return False
-            raise ToolError(f"The folder {self._workspace.display_path(folder)} does not exist.") from None
+            hint = " A glob is given as include or pattern, its folder as path." if "*" in str(folder) else ""
+            raise ToolError(f"The folder {self._workspace.display_path(folder)} does not exist.{hint}") from None
         except OSError as error:
             raise ToolError(f"Could not search {self._workspace.display_path(folder)}: {error.strerror}.") from None
 

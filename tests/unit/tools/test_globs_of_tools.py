@@ -2,11 +2,16 @@
 at is said not to be there."""
 
 import unicodedata
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from amanu.core.tool import ToolError
+from amanu.workspace.overlay import Overlay
+from amanu.workspace.placed_globs import place
+from amanu.workspace.search import Search
+from amanu.workspace.workspace import Workspace
 from support.required_programs import needs
 from support.tool_harness import ToolHarness
 
@@ -275,3 +280,35 @@ async def test_a_text_that_binary_data_ends_is_named(tmp_path: Path) -> None:
     held = ToolHarness(tmp_path, {"log.txt": b"needle\n" + b"x\n" * 100_000 + b"\0\nneedle\n"}, ripgrep=needs("rg"))
     told = (await held.run("grep", {"pattern": "needle"})).for_model
     assert told == "log.txt\n1: needle\n[log.txt: not searched to the end, which is binary.]\n"
+
+
+async def test_of_several_roots_each_is_looked_in(tmp_path: Path) -> None:
+    for name in ("web/app/[id]/a.ts", "api/app/i/a.ts", "api/src/b.ts"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("")
+    workspace = Workspace([tmp_path / "web", tmp_path / "api"], Overlay())
+    for glob, expected in (
+        ("app/[id]/*.ts", "web/app/[id]/a.ts api/app/i/a.ts"),
+        ("web/app/[id]/*.ts", "web/app/[id]/a.ts"),
+        ("api/**/*.ts", "api/app/i/a.ts api/src/b.ts"),
+        (f"{tmp_path}/api/src/*", "api/src/b.ts"),
+    ):
+        search, listed = Search(workspace), dict[Path, Sequence[str]]()
+        found = [
+            placed.root / name for placed in place(workspace, glob) for name in await search.matching(placed, listed)
+        ]
+        assert [path.relative_to(tmp_path).as_posix() for path in dict.fromkeys(found)] == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("ignore", "left_out"), [("[id]", "[id]"), ("[i]", "i"), ("./i/", "i"), ("{a,b}", "{a,b}"), ("*", "[id] i {a,b}")]
+)
+async def test_what_a_listing_leaves_out_is_a_name_first(tmp_path: Path, ignore: str, left_out: str) -> None:
+    held = ToolHarness(tmp_path, {"[id]/x": "", "i/x": "", "{a,b}/x": ""})
+    told = (await held.run("list_directory", {"ignore": [ignore]})).for_model
+    assert {name for name in ("[id]", "i", "{a,b}") if f"{name}/\n" not in told} == {*left_out.split()}
+
+
+async def test_a_glob_as_path_is_explained(harness: ToolHarness) -> None:
+    with pytest.raises(ToolError, match="glob is given as include"):
+        await harness.run("grep", {"pattern": "x", "path": "src/*.py"})

@@ -60,11 +60,14 @@ class ListDirectory(SessionTool[ListDirectoryParams]):
                 entries[name] = (folder, f"{name} ({new})")
             else:
                 entries[name] = (folder, f"{line.removesuffix(')')}, {changed})")
-        patterns = [glob_pattern(glob.rstrip("/")) for glob in params.ignore]
+        globs = [glob.removeprefix("./").rstrip("/") for glob in params.ignore]
+        patterns = [
+            glob_pattern(glob) for glob in globs if glob not in entries
+        ]  # `[id]` is that folder, if it is there
         visible_entries = [
             (not folder, name, line)
             for name, (folder, line) in entries.items()
-            if not any(pattern.fullmatch(name) for pattern in patterns)
+            if name not in globs and not any(pattern.fullmatch(name) for pattern in patterns)
         ]
         lines = [line for _, _, line in sorted(visible_entries)]
         count = f"{len(lines)} entr{'y' if len(lines) == 1 else 'ies'}"
