@@ -51,11 +51,9 @@ _ENDED = (0, 1, 2)  # exit codes of a ripgrep that looked at everything: found, 
 _MAX_OUTPUT = 32 << 20  # bytes of output after which a search is stopped
 _SNIFFED = 1000  # files that are looked into for binary data
 _SNIFFING = 0.5  # seconds for that
-_TEXT = frozenset(
-    (
-        "bash c cc clj cpp cs css dart ex exs go h hpp html java js json jsx kt less lua m md mjs php pl proto py pyi "
-        "rb rs rst scala scss sh sql svelte swift tf toml ts tsx vue xml yaml yml zig gitignore"
-    ).split()  # noqa: SIM905
+_TEXT_SUFFIXES = (
+    "bash c cc clj cpp cs css dart ex exs go h hpp html java js json jsx kt less lua m md mjs php pl proto py pyi rb "
+    "rs rst scala scss sh sql svelte swift tf toml ts tsx vue xml yaml yml zig gitignore"
 )
 """Suffixes of files that are hardly ever binary."""
 _OLDER = 200
@@ -286,7 +284,8 @@ class Search:
     async def binary(self, names: Sequence[str], include: Include | None, folder: Path) -> Sequence[str]:
         """The files among those names, relative to the folder's root, that a search passes over as binary; of at most
         `_SNIFFED` files whose names do not say that they are text."""
-        unknown = [name for name in names if name.rpartition(".")[2] not in _TEXT]
+        text_suffixes = frozenset(_TEXT_SUFFIXES.split())
+        unknown = [name for name in names if name.rpartition(".")[2] not in text_suffixes]
         if include is not None and unknown:
             unknown = sorted(await asyncio.to_thread(include.matching, unknown))
         return await asyncio.to_thread(self._sniff, unknown[:_SNIFFED], self._workspace.root_of(folder))
