@@ -78,7 +78,8 @@ other languages, too."""
 _NO_LATIN_1 = re.compile(rb"[\x80-\x9f]|[\x80-\xff]{2}")
 """An editor that knows no better may show any bytes as latin-1. Such bytes are rather something else."""
 _HIGH = re.compile(rb"[\x80-\xff]")
-_LINE_BEYOND_ASCII = re.compile(rb"[^\r\n]*[\x80-\xff][^\r\n]*")
+_LINE_BEYOND_ASCII = re.compile(rb"(?<![^\r\n])[^\r\n\x80-\xff]*[\x80-\xff][^\r\n]*")
+"""Tried only where lines begin: tried at each byte, a long line of ASCII takes the square of its length."""
 _BEYOND_ASCII = re.compile("[^\0-\x7f]+[0-9@-~]?")
 """Characters beyond ASCII, with the byte after them: in some encodings it is part of the last one."""
 _OTHER_FIRST = 0x10FE00

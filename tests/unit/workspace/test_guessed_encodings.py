@@ -1,5 +1,6 @@
 """Which encoding bytes are in that say nothing about it."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from amanu.workspace.encodings import (
     UNKNOWN,
     decode,
     decode_as,
+    decode_as_shown,
     encode,
     readable_lines,
     same_bytes,
@@ -107,6 +109,19 @@ def test_readable_lines(data: bytes, shown: str) -> None:
 def test_what_is_no_text_stays_binary(data: bytes) -> None:
     with pytest.raises(ToolError, match="binary"):
         decode(data, Path("x"))
+
+
+@pytest.mark.parametrize(
+    "line", [b"a", b" ", b"a\r", b"\n#", b"#coding", b"\xe9", b"\xe9\n", CHINESE[:-1], b"\xc3\xa9\xff"]
+)
+def test_time_is_linear_whatever_the_file(line: bytes) -> None:
+    data = line * (200_000 // len(line)) + b"\ncaf\xe9\n"
+    decode(b"caf\xe9s \xe9\xe9\xe9\n", Path("x"))  # loads what guesses
+    start = time.process_time()
+    decode(data, Path("x"))
+    decode_as_shown(data, "caf")
+    readable_lines(data)
+    assert time.process_time() - start < 1, "200 KB; a text of twice the power would take minutes"
 
 
 @given(
