@@ -64,6 +64,7 @@ class Edit(LineChange):
 def reanchor(file: LiveFile, current: FileText, *, by_user: bool = True) -> Reanchored | None:
     """`file` on the text `now`, or None: it is there already, or cannot be. CPU-bound and without effect; for big
     files run it in a thread. What is not done `by_user` was done by another proposal, and is not told as theirs."""
+    current = current.read_as(file.base.encoding)
     if file.change != "edit" or current.lossy or not same_bytes(current.encoding, file.base.encoding):
         return None
     if file.deferred is None:

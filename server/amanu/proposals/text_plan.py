@@ -74,6 +74,7 @@ async def plan_text(workspace: Workspace, file: LiveFile) -> TextPlan | None:
     )
     current = await workspace.read_to_edit(old_version.path)
     moves = new_version.path != old_version.path
+    current = current and await asyncio.to_thread(current.read_as, file.base.encoding)
     target = await workspace.read_to_edit(new_version.path) if moves else current
     if _text_of(target) == new_version.text and not (moves and current is not None):
         if target is None or target.exists or old_version.text is not None:

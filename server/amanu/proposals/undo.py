@@ -68,6 +68,7 @@ def _reanchored_copy(file: LiveFile, current: FileText | None) -> UndoResult:
         return UndoResult(copy)
     if current is None:
         return UndoResult(copy, {"": FILE_MISSING})
+    current = current.read_as(file.base.encoding)
     moved = reanchor(copy, current, by_user=False)
     if moved is not None:
         moved.write_to(copy)

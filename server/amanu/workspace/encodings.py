@@ -141,14 +141,22 @@ def encode(text: str, encoding: str) -> bytes:
     return data
 
 
-def decode_as(data: bytes, encoding: str) -> str | None:
-    """The text of bytes that are in that encoding, which editors do not recognize; None if they are not."""
-    if is_unicode(encoding):
+def decode_as(data: bytes, encoding: str) -> tuple[str, str] | None:
+    """(text, encoding) of bytes that are in that encoding, which editors do not recognize; None if they are not. Of an
+    encoding that may be any of several, those stay that give the same text as the first that fits."""
+    if is_unicode(encoding) or (b"\0" in data[:_SNIFFED] and encoding not in _UNMARKED):
         return None
     if (codec := _codec_beside_other_bytes(encoding)) is not None:
         found = _with_other_bytes(data, codec)
-        return None if found is None else found[0]
-    return _exactly(data, _codecs(encoding)[0])
+        return None if found is None else (found[0], encoding)
+    texts = {name: text for name in _codecs(encoding) if (text := _exactly(data, name)) is not None}
+    if not texts:
+        return None
+    first = next(iter(texts.values()))
+    same = [name for name, text in texts.items() if text == first]
+    if len(same) == len(_codecs(encoding)):
+        return first, encoding
+    return first, _OR.join(same) + (GUESSED if encoding.endswith(GUESSED) else "")
 
 
 def decode_as_shown(data: bytes, shown: str) -> tuple[str, str] | None:
@@ -202,12 +210,22 @@ def is_unicode(encoding: str) -> bool:
     return encoding == "utf-8" or encoding.endswith("-bom")
 
 
+def is_guess(encoding: str) -> bool:
+    """Whether only the bytes suggest it, or nothing does."""
+    return encoding == UNKNOWN or encoding.endswith(GUESSED)
+
+
 def check_new(text: str, old_text: str, encoding: str) -> None:
     """Raises `ToolError` if `text` has characters, beside those of `old_text`, whose bytes in that encoding are not
     known."""
     form = _BEYOND_ASCII if encoding == UNKNOWN else None if _codec_beside_other_bytes(encoding) is None else _OTHER
     if form is not None and (new := Counter(form.findall(text)) - Counter(form.findall(old_text))):
         raise _unwritable(next(iter(new))[0], encoding)
+    if form is _OTHER and decode_as(encode(text, encoding), encoding) != (text, encoding):
+        raise ToolError(
+            f"The file is in {encoding}, and beside one of those the new text would be other characters. Leave what "
+            "stands next to such bytes as it is."
+        )
 
 
 def with_line_ends(text: str) -> set[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from amanu.workspace.encodings import check_new, encode, is_unicode, with_line_ends
+from amanu.workspace.encodings import check_new, decode_as, encode, is_guess, is_unicode, with_line_ends
 
 MAX_FILE = 20 * 1024 * 1024
 """Bytes of the biggest file we read as text; Gemini CLI's limit."""
@@ -61,6 +61,15 @@ class FileText:
     def check_new(self, text: str) -> None:
         """Raises `ToolError` if the file, which is to have that text, then has characters whose bytes are not known."""
         check_new(text, self.text, self.encoding)
+
+    def read_as(self, encoding: str) -> "FileText":
+        """The same file in the encoding that it had before, if only its bytes speak for the one it is read in now: an
+        edit may leave too few characters to guess from."""
+        is_open_to_doubt = is_guess(self.encoding) or self.text.isascii() or encoding.startswith(self.encoding)
+        if self.from_buffer or encoding == self.encoding or not is_open_to_doubt:
+            return self
+        found = decode_as(self.encode(self.text), encoding)
+        return self if found is None else replace(self, text=found[0], encoding=found[1])
 
     def with_text(self, text: str) -> "FileText":
         return replace(self, text=text)

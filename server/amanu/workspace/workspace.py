@@ -224,8 +224,9 @@ class Workspace:
                 return known[1:]
         text, encoding = decode(data, path)
         if known_encoding is not None and not is_unicode(encoding):
-            as_known = decode_as(data, known_encoding)
-            text, encoding = (text, encoding) if as_known is None else (as_known, known_encoding)
+            text, encoding = decode_as(data, known_encoding) or (text, encoding)
+        elif not text.isascii():
+            self._encodings.pop(path, None)  # it was converted
         if encoding.endswith(GUESSED):
             self._encodings[path] = encoding  # an edit must not make it another
         digest = sha256(data)

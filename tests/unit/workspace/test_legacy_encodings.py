@@ -13,6 +13,7 @@ QUOTED, FRENCH, POLISH = "x=1\n# “q” €\n", "x=1\n# café\n", "x=1\n# ł\n"
 STRAY = "héllo\n".encode() + b"bad \xff\nx=1\n"
 CUT = "中文 ok\n".encode() + b"\xe4\xb8\nx=1\n"
 COOKIE = "# coding: latin-1\nx=1\n# café\n"
+GERMAN = "x=1\n// Größe der „Datei“ – über 5 €\n"
 
 
 def edit(new: str, old: str = "x=1") -> tuple[str, dict[str, Any]]:
@@ -124,3 +125,60 @@ async def test_an_undo_brings_back_the_bytes(tmp_path: Path) -> None:
     hunks = [hunk.hunk_id for file in proposal.files for hunk in file.hunks]
     assert await harness.proposals.undo(proposal.proposal_id, hunks) == []
     assert harness.on_disk("f.txt") == data
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "old", "new"),
+    [
+        (GERMAN.encode("cp1252"), (GERMAN + "ž\n").encode("cp1252"), b"x=1", b"x=2"),  # was in doubt before
+        (RUSSIAN.encode("cp1251"), RUSSIAN.encode("utf-16-le"), b"x\0=\x001\0", b"x\0=\x002\0"),
+        (RUSSIAN.encode("cp1251"), RUSSIAN.encode(), b"x=1", b"x=2"),
+    ],
+)
+async def test_a_file_that_a_program_rewrites(
+    tmp_path: Path, before: bytes, after: bytes, old: bytes, new: bytes
+) -> None:
+    harness = ToolHarness(tmp_path, {"f.txt": before})
+    await harness.run("read_file", {"path": "f.txt"})
+    harness.put("f.txt", after)
+    await harness.run(*edit("x=2"))
+    assert harness.on_disk("f.txt") == after.replace(old, new)
+
+
+async def test_a_converted_file_is_no_longer_read_as_before(tmp_path: Path) -> None:
+    harness = ToolHarness(tmp_path, {"f.txt": RUSSIAN.encode("cp1251")})
+    for data in (RUSSIAN.encode("cp1251"), RUSSIAN.encode(), RUSSIAN.encode() + b"\xff\n"):
+        harness.put("f.txt", data)
+        await harness.run("read_file", {"path": "f.txt"})
+    await harness.run(*edit("x='мир'"))
+    assert harness.on_disk("f.txt") == RUSSIAN.replace("x=1", "x='мир'").encode() + b"\xff\n"
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+@pytest.mark.parametrize(
+    ("data", "call"),
+    [
+        (RUSSIAN.encode("cp1251"), edit("# none", "# Привет")),  # pure ASCII
+        ((RUSSIAN + "# é\n").encode("cp1251", "ignore"), edit("# М", "# Привет")),  # too little to guess from
+        (STRAY, edit("good", "bad \U0010feff")),  # no other byte is left
+        ("é\nпривет\n".encode() + b"x=1\xff\n", edit("x", "é\nпривет\n")),
+    ],
+)
+async def test_an_undo_after_which_the_encoding_shows_again(
+    tmp_path: Path, data: bytes, call: tuple[str, dict[str, Any]], is_restarted: bool
+) -> None:
+    harness = ToolHarness(tmp_path, {"f.txt": data})
+    await harness.run(*call)
+    assert harness.on_disk("f.txt") != data
+    if is_restarted:
+        harness.workspace._encodings.clear()  # pyright: ignore[reportPrivateUsage]
+    proposal = harness.versions[-1]
+    hunks = [hunk.hunk_id for file in proposal.files for hunk in file.hunks]
+    assert await harness.proposals.undo(proposal.proposal_id, hunks) == []
+    assert harness.on_disk("f.txt") == data
+
+
+async def test_a_byte_that_is_no_character_swallows_nothing(tmp_path: Path) -> None:
+    data = (CHINESE * 6).encode("gbk").replace(b"x=1\n", b"x=2\n", 5) + b"\x81\n"
+    got = await check(tmp_path, data, None, edit("\U0010fe81A\n", "\U0010fe81\n"))
+    assert isinstance(got, str) or got == data, got

@@ -36,7 +36,7 @@ from amanu.tools.shell.renames import renamed_edits, split_renames, with_renames
 from amanu.tools.shell.row_changes import bit_rows, file_rows, folder_rows
 from amanu.tools.shell.row_trees import TreeRefused, tree_row
 from amanu.tools.shell.taken_files import TakenFile, TakenFolder
-from amanu.workspace.encodings import GUESSED, UNKNOWN, decode_as, encode, same_bytes
+from amanu.workspace.encodings import decode_as, encode, is_guess, same_bytes
 from amanu.workspace.git.refs import RepositoryLook
 from amanu.workspace.replacement import Identity
 from amanu.workspace.text_file import FileText
@@ -272,9 +272,10 @@ class LayeredRun:
         text = new.text
         if text is None:
             return None, new.file if self._is_moved_whole(path, base, found) else None
-        if base.exists and not same_bytes(new.encoding, base.encoding):
-            is_known = new.encoding != UNKNOWN and not new.encoding.endswith(GUESSED)
-            text = None if is_known else decode_as(encode(text, new.encoding), base.encoding)
+        if base.exists and new.encoding != base.encoding:
+            is_other = not is_guess(new.encoding) and not same_bytes(new.encoding, base.encoding)
+            read = None if is_other else decode_as(encode(text, new.encoding), base.encoding)
+            text = read[0] if read is not None and read[1] == base.encoding else None
         return text, replace(new.file, what=OTHER_ENCODING) if text is None else None
 
     def _is_moved_whole(self, path: Path, base: FileText, found: FoundChanges) -> bool:
