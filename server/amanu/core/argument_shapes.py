@@ -104,8 +104,9 @@ def _has_type(value: JsonValue, kind: Any) -> bool:
         case "boolean":
             return isinstance(value, bool)
         case "number" | "integer":
-            is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-            return is_number and (kind == "number" or value == int(cast("float", value)))
+            if isinstance(value, float):
+                return math.isfinite(value) if kind == "number" else value.is_integer()
+            return isinstance(value, int) and not isinstance(value, bool)
         case "array":
             return isinstance(value, list)
         case "object":

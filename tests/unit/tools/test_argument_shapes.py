@@ -37,6 +37,8 @@ ANY: dict[str, Any] = {}
         (5, COUNTS, [5]),
         ("5", COUNTS, [5]),
         ("five", COUNTS, "five"),
+        ("1" * 400, COUNT, int("1" * 400)),
+        (int("1" * 400), COUNT, int("1" * 400)),
         (5, TEXTS, 5),
         ({"old": "x"}, EDITS, [{"old": "x"}]),
         ('{"old": "x"}', EDITS, [{"old": "x"}]),
