@@ -136,6 +136,8 @@ NAMES = (
         ("@file://{root}/a.py.", ["file://{root}/a.py"], None),
         ("@{root}/app/(auth)/x.tsx,", ["{root}/app/(auth)/x.tsx"], None),
         ("@Makefile-old and @srcs", [], None),
+        (f"@{'x' * 300} @{'x' * 300}/y", [], None),
+        ("@file:///a%00b", [], None),
     ],
 )
 async def test_a_path_ends_where_a_person_ends_it(

@@ -231,13 +231,17 @@ def _means_a_file(path: Path, workspace: Workspace) -> bool:
     """Whether the path exists, or is in a folder that does, or has a file's suffix; a decorator (`@app.get`), a user or
     a package (`@types/node`) does not. Blocking."""
     above = [folder for folder in path.parents if workspace.root_of(path) in folder.parents]
-    in_folder = any(folder.is_dir() or " " in folder.name for folder in above)
-    return path.exists() or in_folder or _SUFFIXES.fullmatch(path.suffix) is not None
+    in_folder = any(_is_dir(folder) or " " in folder.name for folder in above)
+    return os.path.exists(path) or in_folder or _SUFFIXES.fullmatch(path.suffix) is not None  # noqa: PTH110 (`_is_dir`)
 
 
 async def _is_folder(path: str, workspace: Workspace) -> bool:
     """Raises `ToolError` outside the roots."""
-    return await asyncio.to_thread(workspace.resolve(path).is_dir)
+    return await asyncio.to_thread(_is_dir, workspace.resolve(path))
+
+
+def _is_dir(path: Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 (which fails for names that are too long)
 
 
 async def _picture(path: str, workspace: Workspace) -> bytes | None:

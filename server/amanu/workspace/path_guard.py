@@ -93,9 +93,9 @@ class PathGuard:
         not exist. Raises `ToolError` for what is outside the roots or no path at all."""
         if not path.strip():
             raise ToolError("The path is empty. Give a path relative to the workspace root.")
+        path = without_file_scheme(path)
         if "\0" in path:
             raise ToolError("The path holds a NUL character; no file can have that name.")
-        path = without_file_scheme(path)
         if _SCHEME.match(path):
             raise ToolError(f"{path!r} is a URI. Give a file path relative to the workspace root.")
         if len(path) > _LONGEST:
@@ -146,7 +146,9 @@ class PathGuard:
         """Where a file would be made that nothing is like; `inside`: by the path as it is written."""
         plain = bare(path).replace("\\", "/")
         if plain != path:
-            inside = next((other for other in self._insides(plain) if self.real(other.parent).is_dir()), inside)
+            # `Path.is_dir` fails for names that are too long
+            folders = [other for other in self._insides(plain) if os.path.isdir(self.real(other.parent))]  # noqa: PTH112
+            inside = folders[0] if folders else inside
         return self._in_folder_as_spelt(inside)
 
     def _in_folder_as_spelt(self, path: Path) -> Path:
@@ -322,7 +324,7 @@ def _other_spellings(path: str) -> list[str]:
     named = plain.removeprefix("@")
     unescaped = re.sub(r"\\([^\w\\/])", r"\1", named)
     spellings = (plain, without_file_scheme(plain), named, unescaped, named.replace("\\", "/"))
-    return [spelling for spelling in dict.fromkeys(spellings) if spelling and spelling != path]
+    return [spelling for spelling in dict.fromkeys(spellings) if spelling not in ("", path) and "\0" not in spelling]
 
 
 def bare(path: str) -> str:
