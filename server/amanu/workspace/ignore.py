@@ -273,7 +273,7 @@ def compile_rule(rule: str) -> "GitIgnoreSpecPattern | None":
         return None
     try:
         compiled = GitIgnoreSpecPattern(rule)
-    except ValueError:
+    except (ValueError, re.error):  # `[z-a]`
         return None
     regex = cast("re.Pattern[str] | None", compiled.regex)  # pyright: ignore[reportUnknownMemberType]
     if regex is not None and rule.count("*") > 1:

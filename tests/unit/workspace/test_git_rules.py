@@ -96,6 +96,7 @@ async def test_git_is_the_referee(
         ("top/.gitignore", "/pk/web/a.js\n"),
         ("top/pk/.gitignore", "a.js\n"),
         ("top/.git/info/exclude", "*.js\n"),
+        ("top/.git/info/exclude", "[z-a]\n*.js\n"),
         ("home/.gitconfig", "[user]\n\tname = x\n[core]\n\texcludesFile = ~/ignored # mine\n"),
         ("config/git/config", '[core]\nExcludesFile="~/ignored"\n'),
         ("config/git/ignore", "*.js\n"),
