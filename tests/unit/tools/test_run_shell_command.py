@@ -155,7 +155,8 @@ async def test_nothing_is_left(
 
 
 SLEEP = "cp $(command -v sleep) {name}; ./{name} 77.{n}"
-SCRIPT = "mkfifo fifo; printf '#!/bin/bash\\nread -t 0.6 <>fifo\\n' > vim; chmod +x vim; ./vim {option} x; echo ran"
+EDITOR = "mkfifo fifo; cp $(command -v bash) vim; echo 'read -t 0.6 <>fifo' > run; ./vim run {option}; echo ran"
+SCRIPT = "mkfifo fifo; printf '#!/bin/bash\\nread -t 0.6 <>fifo\\n' > {name}; chmod +x {name}; ./{name} x; echo ran"
 
 
 @pytest.mark.parametrize(
@@ -166,9 +167,13 @@ SCRIPT = "mkfifo fifo; printf '#!/bin/bash\\nread -t 0.6 <>fifo\\n' > vim; chmod
             for name in ("vi", "nano", "vim.basic")
         ),
         ("cp $(command -v sleep) vi; sh -c 'EDITOR=./vi; echo first; $EDITOR 77.{n}; echo last'", "vi waits for"),
-        (SCRIPT.replace("{option}", "-c"), "vim waits for somebody"),
-        (SCRIPT.replace("{option}", "-es"), "ran\n\nExit code: 0"),
-        (SCRIPT.replace("read -t 0.6 <>fifo", "sleep 0.6").replace("{option}", "-c"), "ran\n\nExit code: 0"),
+        (EDITOR.replace("{option}", "-c"), "vim waits for somebody"),
+        *(
+            (EDITOR.replace("{option}", option), "ran\n\nExit code: 0")
+            for option in ("-es", "--eval '(f)'", "--embed", "-l x.lua", "--fg-daemon=x")
+        ),
+        *((SCRIPT.replace("{name}", name), "ran\n\nExit code: 0") for name in ("view.py", "vim", "ex")),
+        (EDITOR.replace("read -t 0.6 <>fifo", "sleep 0.6").replace("{option}", "-c"), "ran\n\nExit code: 0"),
         (SLEEP.replace("{name}", "cc").replace("77.{n}", "0.6") + "; echo ran", "ran\n\nExit code: 0"),
         ("sleep 0.6 | less; echo ran", "ran\n\nExit code: 0"),
     ],

@@ -1,6 +1,7 @@
 """Notice that a command waits for somebody to type into an editor, which nobody can: it has no terminal."""
 
 import asyncio
+import os
 import re
 from pathlib import Path
 
@@ -9,10 +10,12 @@ from amanu.system.process_tree import living
 LOOK_SECONDS = 2.0
 """Without output before the first look, and between two."""
 _EDITORS = re.compile(
-    r"(?:r?(?:vi|view|ex|vim|gvim|vimdiff)|nvi|elvis|vile)(?:\.\w+)?|nvim|r?nano|pico|mcedit|joe|jed|jmacs|mg|zile|micro|hx|"
+    r"(?:r?(?:vi|view|ex|vim|gvim|vimdiff)|nvi|elvis|vile)(?:\.(?:basic|tiny|nox|gtk3?|gnome|athena|motif))?|nvim|r?nano|pico|mcedit|joe|jed|jmacs|mg|zile|micro|hx|"
     r"helix|kak|ne|tilde|dte|emacs(?:client)?(?:-\w+)?"
 )
-_SCRIPTED = re.compile(rb"-[eE]?s|-[eE]|--?batch|--?script|--headless|--daemon|-x")
+_SCRIPTED = re.compile(
+    rb"-[eE]?s|-[eEl]|--?eval(?:=.*)?|--?batch|--?script|--headless|--embed|--(?:[bf]g-)?daemon(?:=.*)?|-x", re.DOTALL
+)
 """Options with which an editor works by itself."""
 
 
@@ -46,9 +49,11 @@ def _idle_editor(pid: int) -> tuple[str, bytes] | None:
     folder = Path(f"/proc/{pid}")
     try:
         name = (folder / "comm").read_text("utf-8", "replace").strip()
-        if not _EDITORS.fullmatch(name) or any(
-            map(_SCRIPTED.fullmatch, (folder / "cmdline").read_bytes().split(b"\0"))
-        ):
+        if not _EDITORS.fullmatch(name):
+            return None
+        program, *arguments = (folder / "cmdline").read_bytes().split(b"\0")
+        is_script = not _EDITORS.fullmatch(os.fsdecode(program).rpartition("/")[2])  # run by a shell or Python
+        if is_script or any(map(_SCRIPTED.fullmatch, arguments)):
             return None
         fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
         has_children = (folder / "task" / str(pid) / "children").read_bytes().strip()
