@@ -23,7 +23,18 @@ ADDED = FENCED.rstrip().replace("\n", "\n+")
         ("a.json", "```json\n{}\n```", "{}\n"),
         *(
             (name, FENCED, FENCED)
-            for name in ("a.md", "a.MDX", "a.rst", "a.txt", "README", "x.j2", "a.markdown", "a.qmd")
+            for name in (
+                "a.md",
+                "a.MDX",
+                "a.rst",
+                "a.txt",
+                "README",
+                "x.j2",
+                "a.markdown",
+                "a.qmd",
+                "a.livemd",
+                "a.typ",
+            )
         ),
         *(
             ("a.py", text, text)

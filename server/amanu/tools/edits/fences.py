@@ -6,8 +6,8 @@ from pathlib import Path
 _FENCED = re.compile(r"\s*(`{3,}|~{3,})[^\n`]{0,100}\n(.+\n)\1[ \t]*\r?\n?\s*", re.DOTALL)
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.M)
 _MAY_HAVE_FENCES = re.compile(
-    r"\.(?:md\w*|\w*markdown|mkdn?|mdown|[qr]md|rst|txt|text|adoc|asciidoc|org|tex|log|out|snap|golden|expected|prompt|"
-    r"tmpl|tpl|j2|jinja2?|hbs|mustache|ejs|liquid)|readme|changelog|license|notice",
+    r"\.(?:md\w*|\w*markdown|mkdn?|mdown|[qr]md|livemd|rst|txt|text|adoc|asciidoc|org|tex|typ|log|out|snap|golden|"
+    r"expected|prompt|tmpl|tpl|j2|jinja2?|hbs|mustache|ejs|liquid)|readme|changelog|license|notice",
     re.I,
 )
 """Suffixes, and names without one, of documents and of texts that stand for others."""
