@@ -233,14 +233,15 @@ class Search:
             listed = [] if ran is None else name_text(ran[1]).split("\0")[:-1]
             names |= {name.removeprefix("./") for name in listed}
         names = names if include is None else set(include.matching([*names]))
-        root = self._workspace.root_of(folder)
+        root, reading = self._workspace.root_of(folder), asyncio.Semaphore(_AT_ONCE)
 
         async def search(name: str) -> FileMatches | None:
-            try:
-                text = await self._workspace.read(root / name)
-            except ToolError:  # binary, too big, gone
-                return None
-            return None if text.encoding == "utf-8" else await self._search_text(query, name, text, slots)
+            async with reading:  # all of them at once may fill the memory
+                try:
+                    text = await self._workspace.read(root / name)
+                except ToolError:  # binary, too big, gone
+                    return None
+                return None if text.encoding == "utf-8" else await self._search_text(query, name, text, slots)
 
         ordered = sorted(names)
         matches = await asyncio.gather(*map(search, ordered[:_OLDER]))

@@ -1,10 +1,14 @@
 """grep finds what read_file shows, whatever encoding a file is in."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from amanu.workspace import search
+from amanu.workspace.grep_format import FileMatches
+from amanu.workspace.search import Search
+from amanu.workspace.text_file import FileText
 from support.tool_harness import ToolHarness
 
 FILES = {
@@ -44,3 +48,26 @@ async def test_too_many_of_them_are_named(tmp_path: Path, monkeypatch: pytest.Mo
     assert found.endswith(
         "[1 file in older encodings searched only for ASCII: koi8.txt. Narrow the path or include.]"
     ), found
+
+
+async def test_few_of_them_are_read_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = ToolHarness(tmp_path, {f"{at}.txt": FILES["gbk.txt"] for at in range(20)})
+    held, most = 0, 0
+    read, search_text = harness.workspace.read, Search._search_text  # pyright: ignore[reportPrivateUsage]
+
+    async def counted_read(path: Path) -> FileText:
+        nonlocal held, most
+        held += 1
+        most = max(most, held)
+        return await read(path)
+
+    async def counted_search(*arguments: Any) -> FileMatches:
+        nonlocal held
+        found = await search_text(*arguments)
+        held -= 1
+        return found
+
+    monkeypatch.setattr(harness.environment.workspace, "read", counted_read)
+    monkeypatch.setattr(Search, "_search_text", counted_search)
+    assert "20.txt" not in (await harness.run("grep", {"pattern": "中文"})).for_model
+    assert (held, most) == (0, search._AT_ONCE)  # pyright: ignore[reportPrivateUsage]
