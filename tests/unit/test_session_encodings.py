@@ -5,19 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from support.draft_session import DONE, decide_all, finish
+from support.draft_session import DONE, decide_all, end_daemon, finish
 from support.required_programs import needs
 from support.row_session import undo
 from support.scripted_session import call, scripted_session, step
 
 GERMAN = "x=1\n// Größe der „Datei“ – über 5 €\n".encode("cp1252")
 RUSSIAN = "x=1\n# Привет\n".encode("cp1251")
+MIXED = "héllo\n".encode() + b"x=1 \xff\n"
 REWRITE = "< f.txt > g; cat g > f.txt; rm g"
 EDIT = call("edit_file", path="f.txt", old_text="x=1", new_text="x=2")
 
 
 @pytest.mark.layers
-@pytest.mark.parametrize("data", [GERMAN, RUSSIAN, "héllo\n".encode() + b"x=1 \xff\n"])
+@pytest.mark.parametrize("data", [GERMAN, RUSSIAN, MIXED])
 @pytest.mark.parametrize("is_edited", [False, True])
 @pytest.mark.parametrize(
     ("line", "expected"),
@@ -45,3 +46,55 @@ async def test_a_command_s_bytes_arrive(
         assert path.read_bytes() == expected(data.replace(b"x=1", b"x=2") if is_edited else data)
         await undo(d)
         assert path.read_bytes() == data
+
+
+@pytest.mark.layers
+@pytest.mark.parametrize("data", [GERMAN, RUSSIAN, MIXED, b"x=1 caf\xe9\n", RUSSIAN.decode("cp1251").encode("utf-16")])
+@pytest.mark.parametrize("is_edited", [False, True])
+@pytest.mark.parametrize(
+    ("line", "added"),
+    [
+        ("mv f.txt g.txt", b""),
+        ("cp f.txt g.txt", b""),
+        ("mv f.txt g.txt; printf '\\236\\n' >> g.txt", b"\x9e\n"),
+        ("cp f.txt g.txt; printf 'y\\0\\n\\0' >> g.txt", b"y\0\n\0"),
+    ],
+)
+async def test_a_copy_has_the_same_bytes(tmp_path: Path, data: bytes, is_edited: bool, line: str, added: bytes) -> None:
+    needs("bwrap")
+    steps = [step("", EDIT)] * is_edited + [step("", call("run_shell_command", command=line))]
+    async with scripted_session(tmp_path, *steps, DONE, mode="draft") as d:
+        path, copy = d.root / "f.txt", d.root / "g.txt"
+        path.write_bytes(data)
+        await d.prompt("go")
+        await finish(d)
+        await decide_all(d, "accept")
+        wide = data.startswith(b"\xff\xfe")
+        old, new = (b"1\0", b"2\0") if wide else (b"x=1", b"x=2")
+        assert copy.read_bytes() == (data.replace(old, new, 1) if is_edited else data) + added
+        await undo(d)
+        assert path.read_bytes() == data and not copy.exists()
+
+
+LATER = {"edit": EDIT, "command": call("run_shell_command", command="sed -i s/x=1/x=2/ f.txt")}
+
+
+@pytest.mark.layers
+@pytest.mark.parametrize("data", [GERMAN, RUSSIAN, MIXED, b"x=1 caf\xe9\n"])
+@pytest.mark.parametrize("is_reopened", [False, True])
+@pytest.mark.parametrize("later", LATER)
+async def test_a_new_file_keeps_the_encoding_that_a_command_gave_it(
+    tmp_path: Path, data: bytes, is_reopened: bool, later: str
+) -> None:
+    needs("bwrap")
+    made = "".join(f"\\{byte:03o}" for byte in data)
+    steps = [step("", call("run_shell_command", command=f"printf '{made}' > f.txt"))]
+    async with scripted_session(tmp_path, *steps, DONE, step("", LATER[later]), DONE, mode="draft") as d:
+        await d.prompt("go")
+        await finish(d)
+        if is_reopened:
+            await end_daemon(d)
+        await d.prompt("on", "p2")
+        await finish(d, "p2")
+        await decide_all(d, "accept")
+        assert (d.root / "f.txt").read_bytes() == data.replace(b"x=1", b"x=2")

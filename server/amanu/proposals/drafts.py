@@ -198,7 +198,8 @@ class Drafts:
             return None
         earlier, source = found
         base_path = source.base.path
-        base = texts.get(base_path) or await self._workspace.read_if_exists(base_path) or missing_file(base_path)
+        missing = replace(missing_file(base_path), encoding=source.base.encoding)
+        base = texts.get(base_path) or await self._workspace.read_if_exists(base_path) or missing
         text = None if source.delete else source.proposed_file(base_path).text
         calls = sorted(frozenset[str]().union(*source.owners.values())) or earlier.tool_call_ids
         file = LiveFile(base, base.text)

@@ -249,7 +249,10 @@ class LayeredRun:
                 executable[path] = bool(new.mode & EXECUTABLE)
                 if protected.is_guarded(new.file.name):
                     refused = refused or f"it changed whether {new.file.name} is executable"
-            if text != (base.text if base.exists or base.from_buffer else None):
+            is_new = not (base.exists or base.from_buffer)
+            if is_new:  # the command has chosen its encoding
+                base = replace(base, encoding=new.encoding)
+            if text != (None if is_new else base.text):
                 edits.append(FileEdit(base, text))
         edits, executable = await self._renamed(edits, executable, found)
         denied = self._denied(list(executable))
@@ -272,7 +275,7 @@ class LayeredRun:
         text = new.text
         if text is None:
             return None, new.file if self._is_moved_whole(path, base, found) else None
-        if base.exists and new.encoding != base.encoding:
+        if (base.exists or base.from_buffer) and new.encoding != base.encoding:
             is_other = not is_guess(new.encoding) and not same_bytes(new.encoding, base.encoding)
             read = None if is_other else decode_as(encode(text, new.encoding), base.encoding)
             text = read[0] if read is not None and read[1] == base.encoding else None

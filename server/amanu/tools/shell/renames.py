@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from amanu.core.tool import ToolError
 from amanu.proposals.model import FileEdit
 from amanu.proposals.rows import RowChange, RowKey, rename_row
 from amanu.tools.shell.layer_changes import EXECUTABLE, NewText
-from amanu.workspace.encodings import encode, same_bytes
+from amanu.workspace.encodings import encode
 from amanu.workspace.text_file import split_lines
 
 Content = TypeVar("Content", bound=Hashable)
@@ -104,7 +105,16 @@ def renamed_edits(
 
 def _keeps_its_form(deleted: FileEdit, new: NewText) -> bool:
     is_executable = bool((deleted.base.mode or 0) & EXECUTABLE)
-    return is_executable == bool(new.mode & EXECUTABLE) and same_bytes(new.encoding, deleted.base.encoding)
+    return is_executable == bool(new.mode & EXECUTABLE) and _keeps_its_encoding(deleted, new)
+
+
+def _keeps_its_encoding(deleted: FileEdit, new: NewText) -> bool:
+    if new.text is None or new.encoding == deleted.base.encoding:
+        return True
+    try:
+        return deleted.base.encode(new.text) == encode(new.text, new.encoding)
+    except ToolError:  # of an encoding that may be any of several, whatever is not the same in all
+        return False
 
 
 def with_renames(rows: Sequence[RowChange], is_eligible: Callable[[RowChange], bool]) -> list[RowChange]:
