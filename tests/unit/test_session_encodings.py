@@ -76,7 +76,11 @@ async def test_a_copy_has_the_same_bytes(tmp_path: Path, data: bytes, is_edited:
         assert path.read_bytes() == data and not copy.exists()
 
 
-LATER = {"edit": EDIT, "command": call("run_shell_command", command="sed -i s/x=1/x=2/ f.txt")}
+LATER = {
+    "edit": EDIT,
+    "command": call("run_shell_command", command="sed -i s/x=1/x=2/ f.txt"),
+    "move": call("move_file", path="f.txt", new_path="g.txt"),
+}
 
 
 @pytest.mark.layers
@@ -87,8 +91,8 @@ async def test_a_new_file_keeps_the_encoding_that_a_command_gave_it(
     tmp_path: Path, data: bytes, is_reopened: bool, later: str
 ) -> None:
     needs("bwrap")
-    made = "".join(f"\\{byte:03o}" for byte in data)
-    steps = [step("", call("run_shell_command", command=f"printf '{made}' > f.txt"))]
+    octal = "".join(f"\\{byte:03o}" for byte in data)
+    steps = [step("", call("run_shell_command", command=f"printf '{octal}' > f.txt"))]
     async with scripted_session(tmp_path, *steps, DONE, step("", LATER[later]), DONE, mode="draft") as d:
         await d.prompt("go")
         await finish(d)
@@ -97,4 +101,6 @@ async def test_a_new_file_keeps_the_encoding_that_a_command_gave_it(
         await d.prompt("on", "p2")
         await finish(d, "p2")
         await decide_all(d, "accept")
-        assert (d.root / "f.txt").read_bytes() == data.replace(b"x=1", b"x=2")
+        is_moved = later == "move"
+        made = (d.root / ("g.txt" if is_moved else "f.txt")).read_bytes()
+        assert made == (data if is_moved else data.replace(b"x=1", b"x=2"))

@@ -535,7 +535,7 @@ class Proposals:
         if file.change == "create" and (edit.text is None or edit.new_path is not None):
             live.files.remove(file)  # what is only proposed is deleted, or moved, by proposing it no more
             if edit.new_path is not None:
-                file = LiveFile(missing_file(edit.new_path), "")
+                file = LiveFile(replace(missing_file(edit.new_path), encoding=file.base.encoding), "")
                 live.files.append(file)
                 await live.propose(file, replace(edit, new_path=None), call_id)
         else:
