@@ -60,7 +60,7 @@ _VOTERS = 50
 """Lines that are asked one by one."""
 _COMPARED = 1024 * 1024
 """Bytes up to which a file is read in all encodings that may be meant."""
-_TELLING, _OF_ZEROS = 64, 0.2
+_TELLING, _OF_ZEROS = 64, 0.4
 """Bytes that are hardly characters throughout unless they are meant to be; fewer must have this share of zeros."""
 _SNIFFED = 8192
 """Bytes looked at for a NUL. (Git's heuristic for "binary" looks at 8,000.)"""

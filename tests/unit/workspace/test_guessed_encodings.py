@@ -105,7 +105,9 @@ def test_readable_lines(data: bytes, shown: str) -> None:
     assert readable_lines(data) == shown
 
 
-@pytest.mark.parametrize("data", [b"two\0\1\2", b"\0", b"a\0", bytes(range(64)) * 2, b"\x7fELF\2\1\1\0" + bytes(80)])
+@pytest.mark.parametrize(
+    "data", [b"two\0\1\2", b"\0", b"a\0", b"one\0", b"two\0one\0", bytes(range(64)) * 2, b"\x7fELF\2\1\1\0" + bytes(80)]
+)
 def test_what_is_no_text_stays_binary(data: bytes) -> None:
     with pytest.raises(ToolError, match="binary"):
         decode(data, Path("x"))
