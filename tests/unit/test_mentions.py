@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 
 from amanu.checks.proposal_checks import ProposalChecks
+from amanu.context.attachments import _mentioned  # pyright: ignore[reportPrivateUsage]
 from amanu.context.mentions import Mention, mentions, without_mentions
+from amanu.context.slash_commands import ExpandedPrompt
 from amanu.core.conversation import User
 from amanu.session import mention_lookup
 from amanu_protocol.items import Attachment, FileAttachment, Finding, SelectionAttachment
 from amanu_protocol.requests import PromptSendParams
 from support.required_programs import needs
 from support.scripted_session import conversation, scripted_session, step
+from support.tool_harness import ToolHarness
 
 
 @pytest.mark.parametrize(
@@ -229,3 +232,11 @@ async def test_a_look_up_that_takes_too_long_is_left_out(
         heard = conversation(d.session)[0]
         assert isinstance(heard, User)
         assert "(not attached: it took more than 0.01 seconds.)" in heard.text
+
+
+async def test_what_a_file_mentions_is_not_what_the_user_typed(tmp_path: Path) -> None:
+    """A slash command's text of the workspace begins a longer path with the same letters."""
+    harness = ToolHarness(tmp_path, {"a": "typed\n", "a,b/.env": "KEY=1\n"})
+    prompt = ExpandedPrompt("See @a,b/.env and @a", mentioning="See @a,b/.env and @a", typed="@a")
+    found = await _mentioned(prompt, [], harness.workspace, lambda subjects: [])
+    assert [each.path for each in found if isinstance(each, FileAttachment)] == ["a"]

@@ -150,12 +150,13 @@ async def _mentioned(
     attached = {
         attachment.path for attachment in attachments if isinstance(attachment, FileAttachment | SelectionAttachment)
     }
-    own_mentions = set(mentions(prompt.typed))
+    typed = {mention: mention for mention in mentions(prompt.typed)}
     files: list[FileAttachment | Mention] = []
-    for mention in mentions(prompt.mentioning):
+    for found in mentions(prompt.mentioning):
+        mention = typed.get(found, found)  # what is equal may go on otherwise, and only what was typed is the user's
         if not attached.isdisjoint(mention.paths) or (mention.kind == "terminal" and TERMINAL in attached):
             continue
-        own = mention in own_mentions
+        own = mention in typed
         if mention.kind != "path":
             if own or mention.kind != "resource":  # a server is called at the user's word, not at a file's
                 files.append(mention)

@@ -18,6 +18,7 @@ _MAX_LITERAL = 100_000
 _NOTHING = ("", "null", "None")
 
 Schema = Mapping[str, Any]
+NO_MEMBERS: Schema = {}
 
 
 def as_meant(value: JsonValue, schema: Schema) -> JsonValue:
@@ -44,7 +45,8 @@ def _inside(value: JsonValue, schema: Schema) -> JsonValue:
         return [as_meant(item, found[0].get("items") or {}) for item in value]
     if isinstance(value, dict):
         members: Schema = found[0].get("properties") or {}
-        more: Schema = found[0].get("additionalProperties") or {}
+        rest = found[0].get("additionalProperties")
+        more: Schema = cast("Schema", rest) if isinstance(rest, dict) else NO_MEMBERS
         return {name: as_meant(member, members.get(name, more)) for name, member in value.items()}
     return value
 
