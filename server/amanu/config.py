@@ -64,7 +64,7 @@ class RoutingSettings(SettingsSection):
     plan: ModelId | None = None
     """For turns in plan mode."""
     easy: ModelId | None = None
-    """With `hard`: a classifier chooses between the two for each prompt, if it answers within a second."""
+    """A classifier chooses between this and `hard` for each prompt, if it answers within a second."""
     hard: ModelId | None = None
     """With `easy`."""
     fallback: tuple[ModelId, ...] = ()

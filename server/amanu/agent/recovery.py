@@ -160,7 +160,7 @@ FINAL_ENDINGS: Mapping[ReplyFault, Ending] = {
     "writtenCall": ONLY_WRITTEN_CALLS,
     "cutText": TOO_LONG,
 }
-"""How the turn ends when a remedy has been used up; `TOO_LONG` for all others."""
+"""The ending of the turn when a remedy has been used up; `TOO_LONG` for all others."""
 
 
 def reminder(fault: ReplyFault) -> SystemNote:

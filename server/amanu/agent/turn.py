@@ -57,7 +57,7 @@ class Turn:
     utility: Candidate | None = None
     """The model for side queries; None: the turn's own."""
     budget: ReplyBudget = field(default_factory=ReplyBudget)
-    """What each reply may take. It grows for the rest of the turn when a reply was too long for it."""
+    """The tokens that each reply may take. It grows for the rest of the turn when a reply was too long for it."""
     label: AgentLabel | None = None
     """As in `AgentRun`."""
     user_may_pause: bool = False

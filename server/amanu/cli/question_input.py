@@ -1,4 +1,4 @@
-"""What is typed at a question: an answer, or a slash command of the chat, which is never an answer."""
+"""The words typed at a question: an answer, or a slash command of the chat, which is never an answer."""
 
 import difflib
 import re

@@ -55,7 +55,7 @@ class StopRequested(Exception):
 
 
 class PromptContext:
-    """What a prompt is surrounded by and can complete; by default nothing: slash commands at its start,
+    """The surroundings of a prompt, and what it can complete; by default nothing: slash commands at its start,
     mentions anywhere."""
 
     def __init__(self, slash_commands: Iterable[str] = ()) -> None:

@@ -42,7 +42,7 @@ _SUFFIXES = re.compile(
 """Suffixes that only file names have."""
 
 _IN_NAME = re.compile(r"[/\\\\]|\.\w")
-"""What is no end of a sentence: `(auth)/x.tsx` behind the name of a folder."""
+"""A text that is no end of a sentence: `(auth)/x.tsx` behind the name of a folder."""
 
 TERMINAL = "@terminal"
 """The path of a selection that a client took from its terminal."""

@@ -21,7 +21,7 @@ WORDS: tuple[Word, ...] = get_args(Word)
 SYMBOL = "symbol:"
 
 BEGINS = r"(?<![0-9A-Za-z_\u00aa-\u052f@\\])@"
-"""As an expression: the `@` of a mention. Scripts without blanks between words may have a word before it."""
+"""The `@` of a mention, as an expression. Scripts without blanks between words may have a word before it."""
 
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "「": "」", "『": "』"}
 _MENTION = re.compile(
@@ -69,7 +69,7 @@ class Mention:
     paths: tuple[str, ...] = field(default=(), compare=False)
     """All paths that may be meant, the longest first."""
     run: str = field(default="", compare=False)
-    """What is written without a blank: a part of it names a folder only if the rest is no part of a path."""
+    """The text up to the next blank: a part of it names a folder only if the rest is no part of a path."""
 
     def __str__(self) -> str:
         """As it is named to the user."""
@@ -119,8 +119,9 @@ def _with_blanks(match: "re.Match[str]") -> list[str]:
 
 
 def _ends(text: str) -> Iterator[int]:
-    """Where a path that begins the text may end: before signs that end a part of a sentence, before what follows in a
-    script without blanks, and behind all of it. Never inside of brackets, nor between a folder and what is in it."""
+    """The places where a path that begins the text may end: before signs that end a part of a sentence, before what
+    follows in a script without blanks, and behind all of it. Never inside of brackets, nor between a folder and what
+    is in it."""
     closers: list[str] = []
     prefix = _PREFIX.match(text)
     begin = prefix.end() if prefix else 1
@@ -166,7 +167,7 @@ def _opens(text: str, at: int, brackets: str = "".join(_BRACKETS)) -> bool:
 
 
 def _is_letter(character: str) -> bool:
-    """Of a script without upper and lower case, such as Chinese, Thai, Arabic: a word may follow a path at once."""
+    """Whether its script has no upper and lower case, as Chinese, Thai, Arabic: a word may follow a path at once."""
     return unicodedata.category(character) in ("Lo", "Lm")
 
 

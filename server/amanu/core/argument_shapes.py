@@ -60,7 +60,7 @@ def _candidates(value: JsonValue) -> Iterator[JsonValue]:
 
 
 def _readings(text: str) -> Iterator[JsonValue]:
-    """What the text says as JSON, or as Python writes it."""
+    """The value that the text is as JSON, or as Python writes it."""
     text = text.strip()
     try:
         read: Any = json.loads(text, strict=False, parse_constant=_no_constant)

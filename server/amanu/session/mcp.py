@@ -28,7 +28,7 @@ CODE = "mcp"
 MAX_MENTIONED = 100_000
 """Characters of a mentioned resource."""
 START_SECONDS = 5.0
-"""How long a prompt waits for servers whose tools are not known yet."""
+"""Seconds that a prompt waits for servers whose tools are not known yet."""
 WAITING = ("unapproved", "failed", "needsSignIn")
 """States in which nothing goes on without the user."""
 _USUAL_WINDOW = 200_000

@@ -47,7 +47,7 @@ _GUESSES = (
     "cp1252 iso8859-15 cp1250 iso8859-2 cp1251 koi8-r koi8-u cp866 iso8859-5 cp1253 iso8859-7 cp1254 cp1255 iso8859-8 "
     "cp1256 iso8859-6 cp1257 cp874 gbk gb18030 big5 cp932 shift_jis euc-jp cp949"
 )
-"""Those that are guessed, as chardet names them: the others are rare, or differ from one of these in few characters."""
+"""The encodings that are guessed, as chardet names them. The others are rare, or differ from these in little."""
 _MULTIBYTE = ("gb18030", "gbk", "big5", "big5hkscs", "cp932", "shift_jis", "euc_jp", "euc_jis_2004", "cp949")
 _NO_MATCH = 0.1
 """chardet's confidence in what it returns if nothing fits."""
@@ -86,7 +86,7 @@ _OTHER_FIRST = 0x10FE00
 _OTHER = re.compile("([\U0010fe80-\U0010feff])")
 """A byte that is no character, as it is shown."""
 _AS_CHARACTERS, _AS_NUL = "amanu.characters", "amanu.nul"
-"""How Python's codecs are to decode bytes that are no character: each as `_OTHER`, or all that belong together as one
+"""Two ways of Python's codecs with bytes that are no character: each as `_OTHER`, or all that belong together as one
 NUL."""
 
 
@@ -229,7 +229,7 @@ def check_new(text: str, old_text: str, encoding: str) -> None:
 
 
 def with_line_ends(text: str) -> set[str]:
-    """As it is, and with line ends made equal."""
+    """The text as it is, and with line ends made equal."""
     plain = text.replace("\r\n", "\n")
     forms = {text}
     for feeds in (plain, plain.replace("\r", "\n")):

@@ -57,7 +57,7 @@ class _Folder:
     rules: Times | None
     """Of its `.gitignore`."""
     exclude: Times | None
-    """Of its `.git/info/exclude`; without one, of its `.git`. None but for an inner repository."""
+    """The state of its `.git/info/exclude`; without one, of its `.git`. None but for an inner repository."""
     files: list[str]
     """Paths relative to the root, as JSON and people can have them."""
     folders: list[str]
@@ -117,7 +117,7 @@ class FileList:
             return (_below(paths, folder), _below(secrets, folder)) if folder else (paths, secrets)
 
     def _current(self, root: int, folder: str) -> Sequence[str] | None:
-        """Of the whole root; None when the folder is not kept."""
+        """The lists of the whole root; None when the folder is not kept."""
         self._used = time.monotonic()
         if self._paths is not None:
             try:

@@ -27,12 +27,12 @@ _Times = tuple[int, int, int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class OuterRules:
-    """Of one root at one moment. As long as nothing changes it is the same object."""
+    """The rules of one root at one moment. As long as nothing changes it is the same object."""
 
     in_repository: bool
     """False also for a root that the repository ignores: whoever opens it wants to see what is in it."""
     rules: IgnoreRules
-    """In force in the root before its own."""
+    """The rules that are in force in the root before its own."""
     excludes: Path | None
     """The user's own, for all repositories."""
     is_plain: bool
@@ -46,7 +46,7 @@ _kept: dict[Path, OuterRules] = {}
 
 
 def outer_rules(root: Path) -> OuterRules:
-    """Of the root at that real path."""
+    """The outer rules of the root at that real path."""
     kept = _kept.get(root)
     if kept is None or not kept.is_settled or any(_times(path) != times for path, times in kept.seen.items()):
         if len(_kept) >= _MOST:
@@ -81,7 +81,7 @@ def _look(root: Path) -> OuterRules:
 
 
 def _rules(above: list[Path], parts: tuple[str, ...], lowest: list[bytes]) -> IgnoreRules | None:
-    """Those of the files above the root, the nearer before the farther; None when they ignore the root."""
+    """The rules of the files above the root, the nearer before the farther; None when they ignore the root."""
     found = [(0, compiled_rules(data)) for data in lowest]
     for depth, path in enumerate(above):
         found.insert(0, (depth, compiled_rules(_read(path))))
@@ -115,7 +115,7 @@ def _user_configs() -> Iterator[Path]:
 
 
 def _excludes(configs: list[Path], top: Path) -> Path | None:
-    """What `core.excludesFile` says, the last one in the first file that has it. Included files are not looked at."""
+    """The path in `core.excludesFile`, the last one in the first file that has it. Included files are not looked at."""
     for config in configs:
         section, found = "", None
         for line in _read(config, follow=True).decode("utf-8", "replace").splitlines():
@@ -144,7 +144,7 @@ def _read(path: Path, *, follow: bool = False) -> bytes:
 
 
 def _times(path: Path) -> _Times | None:
-    """Of a file of rules; whether a `.git` is there is all that counts of it."""
+    """The state of a file of rules; of a `.git`, only whether it is there."""
     try:
         status = path.lstat() if path.name != "ignore" else path.stat()
     except (OSError, ValueError):

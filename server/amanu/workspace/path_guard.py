@@ -123,7 +123,7 @@ class PathGuard:
         return inside
 
     def _insides(self, path: str) -> list[Path]:
-        """Where in the roots a path may lead, links in it followed."""
+        """The places in the roots where a path may lead, links in it followed."""
         candidates = [Path(path)] if Path(path).is_absolute() else self._spellings(path)
         return [inside for candidate in candidates if (inside := self._inside(candidate)) is not None]
 
@@ -131,8 +131,8 @@ class PathGuard:
         return list(dict.fromkeys(path for path in paths if os.path.lexists(self.real(path))))
 
     def _existing_otherwise(self, path: str) -> list[Path]:
-        """What a path names that names nothing as it is written: without quotes and blanks around it, with `/` for
-        `\\`, in another Unicode normal form."""
+        """The files that a path names which names nothing as it is written: without quotes and blanks around it, with
+        `/` for `\\`, in another Unicode normal form."""
         spellings = _other_spellings(path)
         found = (self._existing(self._insides(spelling)) for spelling in spellings)
         in_form = (
@@ -143,7 +143,7 @@ class PathGuard:
         return next((paths for paths in chain(found, in_form) if paths), list[Path]())
 
     def _new(self, path: str, inside: Path) -> Path:
-        """Where a file would be made that nothing is like; `inside`: by the path as it is written."""
+        """The place where a file would be made that nothing is like; `inside`: by the path as it is written."""
         plain = bare(path).replace("\\", "/")
         if plain != path:
             # `Path.is_dir` fails for names that are too long

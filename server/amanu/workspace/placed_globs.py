@@ -51,7 +51,7 @@ class PlacedGlob:
         return self.written + name[len(self.folder) :] if self.written != self.folder else name
 
     def matching(self, names: Sequence[str]) -> Sequence[str]:
-        """Those of the names, relative to the root, that fit."""
+        """The names, relative to the root, that fit."""
         if not self.rest:
             return [self.folder]
         skip = len(self.folder) + 1 if self.folder else 0
@@ -141,7 +141,7 @@ def _composed(name: str) -> str:
 
 
 class Include:
-    """Which files of a search below a folder count: globs parted by commas, folders, suffixes; `!` excludes."""
+    """The files that count in a search below a folder: globs parted by commas, folders, suffixes; `!` excludes."""
 
     def __init__(self, workspace: Workspace, text: str, folder: Path) -> None:
         root = workspace.root_of(folder)
@@ -155,7 +155,7 @@ class Include:
                         placed += place(workspace, glob, base)
 
     def matching(self, names: Sequence[str]) -> frozenset[str]:
-        """Those of the names, relative to the root, that count."""
+        """The names, relative to the root, that count."""
         wanted = _matching(self._wanted, names) if self._wanted else frozenset(names)
         return wanted - _matching(self._unwanted, names)
 
@@ -193,7 +193,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _spellings(glob: str) -> Iterator[str]:
-    """What the glob of an include may mean."""
+    """The meanings that the glob of an include may have."""
     yield glob
     if re.fullmatch(r"\.\w[\w.]*", glob):  # .tsx
         yield f"*{glob}"

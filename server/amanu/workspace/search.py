@@ -452,7 +452,7 @@ class Search:
         return [name for name in names if not name.casefold().startswith(private)] if private else names
 
     def _ignore_options(self, root: Path) -> Sequence[str]:
-        """In a repository rules count as git has them. Else those above the root are not the workspace's; ripgrep is
+        """Rules count as git has them in a repository. Else those above the root are not the workspace's; ripgrep is
         told so only where there are any, because then it also misses those between the root and the folder that is
         searched, but for the root's own."""
         private = self._workspace.guard.private_below(root)

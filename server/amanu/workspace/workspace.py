@@ -63,7 +63,7 @@ class Workspace:
         self._decoded_last: tuple[tuple[bytes, str, str, str], ...] = ()
         """The big files that were decoded last: bytes, text, encoding, hash."""
         self._encodings: dict[Path, str] = {}
-        """Those of files in older encodings, as the editors that had them open show them, or as first guessed."""
+        """The encodings of files in older ones, as the editors that had them open show them, or as first guessed."""
 
     def with_drafts(self, drafts: Drafts) -> "Workspace":
         """The same workspace as the session's own tools see it: with what the session has drafted. Drafted text counts

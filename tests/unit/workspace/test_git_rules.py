@@ -1,4 +1,4 @@
-"""Which files count is what git says, and globs fit what ripgrep says, for random trees and rules."""
+"""Files count as git says, and globs fit as ripgrep says, for random trees and rules."""
 
 import os
 import subprocess
@@ -52,7 +52,7 @@ async def listed(root: Path, ripgrep: str | None) -> list[str]:
 
 
 def git_files(root: Path) -> list[str]:
-    """As git lists what is not ignored, in a repository without commits."""
+    """The files that git does not ignore, in a repository without commits."""
     out = subprocess.run(
         [needs("git"), "ls-files", "-o", "-z", "--exclude-standard"], cwd=root, check=True, capture_output=True
     ).stdout

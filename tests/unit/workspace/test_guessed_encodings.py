@@ -1,4 +1,4 @@
-"""Which encoding bytes are in that say nothing about it."""
+"""The encoding of bytes that say nothing about it."""
 
 import time
 from pathlib import Path

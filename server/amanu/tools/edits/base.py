@@ -399,8 +399,8 @@ class EditTool(SessionTool[P]):
         return str(self._workspace.root_of(path) / target)
 
     def _forgiven_note(self, changes: _CallChanges) -> str:
-        """For model and user: which texts were found although they were not in the file as they were written, and which
-        lost a fence."""
+        """Names, to model and user, texts that were found although they are not in the file as they were written, and
+        texts that lost a fence."""
         lines = [
             f"{self._workspace.display_path(path)}: the text to replace was not found exactly; it was matched with "
             f"different {', '.join(_DIFFERENCE_LABELS.get(how, how) for how in forgiven)}."

@@ -88,7 +88,7 @@ class _Writer:
         return f"[{before}{between.join(parts)}{behind}]"
 
     def added(self, index: int, cells: Sequence[NewCell]) -> tuple[_Span, str]:
-        """Where new cells behind that one go, and what goes there."""
+        """The place where new cells behind that one go, and the text that goes there."""
         before, between, _ = self._layout(self._list, self._cells)
         indent = before.rpartition("\n")[2] if "\n" in before else ""
         written = [self._new_cell(cell, f"{index}.{at}", indent) for at, cell in enumerate(cells)]
@@ -119,7 +119,7 @@ class _Writer:
         return next(each for start in range(56) if (each := digest[start : start + 8]) not in taken)
 
     def _layout(self, span: _Span, items: Sequence[_Span]) -> tuple[str, str, str]:
-        """What is before the first item of that list, between two, and behind the last."""
+        """The text before the first item of that list, between two, and behind the last."""
         text = self._text
         if items:
             before, behind = text[span.start + 1 : items[0].start], text[items[-1].end : span.end - 1]
@@ -156,7 +156,7 @@ class _Writer:
 
 
 def _unchanged_head(old_lines: Sequence[str], new_source: str) -> int:
-    """How many lines the new source begins with."""
+    """The number of lines that the new source begins with."""
     at = 0
     for count, line in enumerate(old_lines):
         if not line or not new_source.startswith(line, at) or not (line.endswith("\n") or new_source[at:] == line):
@@ -166,7 +166,7 @@ def _unchanged_head(old_lines: Sequence[str], new_source: str) -> int:
 
 
 def _unchanged_tail(old_lines: Sequence[str], new_source: str) -> int:
-    """How many lines the new source ends with."""
+    """The number of lines that the new source ends with."""
     end = len(new_source)
     for count, line in enumerate(reversed(old_lines)):
         start = end - len(line)

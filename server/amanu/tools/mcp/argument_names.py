@@ -35,10 +35,10 @@ class ArgumentNames:
         }
         self._own = {name: own for own, name in self._of_own.items()}
         self._found: dict[tuple[int, ...], list[Schema]] = {}
-        """What `_parts` found, by the identities of schemas within the root."""
+        """The parts that `_parts` found, by the identities of schemas within the root."""
 
     def name(self, own: str) -> str:
-        """How models write that name of the server."""
+        """The name under which models know that name of the server."""
         return self._of_own.get(own, own)
 
     def for_model(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

@@ -56,7 +56,7 @@ class _Conversion:
         return self._object(self._flat(self._root, ()), ())
 
     def _object(self, node: Schema, path: tuple[str, ...]) -> dict[str, Any]:
-        """Of alternatives it has all properties, and requires those that each requires."""
+        """The object of all alternatives: it has all properties, and requires those that each requires."""
         properties, required = self._members(node, path)
         alternatives = [self._flat(option, path) for option in options_of(node) or () if not is_null(option)]
         required_by_each: list[set[str]] = []
@@ -90,7 +90,7 @@ class _Conversion:
         return converted, [name for name in required if name in converted]
 
     def _more(self, node: Schema, path: tuple[str, ...]) -> dict[str, Any]:
-        """What values of other names an object takes, where that is said."""
+        """The schema of values under other names, where an object has one."""
         more = node.get("additionalProperties")
         patterns = mapping(node.get("patternProperties"))
         if patterns:

@@ -39,5 +39,5 @@ def _ascii(text: str) -> str:
 
 
 def short_hash(text: str) -> str:
-    """What tells a name that was changed from others; the same in every run."""
+    """A suffix that tells a name that was changed from others; the same in every run."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]

@@ -1,4 +1,4 @@
-"""What a schema says beside the dialect of `core/tool.py`, in words, for the description of an argument."""
+"""The rules of a schema beside the dialect of `core/tool.py`, in words, for the description of an argument."""
 
 import json
 import math

@@ -48,7 +48,7 @@ class TerminalLines:
         self._is_long = False
         """The beginning of the line is done with: it cannot be overwritten."""
         self._parts: list[str] = []
-        """What was written between the CRs, if there were any."""
+        """The texts written between the CRs, if there were any."""
         self._parts_size = 0
         self._part: list[str] = []
 
