@@ -50,7 +50,7 @@ files of a workspace that is not trusted · `off`: disabled by configuration · 
 _LABEL = 80  # characters
 
 GATES: frozenset[Event] = frozenset({"PreToolUse", "PermissionRequest"})
-"""For these, the user is asked if a hook fails, unless it says otherwise."""
+"""The events at which the user is asked if a hook fails, unless it says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class CallFacts:
     writes: Sequence[str] = ()
     """The absolute paths that it changes."""
     commands: Sequence[str] = ()
-    """What the call is about, for `Hook.condition`: the commands of its line, or its paths."""
+    """The subjects of the call, for `Hook.condition`: the commands of its line, or its paths."""
 
 
 @dataclass(frozen=True)

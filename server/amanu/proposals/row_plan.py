@@ -141,7 +141,7 @@ class RowPlanner:
         return [self._change(row, step) for step in row.steps if self._standing(row, step) == "before"]
 
     def file_in_tree(self, tree: RowChange, path: Path) -> disk.StoredFile | None:
-        """That file of a new folder, from the store; None if the folder is in the workspace by now. Raises `ToolError`.
+        """The file of a new folder, from the store; None if the folder is in the workspace by now. Raises `ToolError`.
         Blocks."""
         assert tree.after is not None
         kept_at = self._store.path(tree.after.file_id)

@@ -312,7 +312,7 @@ class PathGuard:
 
 
 def without_file_scheme(path: str) -> str:
-    """`file:///work/a%20b.py` → `/work/a b.py`."""
+    """`file:///src/a%20b.py` → `/src/a b.py`."""
     if not _FILE.match(path.strip()):
         return path
     return unquote(_FILE.sub("", path.strip(), count=1))
@@ -328,7 +328,7 @@ def _other_spellings(path: str) -> list[str]:
 
 
 def bare(path: str) -> str:
-    """Without blanks and quotes around it."""
+    """The path without blanks and quotes around it."""
     plain = path.strip()
     while len(plain) > 2 and plain[0] in _QUOTES and plain[-1] == _QUOTES[plain[0]]:
         plain = plain[1:-1].strip()

@@ -273,7 +273,8 @@ class Search:
         return None if ran is None else await asyncio.to_thread(self._parse_disk, checked(*ran), names, folder)
 
     def _parse_disk(self, out: bytes, names: Sequence[str], folder: Path) -> SearchResult:
-        """Without files that are too big, unless one was named. `names`: of files of which those were not searched."""
+        """The result without files that are too big, unless one was named. `names`: files of which big ones were not
+        searched."""
         files = parse(out)
         index, relative = self._workspace.guard.locate(folder)
         with self._workspace.guard.listing(self._workspace.roots[index]) as root:

@@ -163,7 +163,7 @@ class LayeredRun:
         return replace(changes, rows=rows, gone=gone, seen=seen, unstored=unstored, refused=refused)
 
     def _dropped(self, same: Sequence[Path]) -> Sequence[Path]:
-        """Those of these paths that need not stay in the layer. A file stays until somebody changes it in the
+        """The paths among these that need not stay in the layer. A file stays until somebody changes it in the
         workspace, since the next command may look at its times; but if there are too many, none stays, since each is
         compared again after each command."""
         folders = [path for path in same if os.path.isdir(self._upper(path))]  # noqa: PTH112 (often)

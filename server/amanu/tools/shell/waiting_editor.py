@@ -8,7 +8,7 @@ from pathlib import Path
 from amanu.system.process_tree import living
 
 LOOK_SECONDS = 2.0
-"""Without output before the first look, and between two."""
+"""Seconds without output before the first look, and between two."""
 _EDITORS = re.compile(
     r"(?:r?(?:vi|view|ex|vim|gvim|vimdiff)|nvi|elvis|vile)(?:\.(?:basic|tiny|nox|gtk3?|gnome|athena|motif))?|nvim|r?nano|pico|mcedit|joe|jed|jmacs|mg|zile|micro|hx|"
     r"helix|kak|ne|tilde|dte|emacs(?:client)?(?:-\w+)?"
