@@ -1,11 +1,14 @@
 """`python -m bench.endings`: how often a model must be asked who speaks next, and how often the rule is wrong."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bench.endings.corpus import MOST_ASKED, Ending, load
 
+MADE_WITH = "the rule was made with"
+SETS = {MADE_WITH: "endings", "held out": "held_out", "short announcements": "short", "another hand": "second_hand"}
 OUTPUT = Path(__file__).with_name("results.md")
 ABOUT = f"""\
 <!-- `python -m bench.endings` -->
@@ -14,24 +17,35 @@ ABOUT = f"""\
 
 Generated. Endings of replies without calls, in eight languages, each labelled with who has to speak next and why.
 *Asked*: the rule (`agent/reply_endings.py`) cannot tell, so a model is asked, if the session's own is one that may stop
-midway; other models are never asked about. Goal: of the endings the rule was made with, at most {MOST_ASKED:.0%} asked
-and none ruled wrongly. The second set was written when the rule was done, by the same hand, and ran once: nothing was
-changed for it, and its figures are the ones to expect."""
+midway; other models are never asked about. *Missed*: the model should have gone on and the rule said that it is the
+user's turn. *False*: the rule has the model go on when it is the user's turn. Goal: of the endings the rule was made
+with, at most {MOST_ASKED:.0%} asked and none missed or false. The second set was written when the rule was done, by the
+same hand; the third, of short announcements, is the one for which words of progress and of next steps were added; the
+last is by another hand that had not seen the rule. Nothing was changed for the second and the last: their figures are
+the ones to expect. How a judge answers about what it is asked is not measured here."""
 
 
 def main() -> int:
     """Returns 1 when the goal is missed."""
-    made_with, held_out = load(), load("held_out")
+    sets = {name: load(file) for name, file in SETS.items()}
+    made_with, every = sets[MADE_WITH], [each for endings in sets.values() for each in endings]
     page = "\n\n".join(
         [
             ABOUT,
             _table(
-                ("", "endings", "asked", "share", "of them after tools", "ruled wrongly"),
-                [_row("the rule was made with", made_with), _row("held out", held_out)],
+                ("", "model next", "goes on by the rule", "asked", "missed", "user next", "asked", "false"),
+                [_row(name, endings) for name, endings in sets.items()],
             ),
-            "## By language\n\n" + _table(("", "made with: asked", "wrong", "held out: asked", "wrong"), _languages()),
-            "## Asked\n\n" + _quotes(each for each in (*made_with, *held_out) if each.ruled is None),
-            "## Ruled wrongly\n\n" + _quotes(each for each in (*made_with, *held_out) if _wrong(each)),
+            "## By language\n\n"
+            + _table(
+                ("", "model next", "goes on by the rule", "asked", "missed", "user next", "asked", "false"),
+                [
+                    _row(language, [each for each in every if each.language == language])
+                    for language in dict.fromkeys(each.language for each in every)
+                ],
+            ),
+            "## Asked\n\n" + _quotes(each for each in every if each.ruled is None),
+            "## Missed or false\n\n" + _quotes(each for each in every if _wrong(each)),
         ]
     )
     print(page)
@@ -48,17 +62,10 @@ def _wrong(ending: Ending) -> bool:
 
 
 def _row(name: str, endings: Sequence[Ending]) -> tuple[str, ...]:
-    asked = _asked(endings)
-    after_tools = _asked(each for each in endings if each.used_tools)
-    share = f"{asked / len(endings):.1%}"
-    return name, str(len(endings)), str(asked), share, str(after_tools), str(sum(map(_wrong, endings)))
-
-
-def _languages() -> Iterable[tuple[str, ...]]:
-    sets = load(), load("held_out")
-    for language in dict.fromkeys(each.language for each in sets[0]):
-        of_language = [[each for each in endings if each.language == language] for endings in sets]
-        yield language, *(str(n) for each in of_language for n in (_asked(each), sum(map(_wrong, each))))
+    counts = Counter((each.next, each.ruled) for each in endings)
+    model = [counts["model", ruled] for ruled in ("model", None, "user")]
+    user = [counts["user", ruled] for ruled in ("user", None, "model")]
+    return name, *map(str, (sum(model), *model, sum(user), *user[1:]))
 
 
 def _quotes(endings: Iterable[Ending]) -> str:

@@ -1,5 +1,5 @@
-"""Endings of replies without calls, each with who has to speak next: `endings.jsonl`, which the rule was made with, and
-`held_out.jsonl`, written when the rule was done and never used to change it."""
+"""Endings of replies without calls, each with who has to speak next: `endings.jsonl` and `short.jsonl`, which the rule
+was made with; `held_out.jsonl` and, by another hand, `second_hand.jsonl`, which were never used to change it."""
 
 import json
 from dataclasses import dataclass

@@ -247,6 +247,10 @@ class Settings(SettingsSection):
     limits: LimitSettings = LimitSettings()
     loops: bool = True
     """Watch for a model that goes in circles: it is told once, the second time the turn ends."""
+    next_speaker: Literal["off", "rules", "judge"] = "judge"
+    """A model that says what it will do next and ends its reply is asked to go on. `rules`: where the wording leaves no
+    doubt; `judge`: of Gemini models, which do so often, a model is asked as well (that of `routing.utility`, where one
+    is set); `off`: never."""
     context: ContextSettings = ContextSettings()
     routing: RoutingSettings = RoutingSettings()
     titles: bool = True

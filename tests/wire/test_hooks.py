@@ -68,11 +68,11 @@ async def test_of_a_replaced_reply_nothing_is_shown_run_or_sent_again(tmp_path: 
     async with vendor_session(tmp_path, vendor) as d:
         secret = Say(thought="**Secret** SECRET-THOUGHT", text="hi SECRET-TEXT", calls=WRITES)
         d.services[vendor].script([secret, Say(text="Nothing more.")])
-        replaces = answer({"hookEventName": "AfterModel", "llm_response": {"text": "REPLACED"}})
+        replaces = answer({"hookEventName": "AfterModel", "llm_response": {"text": "It is REPLACED."}})
         configure_user(AfterModel=[handler(f"grep SECRET-TEXT > /dev/null || exit 0; {replaces}")])
         await d.turn("p1")
         items = d.session.state.items
-        assert [item.text for item in items if isinstance(item, Answer)] == ["REPLACED"]
+        assert [item.text for item in items if isinstance(item, Answer)] == ["It is REPLACED."]
         assert not [item for item in items if isinstance(item, Thought | ToolCall)]
         assert not (d.root / "new.txt").exists()
         assert "A hook replaced the model's reply." in [item.text for item in items if isinstance(item, Notice)]

@@ -248,13 +248,13 @@ CASES: dict[str, Case] = {
         answers=["Teraz czytam plik.", "Fine, it is done."],
         told=[note("stoppedMidway")],
         results=[OK],
-        only=("gemini-2.5",),
+        only=("gemini-2.5", "gemini", "google-openai"),
     ),
     "no judge for those who do not stop midway": Case(
         "stoppedMidway",
         [Say(text="Teraz czytam plik.")],
         answers=["Teraz czytam plik."],
-        only=(*ANTHROPIC, "gemini", "google-openai", *CHAT),
+        only=(*ANTHROPIC, *CHAT),
     ),
     "announced again and again": Case(
         "stoppedMidway",

@@ -50,7 +50,8 @@ ENDING_PHRASES = (
         ),
         ahead=(
             r"\b(?:i|i'll|i'm|let me|let's|let us|we|we'll|my)\b|\bwill now\b"
-            r"|^(?:next|now|then|continuing|proceeding|on to|time to)\b"
+            r"|^(?:next|now|then|on to|time to)\b|\bnext step\b"
+            r"|^(?:(?:okay|ok|alright|great|good|so|and|now|next)[,.:!]? )?(?!(?:every|any|some|no)thing\b)\w{2,}ing\b"
         ),
         settled=(
             r"\b(?:i|we)(?:'ve| have|'d| had)? (?:(?:also|only|just|already) )?(?:\w+ed|ran|wrote|found|made|left|kept"
@@ -84,6 +85,7 @@ ENDING_PHRASES = (
         ),
         ahead=(
             r"\b(?:ich|mir|mich|wir)\b|^(?:jetzt|nun|zuerst|zunächst|dann|danach|anschließend|als nächstes|weiter)\b"
+            r"|\bnächste[rn]? schritt\b"
         ),
         settled=(
             r"\b(?:ich|wir) (?:habe|haben|hatte|konnte|kann|könnte|würde|empfehle|denke|glaube|war|bin)\b"
@@ -116,7 +118,7 @@ ENDING_PHRASES = (
         ),
         ahead=(
             r"\b(?:je|nous|mon|ma|mes)\b|\bj'|^\w+ons\b"
-            r"|^(?:maintenant|à présent|ensuite|puis|d'abord|tout d'abord|prochaine étape)\b"
+            r"|^(?:maintenant|à présent|ensuite|puis|d'abord|tout d'abord)\b|\bprochaine étape\b|\ben cours\b"
         ),
         settled=(
             r"\bj'(?:ai|avais|y ai)\b|\bje (?:ne|n'\w+|peux|pourrais|recommande|suggère|propose|pense|crois|l'ai"
@@ -150,7 +152,8 @@ ENDING_PHRASES = (
         ),
         ahead=(
             r"\b(?:yo|voy|vamos|me|mi|mis|nos)\b|\w+[aei]ré\b|\w+[aei]remos\b"
-            r"|^(?:ahora|a continuación|primero|luego|después|siguiente paso|próximo paso)\b"
+            r"|^(?:ahora|a continuación|primero|luego|después)\b|\b(?:siguiente|próximo) paso\b"
+            r"|^\w+(?:ando|iendo|yendo)\b"
         ),
         settled=(r"\b(?:me (?:parece|temo)|mi (?:recomendación|sugerencia|opinión))\b"),
     ),
@@ -181,7 +184,7 @@ ENDING_PHRASES = (
         ),
         ahead=(
             r"\b(?:eu|vou|vamos|irei|me|meu|minha|nos)\b|(?!\w*parei\b)\w+arei\b"
-            r"|^(?:agora|em seguida|a seguir|primeiro|depois|próximo passo)\b"
+            r"|^(?:agora|em seguida|a seguir|primeiro|depois)\b|\bpróximo passo\b|^\w+[aei]ndo\b"
         ),
         settled=(r"\beu (?:não|já|posso|poderia|fiz|\w+ei|\w+i)\b|\bminha (?:recomendação|sugestão|opinião)\b"),
     ),
@@ -197,7 +200,7 @@ ENDING_PHRASES = (
             r"告诉我|请(?!稍|等)|等(?:待)?(?:您|你)|(?:您|你)的(?:确认|决定|批准|回复|选择)|让我知道|随时|欢迎"
         ),
         conditional=(r"如果(?:您|你|需要)|如需|若(?:您|你|需)|(?:您|你)(?:可以|确认|同意|批准|决定)|以后|今后|稍后"),
-        ahead=r"我|^(?:现在|接下来|接着|然后|随后|首先|下一步|下面)",
+        ahead=r"我|^(?:现在|接下来|接着|然后|随后|首先|下面|先|正在|好的?[，,])|下一步",
         settled=r"我们?(?:已|刚|没|不能|无法|不|建议|认为|觉得|可以|能|[^，。；]{1,12}了)",
     ),
     EndingPhrases(  # Japanese
@@ -212,7 +215,7 @@ ENDING_PHRASES = (
             r"(?<!お待ち)ください|お願い(?:し|いたし)|お待ちして|いただ(?:け|きた|きました|いてから|いたら)|でしょうか|ますか|ませんか|いかが|お申し付け"
         ),
         conditional=r"(?:場合|必要であれ|よろしけれ|ご希望)|か[。]?$|今後|後ほど",
-        ahead=r"(?:ます|ましょう)[。：:]?$|^(?:まず|次に|続いて|これから|今から)|中です",
+        ahead=r"(?:ます|ましょう)[。：:]?$|^(?:まず|次に|続いて|これから|今から)|中です|次のステップ",
         settled=r"(?:でき|あり|なり|され|られ|思い|てい|れ|ござい)ます",
     ),
     EndingPhrases(  # Russian
@@ -236,7 +239,7 @@ ENDING_PHRASES = (
         ),
         ahead=(
             r"\b(?:я|мы|мне|давай|давайте|буду|мо[йяи])\b"
-            r"|^(?:теперь|сейчас|далее|дальше|затем|потом|сначала|сперва)\b|^\w+[ую]\b"
+            r"|^(?:теперь|сейчас|далее|дальше|затем|потом|сначала|сперва)\b|^\w+[ую]\b|\bследующий шаг\b"
         ),
         settled=(r"\b(?:я|мы) (?:уже )?(?:не|могу|мог|можем|рекомендую|предлагаю|считаю|думаю|вижу|\w+(?:л|ла|ли))\b"),
     ),

@@ -1,6 +1,6 @@
 """Who speaks next when the model has stopped: the model or the user? Rules decide first; a judge is asked only where
 they cannot tell, and only for models that are known to stop midway. A needless "continue" annoys: in doubt it is the
-user."""
+user. The setting `next_speaker` turns the judge or all of it off."""
 
 import asyncio
 import json
@@ -16,8 +16,8 @@ from amanu.core.listeners import Continue, StepRecord, TurnListener, TurnView
 from amanu.core.model import ModelError, ReplyCompleted
 from amanu.core.model_families import family
 
-SECONDS = 15.0
-"""How long the judge may take; the user waits for it."""
+SECONDS = 5.0
+"""How long the judge may take: the answer is there, and the user waits for the turn to end."""
 SHOWN = 2_000
 """Characters the judge sees of the prompt's and the reply's end."""
 MAX_OUTPUT = 2_048
@@ -36,14 +36,16 @@ Answer with one JSON object and nothing else: {"next_speaker": "model"} or {"nex
 class NextSpeaker(TurnListener):
     """Asks the model to continue when it stopped in the middle of its work. Lives for one turn."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, judged: bool = True) -> None:
+        """Without `judged` the rules decide alone."""
+        self._judged = judged
         self._remedies = RemedyCounts()
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> None:
         self._remedies.on_step()
 
     async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | None:
-        judge = partial(turn.side_query, max_output=MAX_OUTPUT)
+        judge = partial(turn.side_query, max_output=MAX_OUTPUT) if self._judged else None
         midway = family(turn.info.model_id).may_stop_midway
         if not await should_continue(turn.conversation, reply.message, judge, may_stop_midway=midway):
             return None
@@ -53,16 +55,16 @@ class NextSpeaker(TurnListener):
 async def should_continue(
     conversation: Conversation,
     reply: Assistant,
-    ask: Callable[[str, str], Awaitable[str]],
+    ask: Callable[[str, str], Awaitable[str]] | None,
     *,
     may_stop_midway: bool,
 ) -> bool:
     """Whether the model has to continue after that reply, which has no calls. `ask` puts a question (system prompt,
-    question) to a model; when it fails or takes too long, it is the user's turn."""
+    question) to a model; where there is none, or when it fails or takes too long, it is the user's turn."""
     if not reply.text.strip():
         return False
     ruled = speaker_by_rule(reply.text, may_stop_midway=may_stop_midway)
-    if ruled is not None or not may_stop_midway:
+    if ruled is not None or ask is None or not may_stop_midway:
         return ruled == "model"
     prompt = next((message.text for message in reversed(list(conversation)) if isinstance(message, User)), "")
     question = f"<prompt>\n{prompt[-SHOWN:]}\n</prompt>\n<reply>\n{reply.text[-SHOWN:]}\n</reply>"

@@ -21,6 +21,7 @@ SHORTEST_ANNOUNCEMENT = 3
 
 _QUESTION = ("?", "？", "؟")
 _BROKEN_OFF = (":", "：")
+_GOES_ON = ("...", "…")
 _SENTENCE = re.compile(r"(?<=[。！？])\s*|(?<=[.!?…])\s+|\n+")
 _NO_PROSE = re.compile(r"\s*(?:[-*+•|#>]|\d+[.)]|```|~~~)\s?")
 
@@ -64,6 +65,8 @@ def prepare() -> None:
 
 def _may_announce(last: str, paragraph: str) -> bool:
     """Whether that sentence could be an announcement after all."""
+    if last.endswith(_GOES_ON):
+        return True
     if last.isascii() and last.endswith((".", "!")) and len(last.split()) < SHORTEST_ANNOUNCEMENT:
         return False
     phrases = _language(paragraph)

@@ -65,7 +65,8 @@ class ModelFamily:
     """How thoughts arrive; for the documentation."""
     must_return: MustReturn = "nothing"
     may_stop_midway: bool = False
-    """The model sometimes announces its next step and ends the reply instead of taking it."""
+    """The model sometimes announces its next step and ends the reply instead of taking it: Gemini, which Gemini CLI
+    can check for all its models (`model.skipNextSpeakerCheck`)."""
     prefix_checked: bool = False
     """Anthropic 5.5: a thinking block is refused if anything before it changed."""
     results: str = "a `tool` message for each, errors in words"
@@ -128,6 +129,7 @@ _GEMINI = ModelFamily(
     max_output=65_536,
     documents=True,
     pictures_in_results=True,
+    may_stop_midway=True,
 )
 
 CLAUDE_ADAPTIVE = replace(
@@ -161,8 +163,6 @@ GEMINI_2_5 = replace(
     name="gemini-2.5",
     thinking="budget",
     efforts=_efforts(none=0, minimal=512, low=2_048, medium=8_192, high=24_576),
-    # Gemini CLI does not check this by default (`model.skipNextSpeakerCheck`); later models are not known to do it.
-    may_stop_midway=True,
     pictures_in_results=False,  # from Gemini 3 on (ai.google.dev, Function calling: multimodal function responses)
 )
 GEMINI_2_5_PRO = replace(
@@ -206,7 +206,7 @@ _ROUTED = replace(
     max_output=32_000,
 )
 CLAUDE_ROUTED = replace(_ROUTED, name="claude", caching="one mark")
-GEMINI_ROUTED = replace(_ROUTED, name="gemini-3")
+GEMINI_ROUTED = replace(_ROUTED, name="gemini-3", may_stop_midway=True)
 GPT_ROUTED = replace(_ROUTED, name="gpt", max_tools=128, max_tokens_field="max_completion_tokens", max_output=64_000)
 GPT_PLAIN_ROUTED = replace(GENERIC, name="gpt", thoughts="never", max_tools=128, max_output=16_384, status_role="user")
 # What other extensions give VS Code: its API has no effort and no thoughts, and GitHub Copilot takes 128 tools.

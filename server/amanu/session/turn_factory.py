@@ -168,7 +168,10 @@ class TurnFactory:
     def _stop_listeners(self, run: AgentRun) -> Sequence[TurnListener]:
         if run.label is not None:
             return ()  # `CompleteTaskRequired` decides
-        return (FinishTaskRequired(FinishTask.name) if FinishTask.name in run.tools else NextSpeaker(),)
+        if FinishTask.name in run.tools:
+            return (FinishTaskRequired(FinishTask.name),)
+        policy = self._services.settings.next_speaker
+        return () if policy == "off" else (NextSpeaker(judged=policy == "judge"),)
 
     def _new_window(self, conversation: Conversation) -> ContextWindow:
         writers = [tool.name for tool in self.tools.values() if tool.effect == "write"]

@@ -53,6 +53,11 @@ RULED: list[tuple[str, Any]] = [
     ("**", "user"),
     ("I fixed it, and I can also add a test.", "user"),
     # only a judge can tell
+    ("Reading the file now...", None),
+    ("Checking the callers next.", None),
+    ("Okay, running the tests now.", None),
+    ("Everything is working now.", "user"),
+    ("Nothing left.", "user"),
     ("The fix is in place; next I start the server", None),
     ("I fixed the parser and will now run the tests.", None),
     ("First, I will add the field. Then I will move the data.", None),
@@ -92,6 +97,15 @@ def test_endings_in_eight_languages_are_ruled_rightly_and_seldom_left_to_the_jud
     assert [ending.text for ending in endings if ending.ruled not in (None, ending.next)] == []
 
 
+@pytest.mark.parametrize("name", ["endings", "held_out", "short", "second_hand"])
+def test_a_rule_never_has_the_model_go_on_when_it_is_the_users_turn(name: str) -> None:
+    assert [ending.text for ending in load(name) if (ending.next, ending.ruled) == ("user", "model")] == []
+
+
+def test_a_short_announcement_is_never_taken_for_an_answer() -> None:
+    assert [ending.text for ending in load("short") if (ending.next, ending.ruled) == ("model", "user")] == []
+
+
 @pytest.mark.parametrize("phrase", ["e", "e ", "now, ", "voy ", "まず", "はい", "では", "我", "я ", "好"])
 def test_a_very_long_line_is_judged_at_once(phrase: str) -> None:
     """The time of a pattern that tries every place twice would be seen."""
@@ -118,6 +132,12 @@ def test_a_judgement_is_the_model_only_when_it_clearly_says_so(answer: str, expe
 
 
 UNCLEAR = "Teraz uruchomię testy."
+
+
+async def test_without_a_judge_the_rules_decide_alone() -> None:
+    for text, expected in [(UNCLEAR, False), ("Let me look at the file.", True), ("All tests pass.", False)]:
+        reply = Assistant(parts=(Text(text=text),))
+        assert await should_continue(Conversation([reply]), reply, None, may_stop_midway=True) == expected
 
 
 async def judged(text: str, judge: Any, *, midway: bool = True) -> tuple[bool, list[str]]:

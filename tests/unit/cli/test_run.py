@@ -245,6 +245,18 @@ def test_a_loop_ends_it_with_its_own_reason_unless_nobody_looks(shop: Path, insi
     assert inside.run(main, *arguments, cwd=shop).returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("policy", "expected"), [("judge", "Read it."), ("rules", "Read it."), ("off", "I'll now read it.")]
+)
+def test_a_model_that_announces_a_step_and_stops_goes_on_unless_that_is_off(
+    shop: Path, inside: InProcessCli, policy: str, expected: str
+) -> None:
+    model = script(shop.parent, {"text": "I'll now read it."}, {"text": "Read it."})
+    (find_home().make().config / "config.toml").write_text(f'next_speaker = "{policy}"\n')
+    done = inside.run(main, "x", "--model", model, "--output-format", "json", cwd=shop)
+    assert json.loads(done.stdout)["result"].endswith(expected)
+
+
 def test_trust_is_for_this_run_only(shop: Path, inside: InProcessCli) -> None:
     model = script(shop.parent, {"text": "x"})
     arguments = ("x", "--model", model, "--output-format", "stream-json")

@@ -153,8 +153,22 @@ def test_the_list_is_sound() -> None:
         assert all(budget < min(info.max_output, facts.max_output) for budget in budgets)
 
 
-def test_only_old_gemini_models_may_stop_midway() -> None:
-    assert {facts.name for _, facts in FAMILIES if facts.may_stop_midway} == {"gemini-2.5"}
+@pytest.mark.parametrize(
+    ("model_id", "expected"),
+    [
+        ("gemini:gemini-2.5-pro", True),
+        ("gemini:gemini-3-pro-preview", True),
+        ("gemini:gemini-4-argon", True),
+        ("google-openai:gemini-3.8-flash", True),
+        ("openrouter:google/gemini-3.8-flash", True),
+        ("vscode:gemini-3.8-flash", False),  # each question would cost one of the user's requests
+        ("anthropic:claude-sonnet-5-5", False),
+        ("openai:gpt-6.2-sol", False),
+        ("ollama:qwen3", False),  # a question would push the session out of the only slot of its cache
+    ],
+)
+def test_gemini_models_may_stop_midway(model_id: str, expected: bool) -> None:
+    assert family(model_id).may_stop_midway == expected
 
 
 @pytest.mark.parametrize("facts", [facts for _, facts in FAMILIES], ids=[pattern for pattern, _ in FAMILIES])
