@@ -46,7 +46,7 @@ class ContextSettings(SettingsSection):
     warn: float = Field(default=0.70, gt=0, le=1)
     """Clients show that the window fills up. The model is not told: room is made by itself."""
     mask: float = Field(default=0.85, gt=0, le=1)
-    """Old tool output makes room."""
+    """Old tool output makes room. Where that is not enough, the model is told once to write down what it will need."""
     compact: float = Field(default=0.90, gt=0, le=1)
     """A summary takes the place of what is old."""
     windows: dict[str, Annotated[int, Field(ge=4_000)]] = {}

@@ -493,13 +493,32 @@ async def test_a_summary_that_fails_is_not_tried_again_and_again(bad: Any) -> No
         assert "Mend the parser." in "\n".join(message.text for message in sent if isinstance(message, User))
 
 
-async def test_the_model_hears_nothing_of_a_window_that_fills_up() -> None:
-    """It would hurry to an end for nothing: room is made by itself."""
-    replies = [says("", call(f"c{at}")) for at in range(9)]
-    model = Small([*replies, says("done")], 5_000)
-    harness, _ = await play(model, 5_000, results=1_200, tiers=Tiers(warn=0.3, mask=0.95, compact=0.97))
-    told = [note for message in harness.conversation if isinstance(message, Results) for note in message.notes]
-    assert told == []
+@pytest.mark.parametrize(
+    ("tiers", "calls", "told"),
+    [
+        (Tiers(warn=0.3, mask=0.95, compact=0.97), 9, 0),  # it would hurry to an end for nothing
+        (Tiers(warn=0.3, mask=0.5, compact=0.97), 9, 1),
+        (Tiers(warn=0.3, mask=0.5, compact=0.6), 40, None),  # each summary makes room for the next
+    ],
+)
+async def test_the_model_is_told_once_before_a_summary_that_its_window_fills_up(
+    tiers: Tiers, calls: int, told: int | None
+) -> None:
+    model = Small(
+        [
+            *(
+                says(" ".join(str(n * n) for n in range(at * 200, at * 200 + 200)), call(f"c{at}"))
+                for at in range(calls)
+            ),
+            says("done"),
+        ],
+        5_000,
+    )
+    harness, _ = await play(model, 5_000, tiers=tiers)
+    seen = [item.text for item in notices(harness, "modelTold") if "context window" in item.text]
+    compacted = len(notices(harness, COMPACTED))
+    assert len(seen) == told if told is not None else 2 <= len(seen) <= compacted + 1
+    assert model.refused == 0
 
 
 async def test_a_cut_reply_is_finished_before_room_is_made() -> None:

@@ -108,6 +108,26 @@ class StepContext:
     """Asks whether old messages may be replaced (does the user ask for it, what for) → why not, or None."""
 
 
+def filling_up(share: float, use: ContextUse) -> tuple[str, str]:
+    """The note for the model, and the one for the user, that the window is filled to that share."""
+    parts = {
+        "tool output": use.tool_output,
+        "the conversation": use.conversation,
+        "tools and instructions": use.system + use.tools + use.memory,
+    }
+    whole = max(1, sum(parts.values()))
+    most = ", ".join(
+        f"{name} {tokens / whole:.0%}" for name, tokens in sorted(parts.items(), key=lambda part: -part[1])
+    )
+    text = (
+        f"The context window is {share:.0%} full ({most}). Soon a summary will replace the older part of this "
+        "conversation, and there will be room again, so do not hurry or leave anything out. Write findings, decisions "
+        "and open steps that you will need into your next words or your to-do list, and read only what the next step "
+        "needs."
+    )
+    return text, f"The model was told that its context window is {share:.0%} full."
+
+
 class ContextWindow:
     """One session's context window; it outlives turns and changes of the model. `writers`: names of the tools that
     change files; `save` stores a text for `read_output`."""
@@ -133,6 +153,8 @@ class ContextWindow:
         """The last reply filled the window."""
         self._cramped = False
         """The last compaction freed little."""
+        self._warned = False
+        """The model was told that the window fills up, and no summary has replaced anything since."""
         self._requested_focus: str | None = None
         """The focus of a compaction by hand that waits for the next step; None: none waits."""
         self._notice_count = 0
@@ -244,7 +266,17 @@ class ContextWindow:
             rewritten = await self._compact(step, "", must=share >= 1) or rewritten
             if self.tokens > self.headroom:
                 rewritten = await self._cut_last_results(step) or rewritten
+        self._warn_model(step)
         return rewritten
+
+    def _warn_model(self, step: StepContext) -> None:
+        """Tell the model once, while there is still room for it to act, that a summary will replace what is old."""
+        share = self.tokens / self.headroom
+        if share < self._tiers.warn:
+            self._warned = False
+        elif share >= self._tiers.mask and not self._warned:
+            self._warned = True
+            step.add_note(*filling_up(share, self.context_use()))
 
     async def recover_overflow(self, step: StepContext) -> bool:
         """Make room after the service found a request too long. True when enough was freed to try again."""
