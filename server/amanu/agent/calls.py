@@ -31,6 +31,7 @@ from amanu.core.conversation import (
 )
 from amanu.core.emit import Emit
 from amanu.core.ending import DAEMON_STOPPED
+from amanu.core.foreign_calls import as_ours, our_name
 from amanu.core.listeners import MAX_CHANGES, Block, MustAsk, Permitted, TurnListener
 from amanu.core.place import Place
 from amanu.core.tool import (
@@ -130,6 +131,8 @@ class CallEnvironment:
     search_web: Callable[[str], Awaitable[SearchAnswer | None]] | None = None
     label: AgentLabel | None = None
     """The sub-agent whose calls they are; None: the session's own agent."""
+    told_names: set[str] = field(default_factory=set[str])
+    """Names of other agents' tools that the model has used, and been told ours of."""
     by_user: bool = False
     """They are the user's: no reply of the model holds them, so it hears their results as messages (`Calls.tell`)."""
 
@@ -423,6 +426,8 @@ class Calls:
 
     def _validate(self, run: CallRun) -> tuple[AnyTool, Params]:
         call, tool = run.call, run.tool
+        if run.fault:
+            raise ToolError(run.fault)
         if tool is None:
             near = difflib.get_close_matches(call.tool, self._tools, n=3)
             lead = f"The nearest of {len(self._tools)} tools" if 0 < len(near) < len(self._tools) else "Available"
@@ -432,8 +437,7 @@ class Calls:
                 f"The arguments of {call.tool} are not a JSON object. Call it again with arguments that match its "
                 f"schema: {json.dumps(tool.spec().parameters)}"
             )
-        if run.parsed is None:
-            raise ToolError(run.fault)
+        assert run.parsed is not None
         return tool, run.parsed.params
 
     async def _wait_to_preview(self, run: CallRun, earlier: Sequence[CallRun]) -> None:
@@ -594,16 +598,32 @@ class Calls:
         self._emit(ItemChanged(item=run.item))
 
     def _make_run(self, call: Call) -> CallRun:
-        called, tool, parsed, fault = call.tool, self._tools.get(call.tool), None, ""
-        if tool is not None and isinstance(call.arguments, dict):
+        called, parsed, fault = call.tool, None, ""
+        tool = self._tools.get(our_name(called, self._tools))
+        if isinstance(call.arguments, dict):
             try:
-                tool, arguments = tool.target(call.arguments)
-                call = call.model_copy(update={"tool": tool.name, "arguments": dict(arguments)})
-                parsed = tool.parse(arguments)
-                call = call.model_copy(update={"arguments": parsed.arguments})
+                ours = as_ours(called, call.arguments, self._tools)
+                tool = self._tools.get(ours.tool)
+                if tool is not None:
+                    tool, arguments = tool.target(ours.arguments)
+                    call = call.model_copy(update={"tool": tool.name, "arguments": dict(arguments)})
+                    parsed = tool.parse(arguments)
+                    call = call.model_copy(update={"arguments": parsed.arguments})
+                    note = " ".join(filter(None, [self._name_note(called, ours.tool), parsed.note]))
+                    parsed = replace(parsed, note=note)
             except ToolError as error:
                 fault = str(error)
+            except ValueError as error:
+                fault = f"Wrong arguments for {called}: {error}."
         return CallRun(call, tool, call_item(self._turn_id, call, tool), called, parsed, fault)
+
+    def _name_note(self, called: str, name: str) -> str:
+        """The sentence that tells the model, once in a turn, that a tool has another name here; "" afterwards."""
+        told = self._environment.told_names
+        if called == name or called in told:
+            return ""
+        told.add(called)
+        return f"{called} is {name} here, with its arguments."
 
 
 def call_item(turn_id: str, call: Call, tool: AnyTool | None) -> ToolCall:

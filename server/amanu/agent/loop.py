@@ -202,6 +202,7 @@ def _call_environment(turn: Turn) -> CallEnvironment:
         ask_model=turn.ask_utility,
         search_web=turn.search_web,
         label=turn.label,
+        told_names=turn.told_names,
     )
 
 

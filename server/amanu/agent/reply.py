@@ -9,6 +9,7 @@ from amanu.agent.live_calls import LiveCalls
 from amanu.agent.thought_sections import ThoughtSections
 from amanu.core.conversation import Assistant, Call, Text
 from amanu.core.emit import Emit
+from amanu.core.foreign_calls import our_name
 from amanu.core.model import CallDelta, CallStarted, ReplyCompleted, TextDelta, ThoughtDelta
 from amanu.core.tool import AnyTool
 from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn
@@ -44,7 +45,7 @@ class ReplyItems:
             case CallStarted(call_id=call_id, tool=name):
                 self._close()
                 self._item_ids.append(call_id)
-                tool = self._tools.get(name)
+                tool = self._tools.get(our_name(name, self._tools))
                 item = call_item(self._turn_id, Call(call_id=call_id, tool=name, arguments={}), tool)
                 self._emit(ItemStarted(item=item))
                 self._live_calls.begin(item, tool and tool.live_call())

@@ -72,6 +72,8 @@ class Turn:
         self.system = ""
         """The whole system prompt for `candidate`; set by `use_model`."""
         self.steering: list[str] = []
+        self.told_names: set[str] = set()
+        """As in `CallEnvironment`."""
         self._notice_count = 0
         self._background: set[asyncio.Task[Any]] = set()
 

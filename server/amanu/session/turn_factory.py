@@ -19,6 +19,7 @@ from amanu.agent.window.window import ContextWindow
 from amanu.core.agent import AgentLimits, AgentRun, SystemPrompt
 from amanu.core.conversation import Call, Conversation
 from amanu.core.ending import Ending
+from amanu.core.foreign_calls import FOREIGN_NAMES
 from amanu.core.listeners import TurnListener
 from amanu.core.model_families import family
 from amanu.core.session_part import Slot
@@ -174,7 +175,12 @@ class TurnFactory:
         return () if policy == "off" else (NextSpeaker(judged=policy == "judge"),)
 
     def _new_window(self, conversation: Conversation) -> ContextWindow:
-        writers = [tool.name for tool in self.tools.values() if tool.effect == "write"]
+        writers = [
+            name
+            for tool in self.tools.values()
+            if tool.effect == "write"
+            for name in (tool.name, *FOREIGN_NAMES.get(tool.name, ()))
+        ]
         return ContextWindow(conversation, self._services.settings.context, self._keep_output, writers)
 
     async def _keep_output(self, text: str) -> str:

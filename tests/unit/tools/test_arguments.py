@@ -32,6 +32,12 @@ CASES: dict[str, tuple[type[Params], dict[str, Any], dict[str, Any], str]] = {
     "Codex's": (RunShellCommandParams, {"cmd": "ls", "workdir": "b"}, {"command": "ls", "path": "b"}, ""),
     "Cline's": (WriteFileParams, {"path": "a", "file_text": "x"}, {"path": "a", "content": "x"}, ""),
     "several files": (ReadManyFilesParams, {"file_paths": ["a"]}, {"paths": ["a"]}, ""),
+    "Gemini CLI's background": (
+        RunShellCommandParams,
+        {"command": "x", "is_background": True},
+        {"command": "x", "background": True},
+        "",
+    ),
     "both, the same": (ReadFileParams, {"path": "a", "file_path": "a"}, {"path": "a"}, ""),
     "a name that is the tool's own": (ListSymbolsParams, {"query": "x"}, {"query": "x"}, ""),
     "the same name elsewhere": (GlobParams, {"query": "*.py"}, {"pattern": "*.py"}, ""),
@@ -56,7 +62,7 @@ def test_arguments_are_understood(
     [
         (WriteFileParams, {"append": True}),
         (WriteFileParams, {"insert_line": 0}),
-        (RunShellCommandParams, {"is_background": True}),
+        (WriteFileParams, {"is_background": True}),
         (RunShellCommandParams, {"dry_run": True}),
     ],
 )
