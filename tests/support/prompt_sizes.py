@@ -92,7 +92,8 @@ async def tool_tokens(vendor: Vendor, tools: list[ToolSpec]) -> dict[str, float]
 
 
 async def _row(vendor: Vendor, note: float, tools: list[ToolSpec]) -> str:
-    name = family(vendor.model_id).name
+    facts = family(vendor.model_id)
+    name, tools = facts.name, [tool for tool in tools if tool.name not in facts.withheld]
     rules = system_prompt(name, ["/home/ada/shop"]).core
     counts = [estimate(rules), note, sum((await tool_tokens(vendor, tools)).values())]
     cells = [f"{round(each, -1):,.0f}" for each in (*counts, sum(counts))]

@@ -33,6 +33,19 @@ async def test_a_foreign_name_runs_our_tool_and_is_told_once(tmp_path: Path, ven
         assert sent.count("Read is read_file here") == sent.count("list_dir is list_directory here") == 1
 
 
+@pytest.mark.parametrize("vendor", MODELS)
+async def test_gpt_is_offered_apply_patch_alone_for_edits(tmp_path: Path, vendor: str) -> None:
+    async with vendor_session(tmp_path, vendor) as d:
+        d.services[vendor].script([Say(calls=EDITS), Say(text="It is done.")])
+        await d.turn("p1")
+        body = d.services[vendor].requests[0].body.decode()
+        offered = {
+            name for name in ("edit_file", "write_file", "apply_patch") if f'"name":"{name}"' in body.replace(" ", "")
+        }
+        assert offered == ({"apply_patch"} if vendor == "openai" else {"edit_file", "write_file", "apply_patch"})
+        assert (d.root / "a.txt").read_text() == "two\n"
+
+
 @pytest.mark.parametrize(("one", "other"), [("gemini", "anthropic"), ("anthropic", "openai"), ("openai", "gemini")])
 async def test_another_vendor_goes_on_with_it(tmp_path: Path, one: str, other: str) -> None:
     async with vendor_session(tmp_path, one) as d:

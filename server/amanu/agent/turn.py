@@ -68,7 +68,8 @@ class Turn:
     """Tools that the model is not told of."""
 
     def __post_init__(self) -> None:
-        self.specs: Sequence[ToolSpec] = [tool.spec() for tool in self.tools.values()]
+        self.specs: Sequence[ToolSpec] = self._specs(self.info)
+        """The tools that are declared to `candidate`."""
         self.system = ""
         """The whole system prompt for `candidate`; set by `use_model`."""
         self.steering: list[str] = []
@@ -95,10 +96,15 @@ class Turn:
         if info.model_id != self.info.model_id:
             self.budget = ReplyBudget(None, self.budget.effort)
         self.candidate = candidate
+        self.specs = self._specs(info)
         prompt = self.system_prompt_for(info)
         self.system = prompt.text
         max_output = min(info.max_output, family(info.model_id).max_output)
         self.context.use_model(info, measure_head(prompt.text, prompt.memory, self.specs), max_output)
+
+    def _specs(self, info: ModelInfo) -> Sequence[ToolSpec]:
+        withheld = family(info.model_id).withheld if "apply_patch" in self.tools else ()
+        return [tool.spec() for name, tool in self.tools.items() if name not in withheld]
 
     async def side_query(
         self,

@@ -80,6 +80,9 @@ class ModelFamily:
     """OpenAI-compatible only; reasoning models refuse `max_tokens`."""
     freeform: bool = False
     """It writes the text of a call without JSON around it, where a tool allows that (`ToolSpec.freeform`)."""
+    withheld: frozenset[str] = frozenset()
+    """Tools that are not declared to it where `apply_patch` is: it was trained on that one. A call of them still
+    runs."""
     max_output: int = 32_000
     """The most output tokens to request, where the service checks prompt plus output against the window."""
     status_role: StatusRole = "user"
@@ -191,7 +194,10 @@ GPT_REASONING = replace(
     max_output=64_000,
 )
 # Codex declares its patch tool so for GPT-5 and later (github.com/openai/codex, models.json).
-GPT_FREEFORM = replace(GPT_REASONING, efforts=_words("low", "medium", "high", "xhigh", "max"), freeform=True)
+_PATCHES = frozenset({"edit_file", "write_file"})
+GPT_FREEFORM = replace(
+    GPT_REASONING, efforts=_words("low", "medium", "high", "xhigh", "max"), freeform=True, withheld=_PATCHES
+)
 GPT_FREE_OF_THOUGHT = replace(GPT_FREEFORM, efforts=_words("none", "low", "medium", "high", "xhigh", "max"))
 GPT_5_5 = replace(GPT_FREEFORM, efforts=_words("none", "low", "medium", "high", "xhigh"))
 GPT_CODEX = replace(GPT_FREEFORM, efforts=_words("low", "medium", "high", "xhigh"))
@@ -207,13 +213,20 @@ _ROUTED = replace(
 )
 CLAUDE_ROUTED = replace(_ROUTED, name="claude", caching="one mark")
 GEMINI_ROUTED = replace(_ROUTED, name="gemini-3", may_stop_midway=True)
-GPT_ROUTED = replace(_ROUTED, name="gpt", max_tools=128, max_tokens_field="max_completion_tokens", max_output=64_000)
+GPT_ROUTED = replace(
+    _ROUTED,
+    name="gpt",
+    max_tools=128,
+    max_tokens_field="max_completion_tokens",
+    max_output=64_000,
+    withheld=_PATCHES,
+)
 GPT_PLAIN_ROUTED = replace(GENERIC, name="gpt", thoughts="never", max_tools=128, max_output=16_384, status_role="user")
 # What other extensions give VS Code: its API has no effort and no thoughts, and GitHub Copilot takes 128 tools.
 _VSCODE = replace(GENERIC, thoughts="never", results="result parts, in call order", max_tools=128)
 CLAUDE_VSCODE = replace(_VSCODE, name="claude")
 GEMINI_VSCODE = replace(_VSCODE, name="gemini-3")
-GPT_VSCODE = replace(_VSCODE, name="gpt")
+GPT_VSCODE = replace(_VSCODE, name="gpt", withheld=_PATCHES)
 THINKS_IN_TEXT = replace(GENERIC, thoughts="as text in `reasoning_content`", must_return="reasoning")
 """DeepSeek and Kimi refuse a call that is sent back without its thoughts, even when another model made it. An empty
 text will do; GLM and MiniMax accept it too."""

@@ -1,6 +1,7 @@
 """Edits of notebooks by the text of their cells: in the JSON only the lines of those sources change."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 
 from amanu.core.tool import ToolError
 from amanu.text.notebook import joined_text, read_notebook
-from amanu.tools.edits.notebook import changed_cells, replace_in_notebook
+from amanu.tools.edits.notebook import changed_cells, patch_notebook, replace_in_notebook
+from amanu.tools.edits.patch import parse_patch
+from amanu.tools.edits.patch_apply import apply_hunks
 from amanu.workspace.diff import changes, compose
 from amanu.workspace.text_file import split_lines
 from support.tool_harness import ToolHarness
@@ -78,6 +81,26 @@ EDITS = [
 def test_only_lines_of_that_source_change(old: str, new: str, lines: list[str]) -> None:
     text = notebook()
     assert changed_lines(text, edited(text, old, new)) == [tuple(lines)]
+
+
+PATCHES = [
+    (["@@", "-import nump", "+import numpy as np", ' print("a\\n")'], EDITS[0][2]),
+    (["@@ --- cell 3: code, run 3 ---", "-x = 1", "+x = 2", " y = 'é'"], EDITS[6][2]),
+    (["@@", '   "k": 1', '+  "l": 1'], None),  # neither in a cell nor valid JSON
+    (["@@", '-  "k": 1', '+  "k": 2'], EDITS[10][2]),
+]
+
+
+@pytest.mark.parametrize(("hunk", "lines"), PATCHES)
+def test_a_patch_changes_cells_and_else_the_json(hunk: list[str], lines: list[str] | None) -> None:
+    text = notebook()
+    (file,) = parse_patch("\n".join(["*** Begin Patch", "*** Update File: n.ipynb", *hunk, "*** End Patch", ""]))
+    apply = partial(apply_hunks, hunks=file.hunks, path="n.ipynb")
+    if lines is None:
+        with pytest.raises(ToolError):
+            patch_notebook(text, apply)
+    else:
+        assert changed_lines(text, patch_notebook(text, apply).text) == [tuple(lines)]
 
 
 @pytest.mark.parametrize(

@@ -85,8 +85,9 @@ def harness(tmp_path: Path) -> Harness:
         ({"path": "book.pdf"}, "[PDF, pages 1–20 of 30; read on with pages '21-30']\n[only the text", "20 of 30", []),
         (
             {"path": "plot.ipynb"},
-            "[notebook, 2 cells; edit_file takes this text: sources change, '--- cell' lines and outputs stay; a line '"
-            "--- cell: code ---' begins a new cell; start_line 1 shows the JSON]\n--- cell 1: markdown ---\n# Plot\n"
+            "[notebook, 2 cells; edit_file and apply_patch take this text: sources change, '--- cell' lines and "
+            "outputs stay; a line '--- cell: code ---' begins a new cell; start_line 1 shows the JSON]\n"
+            "--- cell 1: markdown ---\n# Plot\n"
             "\n--- cell 2: code, run 1 ---\nplot()\n[output 2.1, picture image/png]\n",
             "notebook, 2 cells, 1 picture",
             ["plot.ipynb output 2.1"],

@@ -8,10 +8,12 @@ from pydantic import Field
 
 from amanu.core.model import Freeform
 from amanu.core.tool import LiveCall, ToolError
+from amanu.text.notebook import is_notebook
 from amanu.tools.edits.base import EditParams, EditTool, FileChange
 from amanu.tools.edits.delete_file import delete_text
 from amanu.tools.edits.live_edit import LivePatch, patch_title
 from amanu.tools.edits.match import MatchedText
+from amanu.tools.edits.notebook import patch_notebook
 from amanu.tools.edits.patch import parse_patch
 from amanu.tools.edits.patch_apply import added_text, apply_hunks
 from amanu.tools.edits.patch_lines import FilePatch
@@ -78,7 +80,8 @@ class ApplyPatch(EditTool[ApplyPatchParams]):
             return added_text(file.hunks)
         new_text = "\n".join(text for hunk in file.hunks for mark, text in hunk.lines if mark == "+")
         refuse_placeholders(new_text, base.text)
-        result = apply_hunks(base.text, file.hunks, self.display_path(base))
+        apply = partial(apply_hunks, hunks=file.hunks, path=self.display_path(base))
+        result = patch_notebook(base.text, apply) if is_notebook(base.path) else apply(base.text)
         if file.kind == "update":
             return result
         if file.hunks and result.text:

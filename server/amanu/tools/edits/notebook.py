@@ -7,16 +7,18 @@ replaced as in any file.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, TypeVar
 
 from amanu.core.tool import ToolError
 from amanu.text.notebook import Notebook, ShownCell, joined_text, notebook_cells, show_cell
-from amanu.tools.edits.match import TextReplacement, replace_text
+from amanu.tools.edits.match import MatchedText, TextReplacement, replace_text
 from amanu.tools.edits.notebook_json import NewCell, write_cells
 from amanu.workspace.diff import differences
 
+_Result = TypeVar("_Result", MatchedText, TextReplacement)
 _NAMED = 5
 """Cells named in a title."""
 _MARKER = re.compile(r"^--- cell\b.*---[ \t]*$", re.MULTILINE)
@@ -44,8 +46,7 @@ def replace_in_notebook(text: str, old_text: str, new_text: str, *, replace_all:
     change = partial(replace_text, old_text=old_text, new_text=new_text, replace_all=replace_all)
     if not cells:
         return change(text, path=path)
-    pictures = Notebook()
-    shown = [show_cell(cell, number, pictures) for number, cell in enumerate(cells, 1)]
+    shown = _shown(cells)
     places, fixed = _places(shown)
     hits = [place for place in places if place.is_source and old_text in place.text]
     if len(hits) > 1 and not replace_all:
@@ -55,7 +56,7 @@ def replace_in_notebook(text: str, old_text: str, new_text: str, *, replace_all:
         texts = [changed[place].text if place in changed else place.text for place in places]
         count = sum(each.count for each in changed.values())
         return TextReplacement(_written(text, places, texts), count, next(iter(changed.values())).forgiven)
-    whole = "".join(part for place, behind in zip(places, [*fixed, ""], strict=True) for part in (place.text, behind))
+    whole = _whole(places, fixed)
     if old_text not in whole and old_text in text:
         return change(text, path=path)
     try:
@@ -66,6 +67,23 @@ def replace_in_notebook(text: str, old_text: str, new_text: str, *, replace_all:
         if result is None:
             raise
         return result
+
+
+def patch_notebook(text: str, patch: Callable[[str], MatchedText]) -> MatchedText:
+    """The JSON of a notebook after `patch`, which is given the cells as they are shown, or the JSON where its text is
+    not in them. Raises `ToolError`."""
+    cells = notebook_cells(text)
+    if not cells:
+        return patch(text)
+    places, fixed = _places(_shown(cells))
+    try:
+        result = patch(_whole(places, fixed))
+    except ToolError:
+        result = _in_json(text, patch)
+        if result is None:
+            raise
+        return result
+    return MatchedText(_written(text, places, _taken_apart(result.text, fixed)), result.forgiven)
 
 
 def changed_cells(old_text: str, new_text: str) -> str:
@@ -82,13 +100,23 @@ def changed_cells(old_text: str, new_text: str) -> str:
     return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
 
-def _in_json(text: str, change: partial[TextReplacement]) -> TextReplacement | None:
+def _in_json(text: str, change: Callable[[str], _Result]) -> _Result | None:
     """The edit of the JSON, when that is still a notebook: what it forgave could be wrong there."""
     try:
         result = change(text)
     except ToolError:
         return None
     return result if notebook_cells(result.text) is not None else None
+
+
+def _shown(cells: Sequence[dict[str, Any]]) -> list[ShownCell]:
+    pictures = Notebook()
+    return [show_cell(cell, number, pictures) for number, cell in enumerate(cells, 1)]
+
+
+def _whole(places: Sequence[_Place], fixed: Sequence[str]) -> str:
+    """The cells as they are shown."""
+    return "".join(part for place, behind in zip(places, [*fixed, ""], strict=True) for part in (place.text, behind))
 
 
 def _places(shown: Sequence[ShownCell]) -> tuple[list[_Place], list[str]]:

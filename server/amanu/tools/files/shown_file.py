@@ -71,8 +71,8 @@ class FileViewer:
                 unshown.append(f"[{output} is not shown: {error}]\n")
         cells = f"{notebook.cells} cell{'s' * (notebook.cells != 1)}"
         how = (
-            "edit_file takes this text: sources change, '--- cell' lines and outputs stay; a line '--- cell: code ---' "
-            "begins a new cell; start_line 1 shows the JSON"
+            "edit_file and apply_patch take this text: sources change, '--- cell' lines and outputs stay; a line "
+            "'--- cell: code ---' begins a new cell; start_line 1 shows the JSON"
         )
         left_out = notebook.cells - notebook.shown_cells
         left_out_note = f"[{left_out} more cells left out; they are in the JSON]\n" if left_out else ""
