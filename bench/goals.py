@@ -56,6 +56,7 @@ GOALS = (
     Goal("stream.cpu", ("raw HTTP",), 1.6, wires=("gemini",)),
     Goal("stream.rate", limit=60),
     Goal("steps.growth", limit=1.1),
+    Goal("steps.history", limit=1.2),
     Goal("steps.last", limit=7),
     Goal("steps.judged.growth", limit=1.15),
     Goal("steps.disk", limit=0.4),

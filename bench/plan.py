@@ -4,7 +4,7 @@ import base64
 import functools
 import json
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 _MARK = re.compile(rb"bench:([A-Za-z0-9_-]+=*):")
@@ -25,6 +25,8 @@ class Plan:
     pace: float = 0.0
     stamped: bool = False
     """A paced piece is the moment it is sent: `t` and the nanoseconds of the monotonic clock."""
+    before: str = ""
+    """Text of the user's before the plan; no part of what the prompt says of it."""
 
     def call(self, step: int) -> dict[str, Any]:
         """The arguments of the call of a step."""
@@ -44,8 +46,8 @@ def filled(block: str, count: int) -> str:
 
 def prompt(plan: Plan) -> str:
     """The text a user would have typed."""
-    coded = base64.urlsafe_b64encode(json.dumps(asdict(plan)).encode()).decode()
-    return f"Please go on with bench:{coded}:"
+    coded = base64.urlsafe_b64encode(json.dumps(asdict(replace(plan, before=""))).encode()).decode()
+    return f"{plan.before}Please go on with bench:{coded}:"
 
 
 def find(body: bytes) -> tuple[Plan, int] | None:

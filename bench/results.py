@@ -50,6 +50,7 @@ ROWS = (
     Row("steps.last", "… each of the last ten", "ms"),
     Row("steps.growth", "… last ten ÷ first ten", "×", 2),
     Row("steps.each", "… mean of all steps", "ms"),
+    Row("steps.history", "800 read steps: last hundred ÷ hundred after a prompt as long as they are", "×", 2),
     Row("steps.judged", "… mean, side requests taking 2 s", "ms"),
     Row("steps.judged.growth", "… mean, slow ÷ fast side requests", "×", 2),
     Row("steps.memory", "… memory after them", "MB", 0),

@@ -5,6 +5,7 @@ import itertools
 import os
 import statistics
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,8 @@ ASIDE = 2.0
 KEPT_STEPS = 100
 TEXT = 2_000
 """Characters of a file, at most."""
+LONG = 4
+"""Times the usual steps, for what grows with history."""
 CROWD = 8
 CROWD_STEPS = 20
 
@@ -36,6 +39,9 @@ async def measure(run: Run) -> None:
         for subject in run.turns(max(1, run.repeat // 2)):
             if subject.name.startswith("Amanu") and (session := sessions.get(subject.name)):
                 await run.attempt(subject, "judged steps", partial(_judged, run, session))
+        for subject in run.turns(max(1, run.repeat // 2)):
+            if subject.name.startswith("Amanu") and (session := sessions.get(subject.name)):
+                await run.attempt(subject, "steps after steps", partial(_after_steps, run, session))
     for subject in run.turns(1):
         if subject.name.startswith("Amanu"):
             await run.attempt(subject, "kept steps", partial(_kept, run, subject))
@@ -49,6 +55,17 @@ async def _steps(run: Run, session: Session) -> None:
     run.results.add("steps.last", name, last)
     run.results.add("steps.growth", name, last / first)
     run.results.add("steps.each", name, statistics.mean(spent))
+
+
+async def _after_steps(run: Run, session: Session) -> None:
+    """What a step costs for the steps before it, and not for the bytes that are sent again."""
+    steps, compared = LONG * run.steps, run.steps // 2
+    after_steps, size = await _timed(session, run, reads(session, steps))
+    line = "a line of a text that the user has pasted\n"
+    pasted = replace(reads(session, compared), before=line * (size // len(line.encode("unicode_escape"))))
+    after_prompt, _ = await _timed(session, run, pasted)
+    growth = statistics.median(after_steps[-compared:]) / statistics.median(after_prompt)
+    run.results.add("steps.history", session.subject.name, growth)
 
 
 async def _judged(run: Run, session: Session) -> None:
@@ -66,15 +83,22 @@ async def _judged(run: Run, session: Session) -> None:
 async def _taken(run: Run, session: Session) -> list[float]:
     """Milliseconds of each step of a turn of read steps, in a session of its own: from a reply to the next request.
     What the service takes to look at a request, longer for a long one, is not the agent's."""
+    spent, _ = await _timed(session, run, reads(session, run.steps))
+    return spent
+
+
+async def _timed(session: Session, run: Run, plan: Plan) -> tuple[list[float], int]:
+    """The same of any plan, and the bytes of the request before the last hundred steps."""
     session.id = await session.agent.open(session.folder)
     await session.say(Plan())
     await run.seen()
-    await session.say(reads(session, run.steps))
+    await session.say(plan)
     requests = await run.seen()
-    if len(requests) != run.steps + 1:
-        raise Failed(f"{len(requests) - 1} of {run.steps} steps were taken")
+    if len(requests) != plan.steps + 1:
+        raise Failed(f"{len(requests) - 1} of {plan.steps} steps were taken")
     pairs = itertools.pairwise(requests)
-    return [(after.arrived - before.first) * 1000 for before, after in pairs if before.first is not None]
+    spent = [(after.arrived - before.first) * 1000 for before, after in pairs if before.first is not None]
+    return spent, requests[-min(100, len(requests))].size
 
 
 async def _kept(run: Run, subject: Subject) -> None:

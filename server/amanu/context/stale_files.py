@@ -47,13 +47,13 @@ class StaleFiles:
         if self._conversation.generation != self._seen.generation:  # what the model was told may be gone
             self._seen.generation = self._conversation.generation
             self._forget(all_that_no_result_holds=True)
-        files = list(self._seen.files.items())
+        files = self._seen.files
         if every:  # with a prompt: between steps that would be too much to ask of a client
-            await self._workspace.overlay.refresh(*(path for path, _ in files[-LATEST:]))
-        chosen = files if every else self._chosen(files)
+            await self._workspace.overlay.refresh(*islice(reversed(files), LATEST))
+        chosen = list(files.items()) if every else self._chosen()
         changes = await self._changes(chosen)
         if changes and len(chosen) < len(files):
-            changes |= await self._changes(files)
+            changes |= await self._changes(list(files.items()))
         if not changes:
             return None
         self._forget()
@@ -62,9 +62,9 @@ class StaleFiles:
             return None
         for_model = _listed([f"{self._name(path)}{change}" for path, change in changes.items()])
         is_plan = self._workspace.guard.is_plan
-        files = _listed([f"{self._name(path)}{change}" for path, change in changes.items() if not is_plan(path)])
+        listed = _listed([f"{self._name(path)}{change}" for path, change in changes.items() if not is_plan(path)])
         told = ["the plan changed"] if any(map(is_plan, changes)) else []
-        told += [f"these files changed since it read them: {files}"] if files else []
+        told += [f"these files changed since it read them: {listed}"] if listed else []
         return (
             f"Changed since you read them, not by your edits: {for_model}. Read them again before you edit them.",
             f"The model was told that {' and that '.join(told)}.",
@@ -73,14 +73,17 @@ class StaleFiles:
     def _name(self, path: Path) -> str:
         return one_line(self._workspace.display_path(path))
 
-    def _chosen(self, files: Sequence[_Known]) -> Sequence[_Known]:
+    def _chosen(self) -> Sequence[_Known]:
         """The latest, and those of the others whose turn it is."""
+        files = self._seen.files
         others = len(files) - LATEST
         if others <= OTHERS:
-            return files
+            return list(files.items())
         first = self._turn % others
         self._turn = first + OTHERS
-        return [*files[others:], *islice((*files[:others], *files[:others]), first, first + OTHERS)]
+        turns = [*islice(files.items(), first, min(others, first + OTHERS))]
+        latest = [*islice(reversed(files.items()), LATEST)][::-1]
+        return [*latest, *turns, *islice(files.items(), OTHERS - len(turns))]
 
     async def _changes(self, files: Sequence[_Known]) -> dict[Path, str]:
         """Path → what to say after its name, for those of the files whose text is not the one the model has seen."""

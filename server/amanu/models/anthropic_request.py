@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice, zip_longest
+from itertools import islice
 from typing import Any, Literal, cast
 from weakref import WeakKeyDictionary
 
@@ -39,6 +39,9 @@ Dispensable = Literal[
     "system role",  # messages of their own that say how the session is run
 ]
 """What a request can do without."""
+
+
+_ROLE = {role: b'{"role":"%b",' % role.encode() for role in ("assistant", "system", "user")}
 
 
 class RequestBodies:
@@ -153,6 +156,10 @@ class _History:
         self._messages: list[Message] = []
         self._rewrites = 0
         """The conversation's `rewrites` when its messages were last processed."""
+        self._pieces: list[bytes] = []
+        """Four of each of the first messages: comma, message, comma, status. What is sent of them stays."""
+        self._system_role = True
+        """As given when `_pieces` were made."""
         self._unwelcome = 0
         """Of so many messages, thinking is left out: the service refused some of it."""
 
@@ -163,6 +170,8 @@ class _History:
         self._rewrites = conversation.rewrites
         if same < len(translated):
             del translated[same:], self._messages[same:]
+            last = next((at for at in range(same - 1, -1, -1) if translated[at].data), 0)
+            del self._pieces[4 * last :]  # a status goes by what comes after it
             self._unwelcome = min(self._unwelcome, same)
         for index in range(len(translated), len(conversation)):
             translated.append(self._translate(conversation[index], conversation))
@@ -175,6 +184,7 @@ class _History:
         self._unwelcome = len(self._kept)
         self._kept.clear()
         self._messages.clear()
+        self._pieces.clear()
         return True
 
     def loop_without_thinking(self) -> bool:
@@ -182,35 +192,53 @@ class _History:
         refuse to think then. Later replies of their own may lack it."""
         sent = [wire for wire in self._kept if wire.data]
         # The service joins user messages in a row.
-        start = loop_start([wire.message for wire in sent], notes_apart=False)
+        start = loop_start([wire.message for wire in sent])
         replies = [wire for wire in sent[start:] if isinstance(wire.message, Assistant)]
         return any(wire.foreign for wire in replies) or (bool(replies) and not replies[0].opens_with_thinking)
 
     def wire(self, mark: bytes, *, system_role: bool = True) -> tuple[list[bytes | memoryview], bytes]:
         """All messages in pieces, cache marks on the last two of the user, and the digest of what they end with."""
-        messages: list[bytes | memoryview] = []
-        roles: list[str] = []
-        sent = [wire for wire in self._kept if wire.data]
-        for wire, after in zip_longest(sent, sent[1:]):
-            messages.append(wire.data)
-            roles.append(wire.role)
-            if wire.status:
-                # As the user's it is joined with what they say next. What a reply was made of does not change: which
-                # it is depends on nothing that comes after the reply.
-                alone = after is None or isinstance(after.message, Assistant)
-                roles.append("system" if system_role and alone else "user")
-                messages.append(b'{"role":"' + roles[-1].encode() + b'","content":' + wire.status + b"}")
+        if self._system_role != system_role:
+            self._pieces.clear()
+            self._system_role = system_role
+        settled = self._unmarked()
+        for index in range(len(self._pieces) // 4, settled):
+            self._pieces += self._placed(index)
+        tail = [piece for index in range(settled, len(self._kept)) for piece in self._placed(index)]
         prefix = self._kept[-1].prefix if self._kept else self.start
-        if not messages or roles[-1] == "assistant":
-            messages.append(_GO_ON)
-            roles.append("user")
+        messages = [index for index, piece in enumerate(tail) if len(piece) > 1]
+        if not messages or tail[messages[-1]].startswith(_ROLE["assistant"]):
+            tail += [b"," if any(tail) or any(self._pieces) else b"", _GO_ON]
+            messages.append(len(tail) - 1)
             prefix = _digest(prefix, _GO_ON)
-        pieces: list[bytes | memoryview] = [b","] * (2 * len(messages) - 1)
-        pieces[::2] = messages
-        user_indexes = (index for index in range(len(roles) - 1, -1, -1) if roles[index] == "user")
-        for user_index in islice(user_indexes, 2):  # ends with a text, image or tool_result block: …}]}
-            pieces[2 * user_index : 2 * user_index + 1] = [memoryview(messages[user_index])[:-3], mark, b"}]}"]
+        pieces: list[bytes | memoryview] = [*self._pieces, *tail]
+        of_user = (index for index in reversed(messages) if tail[index].startswith(_ROLE["user"]))
+        for index in islice(of_user, 2):  # ends with a text, image or tool_result block: …}]}
+            at = len(self._pieces) + index
+            pieces[at : at + 1] = [memoryview(tail[index])[:-3], mark, b"}]}"]
         return pieces, prefix
+
+    def _unmarked(self) -> int:
+        """How many messages, from the start, come before the last two of the user, which get cache marks."""
+        of_user = (
+            at for at in range(len(self._kept) - 1, -1, -1) if self._kept[at].data and self._kept[at].role == "user"
+        )
+        return next(islice(of_user, 1, None), 0)
+
+    def _placed(self, index: int) -> tuple[bytes, bytes, bytes, bytes]:
+        """The message among the others: comma, message, comma, status; each empty if there is none."""
+        wire = self._kept[index]
+        if not wire.data:
+            return b"", b"", b"", b""
+        comma = b"," if any(before.data for before in islice(self._kept, index)) else b""
+        if not wire.status:
+            return comma, wire.data, b"", b""
+        # As the user's it is joined with what they say next. What a reply was made of does not change: which it is
+        # depends on nothing that comes after the reply.
+        after = next((later for later in islice(self._kept, index + 1, None) if later.data), None)
+        alone = after is None or isinstance(after.message, Assistant)
+        role = _ROLE["system" if self._system_role and alone else "user"]
+        return comma, wire.data, b",", role + b'"content":' + wire.status + b"}"
 
     def _translate(self, message: Message, conversation: Conversation) -> _Wire:
         prefix = self._kept[-1].prefix if self._kept else self.start

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, cast
 from amanu.core.model import Delta, ModelError, Request, StreamBroken
 from amanu.core.model_families import family
 from amanu.models.errors import mask, quota_exhausted, retry_after, status_error, transport_error
-from amanu.models.gemini_contents import content, pieces
+from amanu.models.gemini_contents import content, place
 from amanu.models.gemini_reply import GeminiReply
 from amanu.models.http import CONNECT_TIMEOUT, LazyValue, http_client, tls_for
 from amanu.models.quotas import google_daily, google_wait
 from amanu.models.sse import SseParser
-from amanu.models.wire_messages import WireMessages, dumps, loads, loop_start
+from amanu.models.wire_messages import WireMessages, dumps, loads
 
 if TYPE_CHECKING:
     import httpx2
@@ -165,10 +165,10 @@ class GeminiModel:
                 for tool in request.tools
             ]
             others["tools"] = [{"functionDeclarations": declarations}]
-        made = self._messages.of(request.conversation, request.model)
-        has_loop = any(content is not None and content.in_loop for content in made)
-        contents = pieces(made, loop_start(list(request.conversation)) if has_loop else 0)
-        return b"".join((b'{"contents":', *contents, b",", dumps(others)[1:]))
+        in_loop = family(request.model.model_id).must_return == "signature"
+        contents = self._messages.pieces(request.conversation, request.model, place, None if in_loop else 0)
+        end = b"]}]," if contents else b"],"
+        return b"".join((b'{"contents":[', *contents, end, dumps(others)[1:]))
 
     async def _authorize(self) -> None:
         """Obtain access before a request, for example a fresh token. Raises `ModelError`."""

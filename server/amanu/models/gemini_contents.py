@@ -2,7 +2,7 @@
 pictures and the model alone, so that what was sent once costs a join. It is sent the same ever after, but for one
 thing: signatures that stand in for missing ones are left out again when the tool loop is over that needs them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from amanu.core.conversation import Assistant, Call, Conversation, Results, Text, User
@@ -18,7 +18,8 @@ SKIP_SIGNATURE = "skip_thought_signature_validator"
 worse, so it goes only where a request would be refused without: on the first call of each step of the present loop."""
 
 
-_NEXT = {role: b']},{"role":"%b","parts":[' % role.encode() for role in ("user", "model")}
+_FIRST = {role: b'{"role":"%b","parts":[' % role.encode() for role in ("user", "model")}
+_NEXT = {role: b"]}," + first for role, first in _FIRST.items()}
 """Between two messages."""
 
 
@@ -48,23 +49,17 @@ def content(conversation: Conversation, index: int, model: ModelInfo) -> GeminiC
             return _content("user", [*responses, *notes])
 
 
-def pieces(contents: Iterable[GeminiContent | None], loop: int) -> list[bytes]:
-    """The array to send, in pieces to be joined once (pictures have megabytes): messages that have nothing to say left
-    out, model turns in a row made one. `loop`: where the present tool loop begins."""
-    array: list[bytes] = []
-    last_role = ""
-    for index, content_part in enumerate(contents):
-        if content_part is None:
-            continue
-        parts = (index > loop and content_part.in_loop) or content_part.parts
-        array.append(b"," if content_part.role == last_role == "model" else _NEXT[content_part.role])
-        array.append(parts)
-        last_role = content_part.role
-    if not array:
-        return [b"[]"]
-    array[0] = b"[" + array[0].removeprefix(b"]},")
-    array.append(b"]}]")
-    return array
+def place(contents: Sequence[GeminiContent | None], index: int, loop: int) -> tuple[bytes, bytes]:
+    """A message in the array to send (`wire_messages.Place`), whose end is left open: nothing of one that has nothing
+    to say, model turns in a row as one. `loop`: where the present tool loop begins."""
+    here = contents[index]
+    if here is None:
+        return b"", b""
+    before = next((each for at in range(index - 1, -1, -1) if (each := contents[at]) is not None), None)
+    separator = _FIRST[here.role] if before is None else _NEXT[here.role]
+    if before is not None and here.role == before.role == "model":
+        separator = b","
+    return separator, (index > loop and here.in_loop) or here.parts
 
 
 def _said(parts: Sequence[str | WirePicture]) -> list[dict[str, Any]]:

@@ -5,17 +5,18 @@ What a message looks like on the wire is in `openai_messages.py`, what a reply i
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Literal
 
 from amanu.core.model import Delta, Request, StreamBroken
 from amanu.core.model_families import family
 from amanu.models.openai_endpoint import OpenAIEndpoint
-from amanu.models.openai_messages import message
+from amanu.models.openai_messages import WireObjects, message
 from amanu.models.openai_reply import OpenAIReply
-from amanu.models.wire_messages import WireMessages, dumps, loop_start
+from amanu.models.wire_messages import WireMessages, dumps, listed, loop_start
 
 
 @dataclass(frozen=True)
@@ -80,17 +81,11 @@ class OpenAICompatibleModel:
 
     def _body(self, request: Request, streaming: bool) -> bytes:
         """The request. The messages are joined as they are kept; only the rest is made anew."""
-        made = self._messages.of(request.conversation, request.model)
-        if any(objects.in_loop for objects in made):
-            pairs = zip(request.conversation, made, strict=True)
-            sent = [(message, objects) for message, objects in pairs if objects.data]
-            loop = loop_start([message for message, _ in sent], notes_apart=False)
-            messages = [(index > loop and objects.in_loop) or objects.data for index, (_, objects) in enumerate(sent)]
-        else:
-            messages = [objects.data for objects in made if objects.data]
-        if request.system:
-            messages.insert(0, dumps({"role": "system", "content": request.system}))
         facts = family(request.model.model_id)
+        loop = self._loop_start(request) if facts.must_return == "signature" else 0
+        messages = self._messages.pieces(request.conversation, request.model, _place, loop)
+        system = dumps({"role": "system", "content": request.system}) if request.system else b""
+        comma = b"," if system and any(messages) else b""
         others: dict[str, Any] = {
             "model": request.model.model_id.partition(":")[2],
             "stream": streaming,
@@ -116,6 +111,17 @@ class OpenAICompatibleModel:
             others["prompt_cache_key"] = request.session_id
         if facts.caching == "one mark":
             others["cache_control"] = {"type": "ephemeral"}
-        pieces = [b","] * max(0, 2 * len(messages) - 1)
-        pieces[::2] = messages
-        return b"".join((b'{"messages":[', *pieces, b"],", dumps(others)[1:]))
+        return b"".join((b'{"messages":[', system, comma, *messages, b"],", dumps(others)[1:]))
+
+    def _loop_start(self, request: Request) -> int:
+        """Index of the message at which the present tool loop begins, of those that are sent."""
+        made = self._messages.of(request.conversation, request.model)
+        sent = [index for index, objects in enumerate(made) if objects.data]
+        start = loop_start([request.conversation[index] for index in sent])
+        return sent[start] if sent else 0
+
+
+def _place(messages: Sequence[WireObjects], index: int, loop: int) -> tuple[bytes, bytes]:
+    """A message in the list (`wire_messages.Place`). `loop`: where the present tool loop begins."""
+    separator, data = listed(messages, index, attrgetter("data"))
+    return separator, (data and index > loop and messages[index].in_loop) or data

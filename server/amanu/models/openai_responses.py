@@ -5,9 +5,10 @@ encrypted reasoning is sent back as it came. Since GPT-5.4, only this API accept
 """
 
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -16,9 +17,9 @@ from amanu.core.model import Delta, Request, RequestRefused, ToolSpec
 from amanu.core.model_families import EFFORTS, ModelFamily, family
 from amanu.models.chatgpt_refusals import REFUSED_FIELDS
 from amanu.models.openai_endpoint import OpenAIEndpoint, TokenSource
-from amanu.models.responses_items import items_of
+from amanu.models.responses_items import WireItems, items_of
 from amanu.models.responses_reply import ResponsesReply
-from amanu.models.wire_messages import WireMessages, dumps
+from amanu.models.wire_messages import WireMessages, dumps, listed
 
 _SMALLEST_OUTPUT = 16
 """Tokens; the service refuses a lower limit."""
@@ -83,10 +84,8 @@ class ResponsesModel:
 
     def _body(self, request: Request) -> bytes:
         """The request body. The items are joined from stored bytes; only the rest is serialised anew."""
-        made = self._items.of(request.conversation, request.model)
         unreadable = self._concessions.unreadable(request.conversation)
-        items = [item.without_reasoning if index < unreadable else item.data for index, item in enumerate(made)]
-        items = [item for item in items if item]
+        items = self._items.pieces(request.conversation, request.model, _place, unreadable)
         facts = family(request.model.model_id)
         most = min(request.model.max_output, request.max_output or facts.max_output)
         head: dict[str, Any] = {
@@ -110,9 +109,12 @@ class ResponsesModel:
             head["reasoning"] = {"effort": effort, **({} if effort == "none" else {"summary": "auto"})}
             head["include"] = ["reasoning.encrypted_content"]
         self._concessions.leave_out(head)
-        pieces = [b","] * max(0, 2 * len(items) - 1)
-        pieces[::2] = items
-        return b"".join((b'{"input":[', *pieces, b"],", dumps(head)[1:]))
+        return b"".join((b'{"input":[', *items, b"],", dumps(head)[1:]))
+
+
+def _place(items: Sequence[WireItems], index: int, unreadable: int) -> tuple[bytes, bytes]:
+    """The items of a message in the input (`wire_messages.Place`): the first `unreadable` go without reasoning."""
+    return listed(items, index, attrgetter("without_reasoning" if index < unreadable else "data"))
 
 
 def _tool(tool: ToolSpec, facts: ModelFamily) -> dict[str, Any]:

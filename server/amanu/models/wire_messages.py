@@ -7,6 +7,7 @@ length; with the earlier wire forms kept, only new messages are converted.
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -19,6 +20,10 @@ from amanu_protocol.items import ModelInfo
 W = TypeVar("W")
 
 
+Place = Callable[[Sequence[W], int, int], tuple[bytes, bytes]]
+"""(wires, index, variant) → what separates that message from those before it, and the message: bytes of a request."""
+
+
 @dataclass(slots=True)
 class _Kept(Generic[W]):
     made_for: tuple[str, bool]
@@ -26,6 +31,12 @@ class _Kept(Generic[W]):
     wires: list[W] = field(default_factory=list[W])
     rewrites: int = 0
     """The conversation's `rewrites` when its messages were last converted."""
+    pieces: list[bytes] = field(default_factory=list[bytes])
+    """Two of each of the first messages (`Place`)."""
+    variant: int = 0
+    """As given when `pieces` were made."""
+    last_said: int = 0
+    """Index of the last message of the user; 0 where there is none."""
 
 
 class WireMessages(Generic[W]):
@@ -41,30 +52,57 @@ class WireMessages(Generic[W]):
 
     def of(self, conversation: Conversation, model: ModelInfo) -> list[W]:
         """The wire form of all messages, in order."""
+        return list(self._follow(conversation, model).wires)
+
+    def pieces(
+        self, conversation: Conversation, model: ModelInfo, place: Place[W], variant: int | None = 0
+    ) -> Sequence[bytes]:
+        """All messages as pieces to be joined. Each is placed once per variant: how may depend on those before it and
+        on the variant alone. None: the index of the user's last message, where the present tool loop begins."""
+        kept = self._follow(conversation, model)
+        wanted = kept.last_said if variant is None else variant
+        if kept.variant != wanted:
+            kept.pieces.clear()
+            kept.variant = wanted
+        for index in range(len(kept.pieces) // 2, len(kept.wires)):
+            kept.pieces += place(kept.wires, index, wanted)
+        return kept.pieces
+
+    def _follow(self, conversation: Conversation, model: ModelInfo) -> _Kept[W]:
+        """What is kept of the conversation, with what is new and without what was replaced."""
         made_for = (model.model_id, model.images)
         kept = self._kept.get(conversation)
         if kept is None or kept.made_for != made_for:
             kept = self._kept[conversation] = _Kept(made_for)
         same = conversation.unchanged(kept.messages, kept.rewrites)
-        del kept.messages[same:], kept.wires[same:]
+        del kept.messages[same:], kept.wires[same:], kept.pieces[2 * same :]
         kept.rewrites = conversation.rewrites
+        if kept.last_said >= same:
+            kept.last_said = next((at for at in range(same - 1, 0, -1) if isinstance(conversation[at], User)), 0)
         for index in range(same, len(conversation)):
             kept.wires.append(self._convert(conversation, index, model))
             kept.messages.append(conversation[index])
-        return list(kept.wires)
+            if isinstance(conversation[index], User):
+                kept.last_said = index
+        return kept
 
 
-def loop_start(sent: Sequence[Message], *, notes_apart: bool = True) -> int:
-    """Where in what is sent the present tool loop begins: at what the user said last. Notes after results do not
-    begin a new one; without `notes_apart` nothing said right after results does, for wires where one cannot be told
-    from the other."""
+def loop_start(sent: Sequence[Message]) -> int:
+    """Where in what is sent the present tool loop begins: at what the user said last, but for what was said right after
+    results, for wires where it cannot be told from notes on them."""
     for index in range(len(sent) - 1, 0, -1):
         first = index - 1
-        while not notes_apart and first > 0 and isinstance(sent[first], User):
+        while first > 0 and isinstance(sent[first], User):
             first -= 1
-        if isinstance(sent[index], User) and (notes_apart or not isinstance(sent[first], Results)):
+        if isinstance(sent[index], User) and not isinstance(sent[first], Results):
             return index
     return 0
+
+
+def listed(wires: Sequence[W], index: int, data: Callable[[W], bytes]) -> tuple[bytes, bytes]:
+    """The place of a message in a list with commas; nothing of it if its data is empty."""
+    here = data(wires[index])
+    return (b"," if here and any(map(data, islice(wires, index))) else b""), here
 
 
 def dumps(value: Any) -> bytes:

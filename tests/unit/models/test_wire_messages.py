@@ -1,18 +1,37 @@
 """What a request costs, counted: each message is put into wire form once, and a delta looks at none."""
 
+import cProfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from amanu.core.conversation import Assistant, Call, Conversation, Message, Result, Results, Text, User
+from amanu.core.conversation import (
+    Assistant,
+    Call,
+    Compacted,
+    Conversation,
+    Masked,
+    Message,
+    Result,
+    Results,
+    SystemText,
+    Text,
+    User,
+)
 from amanu.core.model import Request, ToolSpec
 from amanu.core.model_families import model_info
 from amanu.models import anthropic_request
 from amanu.models.anthropic_request import RequestBodies
+from amanu.models.gemini import GeminiModel
 from amanu.models.gemini_contents import content
+from amanu.models.openai_compatible import OpenAICompatibleModel
 from amanu.models.openai_messages import message
+from amanu.models.openai_responses import ResponsesModel
 from amanu.models.wire_messages import WireMessages
 from amanu.session.events import FULL_FRAME, EventStream
 from amanu.storage.journal import Journal
@@ -80,6 +99,82 @@ def test_only_what_is_new_is_converted_for_anthropic(monkeypatch: pytest.MonkeyP
         conversation.append(each)
     bodies.body(request)
     assert len(made) == 2
+
+
+HAPPENINGS = st.one_of(
+    st.tuples(st.just("said"), st.sampled_from(["Go on.", " "])),
+    st.tuples(st.just("step"), st.integers(0, 2)),
+    st.tuples(st.just("status"), st.just("The mode is plan.")),
+    st.tuples(st.just("note"), st.just("A file changed.")),
+    st.tuples(st.just("reply"), st.sampled_from(["Done.", ""])),
+    st.tuples(st.sampled_from(["mask", "compact"]), st.integers(0, 9)),
+)
+
+
+def happen(conversation: Conversation, kind: str, value: Any, n: int) -> None:
+    match kind:
+        case "said":
+            conversation.append(User(text=value))
+        case "step":
+            parts = tuple(
+                Call(call_id=f"c{n}.{at}", tool="read_file", arguments={"path": f"file{at}"}) for at in range(value + 1)
+            )
+            conversation.append(Assistant(parts=parts))
+            results = tuple(Result(call_id=each.call_id, tool=each.tool, text="x" * 9) for each in parts)
+            conversation.append(Results(results=results))
+        case "status" | "note":
+            conversation.add_notes(SystemText(text=value, status=kind == "status"))
+        case "reply":
+            conversation.append(Assistant(parts=(Text(text=value),) if value else ()))
+        case "mask":
+            conversation.mask(Masked(texts={f"c{value}.0": "shorter"}))
+        case _:
+            conversation.compact(Compacted(replaced=value, text="What happened.", snapshot=""))
+
+
+WIRES: dict[str, Callable[[], Callable[[Request], Any]]] = {
+    "anthropic:claude-sonnet-5-5": lambda: RequestBodies().body,
+    "anthropic:claude-sonnet-4-5": lambda: RequestBodies().body,
+    "gemini:gemini-3.8-flash": lambda: GeminiModel("k")._body,  # pyright: ignore[reportPrivateUsage]
+    "gemini:gemini-2.5-flash": lambda: GeminiModel("k")._body,  # pyright: ignore[reportPrivateUsage]
+    "openai:gpt-6.2-sol": lambda: ResponsesModel("openai", "http://x", "k")._body,  # pyright: ignore[reportPrivateUsage]
+    "google-openai:gemini-3.8-flash": lambda: partial(
+        OpenAICompatibleModel("google-openai", "http://x")._body,  # pyright: ignore[reportPrivateUsage]
+        streaming=True,
+    ),
+    "ollama:qwen3": lambda: partial(
+        OpenAICompatibleModel("ollama", "http://x")._body,  # pyright: ignore[reportPrivateUsage]
+        streaming=True,
+    ),
+}
+
+
+@pytest.mark.parametrize("model_id", WIRES)
+@given(happenings=st.lists(HAPPENINGS, max_size=12))
+def test_a_body_that_grew_is_the_one_made_at_once(model_id: str, happenings: list[tuple[str, Any]]) -> None:
+    conversation, body = Conversation([User(text="Go.")]), WIRES[model_id]()
+    for n, (kind, value) in enumerate(happenings):
+        happen(conversation, kind, value, n)
+        request = Request(model=model_info(model_id), system="", tools=[], conversation=conversation, session_id="s")
+        assert body(request) == WIRES[model_id]()(request)
+
+
+LOOK_BACK = {"anthropic:claude-sonnet-4-5", "google-openai:gemini-3.8-flash"}
+"""What these are sent depends on the whole tool loop."""
+
+
+@pytest.mark.parametrize("model_id", sorted(WIRES.keys() - LOOK_BACK))
+def test_only_what_is_new_is_placed(model_id: str) -> None:
+    """A body of many messages is joined from pieces; nothing else is done for each of them."""
+    conversation, body = of_steps(300), WIRES[model_id]()
+    request = Request(model=model_info(model_id), system="", tools=[], conversation=conversation, session_id="s")
+    body(request)
+    for each in step(300):
+        conversation.append(each)
+    profile = cProfile.Profile()
+    profile.runcall(body, request)
+    calls = sum(entry.callcount for entry in profile.getstats())
+    assert calls < 300
 
 
 class NotSearched(list[Any]):
