@@ -49,6 +49,8 @@ class HooksSlashCommand:
 
     async def _approve(self, number: int) -> str:
         """Approve the hook that the user was shown under that number."""
+        if not self._listed:  # an approval is of what was shown
+            return f"Nothing was approved, because you have not seen the list yet:\n{await self._list()}"
         if not 0 < number <= len(self._listed):
             return f"There is no hook {number} in the list. These are the hooks now:\n{await self._list()}"
         shown = self._listed[number - 1]

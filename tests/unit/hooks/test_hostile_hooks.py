@@ -236,6 +236,18 @@ async def test_a_yes_is_for_what_was_shown(tmp_path: Path) -> None:
         assert "swapped" not in d.told()
 
 
+async def test_a_yes_needs_a_list_that_was_seen(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, DONE) as d:
+        configure(d.root, UserPromptSubmit=[handler("echo first")])
+        await d.trust()
+        await d.prompt("/hooks approve 1", "p1")
+        shown = notices(d, "hooks")
+        assert "you have not seen the list yet" in shown and "1. UserPromptSubmit" in shown
+        assert "There is no hook" not in shown and "Approved" not in shown
+        await d.prompt("/hooks approve 1", "p2")
+        assert "Approved echo first" in notices(d, "hooks")
+
+
 @pytest.mark.parametrize(
     "line",
     [
