@@ -15,7 +15,7 @@ from support.prompt_sizes import ROWS, TOOL_BUDGET, all_tools, tool_tokens, vend
 from support.strict_services.http import Say, ToolUse
 from support.tool_harness import ToolHarness
 from support.vendor_sweeps import over_cases, over_vendors
-from support.vendors import Vendor, answer, request, running
+from support.vendors import Vendor, answer, request, results, running
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "read_file": {"path": "a.pdf", "pages": "2-3"},
@@ -79,6 +79,45 @@ async def test_every_tool_is_declared_called_and_answered(vendor: Vendor, tmp_pa
         made = [Result(call_id=call.call_id, tool=call.tool, text="Done.") for call in reply.calls]
         conversation.append(Results(results=tuple(made)))
         await answer(model, request(vendor, conversation=conversation, tools=specs))
+
+
+@over_vendors()
+async def test_a_reply_is_offered_only_the_tools_that_it_may_call(vendor: Vendor) -> None:
+    """Also when earlier replies called others. Strict services refuse a choice that they would not take."""
+    choices: list[tuple[frozenset[str] | None, set[str]]] = [
+        (None, {"read_file", "grep"}),
+        (frozenset({"grep"}), {"grep"}),
+        (frozenset(), set()),
+        (frozenset({"unknown"}), set()),
+        (None, {"read_file", "grep"}),
+    ]
+    says = [Say(calls=[ToolUse("read_file", {"path": "a"})]), *[Say(text="Ok.")] * len(choices)]
+    async with running(vendor, says, lint_ok=True) as (service, model):
+        conversation = Conversation([User(text="Hello.")])
+        reply = (await answer(model, request(vendor, conversation=conversation))).message
+        conversation.append(reply)
+        conversation.append(results(reply, "text of a"))
+        for choice, offered in choices:
+            asked = request(vendor, conversation=conversation, callable=choice)
+            conversation.append((await answer(model, asked)).message)
+            conversation.append(User(text="And now?"))
+            assert _offered(service.requests[-1].json) == offered
+
+
+def _offered(body: dict[str, Any]) -> set[str]:
+    """The names of the tools that a service lets the model call."""
+    tools: list[dict[str, Any]] = body.get("tools") or []
+    declared: set[str] = {each["name"] for tool in tools for each in tool.get("functionDeclarations", ())}
+    declared |= {tool.get("function", tool)["name"] for tool in tools if "functionDeclarations" not in tool}
+    match body.get("tool_choice", body.get("toolConfig")):
+        case "none" | {"type": "none"} | {"functionCallingConfig": {"mode": "NONE"}}:
+            return set()
+        case {"type": "allowed_tools", "mode": "auto", "tools": allowed}:
+            return {tool["name"] for tool in allowed}
+        case None:
+            return declared
+        case other:
+            raise AssertionError(other)
 
 
 TEXT: dict[str, Any] = {"type": "string"}

@@ -89,10 +89,23 @@ class Request:
     model that `searches`."""
     user_may_pause: bool = False
     """A user may take longer over a review, or over the next prompt, than a cache lasts by itself."""
+    callable: frozenset[str] | None = None
+    """Names of the only tools that this reply may call; None: all."""
 
     def __post_init__(self) -> None:
         if len(self.tools) > MAX_TOOLS:
             raise ValueError(f"{len(self.tools)} tools: some services accept no more than {MAX_TOOLS}.")
+
+    @property
+    def callable_tools(self) -> Sequence[ToolSpec]:
+        """The tools that this reply may call."""
+        return self.tools if self.callable is None else [tool for tool in self.tools if tool.name in self.callable]
+
+    @property
+    def declared_tools(self) -> Sequence[ToolSpec]:
+        """The tools to declare where a service can forbid all calls but has no word for some: all of them when none may
+        be called, since a history with calls needs them and caches hold them, otherwise those that may be."""
+        return self.callable_tools or self.tools
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,8 @@ class RequestBodies:
             tools = _marked(tools, mark)
             eager = {} if request.web_search or "eager" in self.left_out else {"eager_input_streaming": True}
             head["tools"] = [tool | eager for tool in tools]
+            if not request.web_search and not request.callable_tools:
+                head["tool_choice"] = {"type": "none"}
         if system:
             head["system"] = _marked(system, mark)
         messages, prefix = history.wire(
@@ -110,7 +112,8 @@ def _tools(request: Request) -> list[dict[str, Any]]:
     if request.web_search:
         return [_SEARCH]
     return [
-        {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in request.tools
+        {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+        for tool in request.declared_tools
     ]
 
 

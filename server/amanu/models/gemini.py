@@ -160,9 +160,11 @@ class GeminiModel:
         if request.web_search:
             others["tools"] = [{"googleSearch": {}}]
         elif request.tools:
+            if not request.callable_tools:
+                others["toolConfig"] = {"functionCallingConfig": {"mode": "NONE"}}
             declarations = [
                 {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters}
-                for tool in request.tools
+                for tool in request.declared_tools
             ]
             others["tools"] = [{"functionDeclarations": declarations}]
         in_loop = family(request.model.model_id).must_return == "signature"

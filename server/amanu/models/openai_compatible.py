@@ -96,12 +96,14 @@ class OpenAICompatibleModel:
         if request.web_search:
             others["plugins"] = [{"id": "web"}]
         elif request.tools:
+            if not request.callable_tools:
+                others["tool_choice"] = "none"
             others["tools"] = [
                 {
                     "type": "function",
                     "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
                 }
-                for tool in request.tools
+                for tool in request.declared_tools
             ]
         if request.model.thinking and facts.thinking == "effort":
             others["reasoning_effort"] = facts.effort_value(request.effort)

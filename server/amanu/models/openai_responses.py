@@ -101,6 +101,8 @@ class ResponsesModel:
             head["tools"] = [{"type": "web_search"}]
         elif request.tools:
             head["tools"] = [_tool(tool, facts) for tool in request.tools]
+            if request.callable is not None:
+                head["tool_choice"] = _tool_choice(request, facts)
         if facts.caching == "key":
             head["prompt_cache_key"] = request.session_id[-64:]
         if facts.thinking == "effort":
@@ -115,6 +117,12 @@ class ResponsesModel:
 def _place(items: Sequence[WireItems], index: int, unreadable: int) -> tuple[bytes, bytes]:
     """The items of a message in the input (`wire_messages.Place`): the first `unreadable` go without reasoning."""
     return listed(items, index, attrgetter("without_reasoning" if index < unreadable else "data"))
+
+
+def _tool_choice(request: Request, facts: ModelFamily) -> str | dict[str, Any]:
+    """Which of the declared tools may be called. All stay declared, so that caches hold."""
+    allowed = [{"type": _tool(tool, facts)["type"], "name": tool.name} for tool in request.callable_tools]
+    return {"type": "allowed_tools", "mode": "auto", "tools": allowed} if allowed else "none"
 
 
 def _tool(tool: ToolSpec, facts: ModelFamily) -> dict[str, Any]:
@@ -206,5 +214,12 @@ _EFFORTS_OFFERED = re.compile(r"Unsupported value: '\w+' is not supported with .
 
 _FIELD = re.compile(r"(?:Unsupported|Unknown|Unrecognized)[\w ]*(?:parameter|argument)[\w ]*:? ?'?([\w.]+)'?", re.I)
 
-_DISPENSABLE = {"prompt_cache_key", "stream_options", "include", "max_output_tokens", "reasoning.summary"}
+_DISPENSABLE = {
+    "prompt_cache_key",
+    "stream_options",
+    "include",
+    "max_output_tokens",
+    "reasoning.summary",
+    "tool_choice",
+}
 """Fields a request can do without. Gateways and plans support fewer fields than the service itself."""

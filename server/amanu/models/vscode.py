@@ -56,7 +56,7 @@ class VSCodeModel:
             vendor=model.vendor,
             id=model.id,
             messages=[sent.message for sent in converted if sent.message is not None],
-            tools=[run_tool(tool) for tool in request.tools],
+            tools=[run_tool(tool) for tool in request.callable_tools],
         )
         tools = estimate("".join(tool.model_dump_json() for tool in params.tools))
         reply = _Reply(request, tools + sum(sent.tokens for sent in converted))

@@ -141,6 +141,10 @@ class Anthropic(Service):
             block["type"] in ("tool_use", "tool_result") for message in body["messages"] for block in _blocks(message)
         )
         need(not used or bool(names), "tools: required when messages hold tool_use or tool_result")
+        choice = body.get("tool_choice", {"type": "auto"})
+        need(choice["type"] in ("auto", "any", "tool", "none"), "tool_choice: unknown type")
+        need("tool_choice" not in body or bool(names), "tool_choice: may only be specified while providing tools")
+        need(choice["type"] != "tool" or choice.get("name") in names, "tool_choice: tool not found in provided tools")
 
     def _check_system(self, body: dict[str, Any]) -> None:
         system = body.get("system", [])

@@ -87,6 +87,7 @@ class Gemini(Service):
         need(_is_unicode(body), "Invalid JSON payload received. Malformed surrogate pair.")
         need(not (body.get("cachedContent") and body.keys() & {"systemInstruction", "tools"}), "cachedContent: alone")
         declared = _check_tools(body.get("tools") or [])
+        _check_tool_config(body.get("toolConfig") or {}, declared)
         _check_generation(body.get("generationConfig") or {}, found[1], bool(declared))
         if "systemInstruction" in body:
             system = known(body["systemInstruction"], {"role", "parts"}, "system_instruction")
@@ -316,6 +317,20 @@ def _is_unicode(body: dict[str, Any]) -> bool:
         return bool(json.dumps(body, ensure_ascii=False).encode())
     except UnicodeEncodeError:
         return False
+
+
+def _check_tool_config(config: Any, declared: set[str]) -> None:
+    """`FunctionCallingConfig` in the reference of the service."""
+    calling = known(config, {"functionCallingConfig", "retrievalConfig"}, "tool_config").get(
+        "functionCallingConfig", {}
+    )
+    known(calling, {"mode", "allowedFunctionNames"}, "tool_config.function_calling_config")
+    mode = calling.get("mode", "AUTO")
+    allowed: list[str] = calling.get("allowedFunctionNames") or []
+    need(mode in ("AUTO", "ANY", "NONE", "VALIDATED"), "Invalid value at 'tool_config.function_calling_config.mode'")
+    need(not calling or declared, "Function calling config is set without function_declarations.")
+    need(not allowed or mode in ("ANY", "VALIDATED"), "allowed_function_names should only be set in mode ANY.")
+    need(declared.issuperset(allowed), "allowed_function_names: not a subset of function_declarations")
 
 
 def _check_tools(tools: list[Any]) -> set[str]:

@@ -117,6 +117,9 @@ class OpenAI(Service):
                 f"Unsupported value: '{body['reasoning_effort']}' is not supported with this model.",
             )
         declared = _check_tools(body.get("tools"))
+        if "tool_choice" in body:
+            need(declared, "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.")
+            need(body["tool_choice"] in ("none", "auto", "required"), "Invalid value for 'tool_choice'.")
         self._check_messages(body["messages"], declared, body["model"])
 
     def _check_messages(self, messages: list[dict[str, Any]], declared: set[str], model: str) -> None:

@@ -134,6 +134,7 @@ class Responses(Service):
         need(len(body.get("prompt_cache_key", "")) <= 64, "Invalid 'prompt_cache_key': string too long.")
         self._check_reasoning(body)
         declared = self._check_tools(body.get("tools"))
+        _check_tool_choice(body)
         searched = any(tool["type"] == "web_search" for tool in body.get("tools") or ())
         reasoning: dict[str, Any] = body.get("reasoning") or {}
         need(
@@ -450,6 +451,20 @@ def _check_plan(body: dict[str, Any]) -> None:
         raise Refused("There may be no system message: use instructions, or developer messages.", 400, code)
     if any(tool["type"] not in ("function", "custom", "web_search") for tool in body.get("tools") or ()):
         raise Refused("This tool is not available.", 400, code)
+
+
+def _check_tool_choice(body: dict[str, Any]) -> None:
+    """`ToolChoiceAllowed` and `ToolChoiceOptions` in the SDK."""
+    choice = body.get("tool_choice", "auto")
+    if isinstance(choice, str):
+        need(choice in ("none", "auto", "required"), "Invalid value: 'tool_choice'.")
+        return
+    need(choice.keys() == {"type", "mode", "tools"}, "Unknown parameter: 'tool_choice.x'.")
+    need(choice["type"] == "allowed_tools" and choice["mode"] in ("auto", "required"), "Invalid value: 'tool_choice'.")
+    need(choice["tools"], "Invalid 'tool_choice.tools': empty array.")
+    declared = [(tool["type"], tool.get("name")) for tool in body.get("tools") or ()]
+    for tool in choice["tools"]:
+        need((tool["type"], tool["name"]) in declared, f"Tool choice '{tool['name']}' not found in 'tools' parameter.")
 
 
 def _unanswered(waiting: list[tuple[str, str]]) -> str:
