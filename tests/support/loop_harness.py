@@ -174,12 +174,14 @@ class PlayedModel:
         self.requests: list[list[Any]] = []
         self.budgets: list[tuple[int | None, str]] = []
         """`max_output` and `effort` of each request."""
+        self.callable: list[frozenset[str] | None] = []
         self.block: asyncio.Event | None = None
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         request.conversation.check()
         self.requests.append(list(request.conversation))
         self.budgets.append((request.max_output, request.effort))
+        self.callable.append(request.callable)
         reply = self.replies.pop(0)
         if isinstance(reply, ModelError):
             raise reply

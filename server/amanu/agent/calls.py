@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from pydantic import JsonValue
 
-from amanu.agent.turn_listeners import after_call, before_call, before_question
+from amanu.agent.turn_listeners import after_call, before_call, before_question, next_call
 from amanu.core.conversation import (
     DID_NOT_RUN,
     INTERRUPTED,
@@ -32,7 +32,7 @@ from amanu.core.conversation import (
 from amanu.core.emit import Emit
 from amanu.core.ending import DAEMON_STOPPED
 from amanu.core.foreign_calls import as_ours, our_name
-from amanu.core.listeners import MAX_CHANGES, Block, MustAsk, Permitted, TurnListener
+from amanu.core.listeners import MAX_CHANGES, MAX_NEXT, Block, MustAsk, Permitted, TurnListener
 from amanu.core.place import Place
 from amanu.core.tool import (
     AgentLabel,
@@ -52,7 +52,7 @@ from amanu.permissions.approvals import Approvals
 from amanu.text.display import one_line
 from amanu.text.fences import block
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.events import ItemChanged, ItemCompleted
+from amanu_protocol.events import ItemChanged, ItemCompleted, ItemStarted
 from amanu_protocol.items import Citations, Decision, ToolCall, ToolCallState
 
 log = logging.getLogger(__name__)
@@ -103,6 +103,8 @@ class CallRun:
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the user is asked about it, or need not be."""
     finished: asyncio.Event = field(default_factory=asyncio.Event)
+    next: "Calls | None" = None
+    """The call that takes its place, and whose result is its own."""
 
     @property
     def effect(self) -> str:
@@ -135,6 +137,9 @@ class CallEnvironment:
     """Names of other agents' tools that the model has used, and been told ours of."""
     by_user: bool = False
     """They are the user's: no reply of the model holds them, so it hears their results as messages (`Calls.tell`)."""
+    following: int = 0
+    """The number of calls before it, if it takes the place of another (`TurnListener.next_call`): its result is part of
+    that one's."""
 
 
 class Calls:
@@ -153,6 +158,8 @@ class Calls:
         self._label = environment.label
         self._by_user = environment.by_user
         self._notes: list[SystemText] = []
+        self._next_calls = asyncio.Lock()
+        """Calls that follow others are made one at a time."""
         self._runs = [self._make_run(call) for call in calls]
 
     def tell(self, conversation: Conversation) -> None:
@@ -169,7 +176,8 @@ class Calls:
     def touched(self) -> frozenset[str]:
         """Absolute paths that allowed calls read or wrote."""
         previews = [run.preview for run in self._runs if run.preview is not None and run.allowed]
-        return frozenset[str]().union(*(preview.reads | preview.writes for preview in previews))
+        following = [run.next.touched for run in self._runs if run.next is not None]
+        return frozenset[str]().union(*(preview.reads | preview.writes for preview in previews), *following)
 
     async def run(self) -> None:
         """Run every call until it has its result. When cancelled, the unfinished calls are answered as cancelled
@@ -563,17 +571,39 @@ class Calls:
         result: Result,
         error: str | None = None,
     ) -> None:
-        """Show the result to the listeners, then finish the call. It has ended: a cancel that arrives meanwhile does
-        not change how."""
+        """Show the result to the listeners, then finish the call, with the result of another if one of them wants that.
+        It has ended: a cancel that arrives meanwhile does not change how."""
+        failed = result.is_error
         try:
             for listener in self._listeners:
                 result = await after_call(listener, run.call, result)
+            failed = result.is_error
+            if (call := await next_call(self._listeners, run.call)) is not None:
+                result = await self._with_next(run, call, result)
         finally:
+            if run.next is not None:
+                [made] = run.next.results
+                result = made.model_copy(update={"call_id": result.call_id, "tool": result.tool})
             if state == "unchanged":
                 self._finish(run, "succeeded", result)
             else:
-                failed = state == "succeeded" and result.is_error
-                self._finish(run, "failed" if failed else state, result, error)
+                self._finish(run, "failed" if failed and state == "succeeded" else state, result, error)
+
+    async def _with_next(self, run: CallRun, call: Call, result: Result) -> Result:
+        """Make the call that takes the place of that run, after the other calls of the step. Returns the run's own
+        result, which only counts if there was no other."""
+        if self._environment.following >= MAX_NEXT:
+            return result.amended(f"[{call.tool} was not run: {MAX_NEXT} calls have followed one another here.]")
+        run.previewed.set()
+        run.asked.set()
+        run.finished.set()
+        for other in self._runs:
+            await other.finished.wait()
+        async with self._next_calls:
+            self._emit(ItemStarted(item=call_item(self._turn_id, call, self._tools.get(call.tool))))
+            run.next = Calls([call], self._step, replace(self._environment, following=self._environment.following + 1))
+            await run.next.run()
+        return result
 
     def _finish(
         self,
@@ -587,8 +617,8 @@ class Calls:
             return
         run.result = result = _result_as_called(run, result)
         run.item = run.item.model_copy(update={"state": state, "error": error})
-        entry = result
-        if self._by_user:
+        entry = result if self._environment.following == 0 else None
+        if entry is not None and self._by_user:
             self._notes.append(_told(result, run.tool))
             entry = Results(results=(), notes=(self._notes[-1],))
         self._emit(ItemCompleted(item=run.item), entry=entry)

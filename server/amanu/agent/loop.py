@@ -149,8 +149,8 @@ async def _request(turn: Turn, step: int, remedies: RemedyCounts) -> ReplyComple
                 return ending
             case ReplyText(text=text):
                 return answer_instead(turn, step, text)
-            case None:
-                reply = await ask_model(turn, step)
+            case changed:
+                reply = await ask_model(turn, step, changed)
     except ContextTooLong as error:
         if not remedies.allow_overflow() or not await turn.context.recover_overflow(turn.step_context(step)):
             return Ending("failed", f"{error} {NOTHING_LEFT}", can_continue=True, kind="contextTooLong")

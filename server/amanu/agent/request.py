@@ -14,6 +14,7 @@ from amanu.agent.usage import add_spends
 from amanu.core.agent import NOTHING_SPENT
 from amanu.core.conversation import Assistant, Text
 from amanu.core.ending import Ending
+from amanu.core.listeners import ChangedRequest
 from amanu.core.model import (
     Delta,
     ModelError,
@@ -48,20 +49,21 @@ def answer_instead(turn: Turn, step: int, text: str) -> ReplyCompleted:
     return end
 
 
-async def ask_model(turn: Turn, step: int) -> ReplyCompleted | Ending:
+async def ask_model(turn: Turn, step: int, changed: ChangedRequest) -> ReplyCompleted | Ending:
     """Ask the turn's model, retrying where that can help, and show the reply as it streams. When this returns a reply,
     it is in the conversation; when it raises `ModelError` or is cancelled, the text shown so far is. An ending: the
-    attempts that came to nothing reached the limit on costs."""
+    attempts that came to nothing reached the limit on costs. `changed`: what listeners change in the request."""
     turn.conversation.check()
     request = Request(
         model=turn.info,
         system=turn.system,
         tools=turn.specs,
-        conversation=turn.conversation,
+        conversation=turn.conversation if changed.conversation is None else changed.conversation,
         session_id=turn.session_id,
         effort=turn.budget.effort,
         max_output=_max_output(turn),
         user_may_pause=turn.user_may_pause,
+        callable=changed.callable,
     )
     reply = ReplyItems(turn.turn_id, step, turn.tools, turn.emit)
     spend: Spend | None = None

@@ -10,6 +10,7 @@ from amanu.core.ending import Ending
 from amanu.core.listeners import (
     Block,
     ChangedArguments,
+    ChangedRequest,
     Continue,
     MustAsk,
     Notes,
@@ -37,13 +38,24 @@ async def before_request(turn: Turn, step: int) -> Ending | None:
     return None
 
 
-async def before_model(turn: Turn, step: int) -> ReplyText | Ending | None:
-    """What a listener answers instead of the model, or how it ends the turn; None when the model is asked."""
+async def before_model(turn: Turn, step: int) -> ReplyText | Ending | ChangedRequest:
+    """What a listener answers instead of the model, or how it ends the turn; otherwise what they change in the
+    request."""
+    changed = ChangedRequest()
     for listener in turn.listeners:
-        answer = await _guarded(listener.before_model(turn, step), listener, None)
-        if answer is not None:
-            return answer
-    return None
+        match await _guarded(listener.before_model(turn, step), listener, None):
+            case ChangedRequest(callable=names, conversation=conversation):
+                if names is not None and changed.callable is not None:
+                    names &= changed.callable
+                changed = ChangedRequest(
+                    changed.callable if names is None else names,
+                    changed.conversation if conversation is None else conversation,
+                )
+            case None:
+                pass
+            case answer:
+                return answer
+    return changed
 
 
 async def after_model(turn: Turn, reply: ReplyCompleted) -> ReplyText | None:
@@ -115,6 +127,14 @@ async def after_call(listener: TurnListener, call: Call, result: Result) -> Resu
         fields = result.amended(addition.strip()).fields if addition != changed.text else {}
         changed = changed.model_copy(update={"fields": fields})
     return changed.model_copy(update={"call_id": result.call_id, "tool": result.tool})
+
+
+async def next_call(listeners: Sequence[TurnListener], call: Call) -> Call | None:
+    """The call that a listener wants to take the place of this one."""
+    for listener in listeners:
+        if (wanted := await _guarded(listener.next_call(call), listener, None)) is not None:
+            return wanted
+    return None
 
 
 async def _guarded(answer: Awaitable[T], listener: TurnListener, default: T) -> T:

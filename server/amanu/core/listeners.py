@@ -4,16 +4,18 @@ nothing else that does.
     request → calls → listeners
 
 A turn has a list of listeners. Some are made for one turn, others live as long as their session. The loop asks them at
-nine moments:
+ten moments:
 
     before_request    the next request is about to be made                    → notes for the model, or an `Ending`
     before_compaction old messages are about to be replaced by a summary      → why they must stay, or None
-    before_model      everything of the request is settled                    → `ReplyText`, an `Ending`, or None
+    before_model      everything of the request is settled                    → `ReplyText`, an `Ending`,
+                                                                                `ChangedRequest`, or None
     after_model       a whole reply has come                                  → `ReplyText` or None
       before_call     a call is parsed and previewed, but not yet decided     → `Block`, `ChangedArguments`, `MustAsk`,
                                                                                 `Permitted`, or None
       before_question the user would be asked about a call                    → `Block`, `Permitted`, or None
       after_call      a call has its result                                   → the result, changed or not
+      next_call       the same, and the calls beside it have ended            → a call that takes its place, or None
     after_step        all calls of a reply have their results                 → notes for the model, or an `Ending`
     on_stop           the model ended its reply without calling a tool        → `Continue`, an `Ending`, or None
 
@@ -22,6 +24,7 @@ the calls of one step run side by side, so `before_call` and `after_call` of dif
 listener returns takes effect before the next one is asked: its notes are already in the conversation. The first
 `Ending`, `Block`, `ChangedArguments` or `Continue` settles the moment; the listeners behind it are not asked. `MustAsk`
 and `Permitted` settle nothing: the others are asked too, and a `MustAsk` of one outweighs the `Permitted` of another.
+Nor does `ChangedRequest`: of several, each can only leave fewer tools.
 
 **Errors.** A method must not raise: it handles its own failures and returns a safe answer. If it raises all the same,
 the exception is logged and the turn goes on as if it had returned nothing. The exceptions are `before_call` and
@@ -38,6 +41,10 @@ approval covers the digest of the new preview, so what the user saw is what runs
 the model wrote; the result tells the model what was changed. A call that is changed more than `MAX_CHANGES` times is
 blocked.
 
+**A next call** is made for the listener who wants it, once the other calls of the step have ended: a call like any of
+the model's, about which all listeners are asked and on which is decided as on any. The model gets its result in place
+of the first one's. No more than `MAX_NEXT` follow one another.
+
 **Notes** are appended to the conversation; what the model has already been sent never changes.
 """
 
@@ -51,7 +58,7 @@ from pydantic import JsonValue
 from amanu.core.conversation import Assistant, Call, Conversation, Result, User
 from amanu.core.emit import Emit
 from amanu.core.ending import Ending
-from amanu.core.model import ReplyCompleted, TextDelta, ThoughtDelta
+from amanu.core.model import ReplyCompleted, TextDelta, ThoughtDelta, ToolSpec
 from amanu.core.notes import SystemNote
 from amanu.core.tool import Preview
 from amanu_protocol.items import ModelInfo, Spend
@@ -60,6 +67,9 @@ T = TypeVar("T")
 
 MAX_CHANGES = 3
 """How often the arguments of one call may be changed."""
+
+MAX_NEXT = 3
+"""How many calls may follow one call of the model (`TurnListener.next_call`)."""
 
 Notes = Sequence[SystemNote | User]
 """What is appended for the model: system notes, which the loop puts on record and shows to the user as notices, or the
@@ -110,6 +120,16 @@ class ReplyText:
 
 
 @dataclass(frozen=True)
+class ChangedRequest:
+    """Send this one request in another way."""
+
+    callable: frozenset[str] | None = None
+    """Names of the only tools that its reply may call; None: no limit."""
+    conversation: Conversation | None = None
+    """Messages to send in place of those of the turn, with the same calls and results; None: those of the turn."""
+
+
+@dataclass(frozen=True)
 class Continue:
     """The model is not done: ask it again after these notes. There must be at least one, because a request has to end
     with something the model did not say itself."""
@@ -147,6 +167,11 @@ class TurnView(Protocol):
     @property
     def conversation(self) -> Conversation:
         """Read-only: a listener adds notes by returning them."""
+        ...
+
+    @property
+    def specs(self) -> Sequence[ToolSpec]:
+        """The tools that the model is told of."""
         ...
 
     @property
@@ -190,7 +215,7 @@ class TurnListener(Protocol):
         heeded where the next request would have no room. `by_user`: the user asked for it, `focus` says for what."""
         return None
 
-    async def before_model(self, turn: TurnView, step: int) -> ReplyText | Ending | None:
+    async def before_model(self, turn: TurnView, step: int) -> ReplyText | Ending | ChangedRequest | None:
         """The request of step `step` is sent next, unless a listener answers it."""
         return None
 
@@ -212,6 +237,10 @@ class TurnListener(Protocol):
         """The call has run, failed or been rejected. Not asked about calls that were blocked or cancelled. The returned
         result may differ in `text` and `is_error`; `call_id` and `tool` stay as they are."""
         return result
+
+    async def next_call(self, call: Call) -> Call | None:
+        """The call has its result, which `after_call` was told: the call to make now, with an id of its own."""
+        return None
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> Notes | Ending | None:
         """All calls of a reply have their results. Not asked after a reply that was cut off or refused: its calls were

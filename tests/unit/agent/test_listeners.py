@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from amanu.agent.loop import run_turn
-from amanu.core.conversation import Assistant, Call, Result, Results
+from amanu.core.conversation import Assistant, Call, Conversation, Result, Results, User
 from amanu.core.ending import Ending
 from amanu.core.listeners import (
     MAX_CHANGES,
+    MAX_NEXT,
     Block,
     ChangedArguments,
+    ChangedRequest,
     Continue,
     MustAsk,
     Notes,
@@ -27,7 +29,7 @@ from amanu.core.notes import SystemNote
 from amanu.core.tool import Preview
 from amanu.permissions import approvals as approval
 from amanu_protocol.events import ApprovalRequested
-from amanu_protocol.items import Answer
+from amanu_protocol.items import Answer, ToolCall
 from support.loop_harness import LoopHarness, call, says
 
 
@@ -368,3 +370,81 @@ async def test_of_a_replaced_reply_nothing_is_left_and_nothing_runs() -> None:
     assert len(harness.model.requests) == 1 and harness.states() == {}
     assert [message.text for message in harness.conversation if isinstance(message, Assistant)] == ["Other."]
     assert [item.text for item in harness.emitted.state.items if isinstance(item, Answer)] == ["Other."]
+
+
+class Changes(TurnListener):
+    """Sends requests in another way."""
+
+    def __init__(self, *left: str, words: str = "") -> None:
+        self.change = ChangedRequest(
+            frozenset(left) if left else None, Conversation([User(text=words)]) if words else None
+        )
+
+    async def before_model(self, turn: TurnView, step: int) -> ChangedRequest:
+        return self.change
+
+
+@pytest.mark.parametrize(
+    ("listeners", "left", "words"),
+    [
+        ([], None, "do it"),
+        ([Changes()], None, "do it"),
+        ([Changes("read", "write")], {"read", "write"}, "do it"),
+        ([Changes("read", "write"), Raises(), Changes("read", "run"), Changes()], {"read"}, "do it"),
+        ([Changes("read"), Changes("write")], set[str](), "do it"),
+        ([Changes(words="a"), Changes(words="b")], None, "b"),
+        ([Changes(words="a"), Changes("read")], {"read"}, "a"),
+    ],
+)
+async def test_listeners_change_one_request_and_can_only_leave_fewer_tools(
+    listeners: list[TurnListener], left: set[str] | None, words: str
+) -> None:
+    harness, _ = await play(listeners, says("Done."))
+    assert harness.model.callable == [left]
+    [[message]] = harness.model.requests
+    assert isinstance(message, User) and message.text == words
+    assert [each.text for each in harness.conversation if isinstance(each, User)] == ["do it"]
+
+
+class Follows(TurnListener):
+    """Wants calls after others: id of a call → the one to follow it."""
+
+    def __init__(self, **wanted: Call) -> None:
+        self.wanted = wanted
+
+    async def next_call(self, call: Call) -> Call | None:
+        return self.wanted.get(call.call_id)
+
+
+async def test_a_call_that_follows_is_one_like_any_and_its_result_counts() -> None:
+    log: list[str] = []
+    after = Call(call_id="next", tool="read", arguments={"path": "b.py"})
+    harness, _ = await play(
+        [Witness("a", log), Follows(r=after)], says("", call("read", "r"), call("read", "s")), says(".")
+    )
+    assert [line for line in log if "next" in line] == ["a: before next", "a: after next"]
+    assert log.index("a: before next") > log.index("a: after s"), "after all calls of the step"
+    assert [call_id for call_id, _ in harness.results()] == ["r", "s"]
+    assert harness.recorder.log[-2:] == ["start next", "end next"]
+    items = [item for item in harness.emitted.state.items if isinstance(item, ToolCall)]
+    assert [(item.item_id, item.state) for item in items] == [(name, "succeeded") for name in ("r", "s", "next")]
+
+
+async def test_a_blocked_call_that_follows_is_the_result() -> None:
+    after = Call(call_id="next", tool="write", arguments={})
+
+    class Forbids(Follows):
+        async def before_call(self, call: Call, preview: Preview) -> Block | None:
+            return Block("No such call.") if call.call_id == "next" else None
+
+    harness, _ = await play([Forbids(r=after)], says("", call("read", "r")), says("."))
+    assert [(call_id, "No such call." in text) for call_id, text in harness.results()] == [("r", True)]
+    assert harness.recorder.log == ["start r", "end r"]
+
+
+async def test_no_more_than_a_few_calls_follow() -> None:
+    chain = {name: Call(call_id=f"{name}+", tool="read", arguments={}) for name in ("r", "r+", "r++", "r+++", "r++++")}
+    harness, _ = await play([Follows(**chain)], says("", call("read", "r")), says("."))
+    assert len(harness.recorder.log) == 2 * (1 + MAX_NEXT)
+    [(_, text)] = harness.results()
+    assert f"{MAX_NEXT} calls have followed one another" in text
