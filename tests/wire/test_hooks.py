@@ -74,3 +74,39 @@ async def test_a_hook_hears_of_a_search_of_the_web_before_a_service_does(tmp_pat
         assert len(d.services[vendor].requests) == 2
         assert "no fruit" in d.services[vendor].requests[-1].body.decode()
         assert await d.events() == ["PreToolUse"]
+
+
+REDACTS = """sed -E 's/^.*"llm_request": (.*)\\}$/{"hookSpecificOutput": {"llm_request": \\1}}/; s/xyzzy/REDACTED/g'"""
+
+
+@pytest.mark.parametrize("vendor", MODELS)
+async def test_what_a_hook_takes_out_of_requests_reaches_no_service(tmp_path: Path, vendor: str) -> None:
+    """Nor does it break what a service checks in its own replies: the one that was changed goes back without them."""
+    async with vendor_session(tmp_path, vendor) as d:
+        (d.root / "a.txt").write_text("xyzzy\n")
+        reads = Say(thought="**Looking**", text="I look.", calls=[ToolUse("read_file", {"path": "a.txt"})])
+        tells = Say(thought="**Telling**", text="It says xyzzy, and more.", calls=[ToolUse("glob", {"pattern": "*"})])
+        d.services[vendor].script([reads, tells, reads, Say(text="Done."), Say(text="Hello.")])
+        configure_user(BeforeModel=[handler(REDACTS)])
+        await d.turn("p1", "Is there a xyzzy?")
+        await d.turn("p2")
+        bodies = [request.body.decode() for request in d.services[vendor].requests]
+        assert len(bodies) == 5
+        assert not [body for body in bodies if "xyzzy" in body]
+        assert [body.count("REDACTED") for body in bodies] == [1, 2, 3, 4, 4]
+        assert "xyzzy" in "".join(message.model_dump_json() for message in d.session.core.conversation)
+
+
+@pytest.mark.parametrize("vendor", MODELS)
+async def test_tools_that_a_hook_leaves_for_one_request(tmp_path: Path, vendor: str) -> None:
+    async with vendor_session(tmp_path, vendor) as d:
+        reads = Say(thought="**Looking**", text="I look.", calls=[ToolUse("read_file", {"path": "a.txt"})])
+        d.services[vendor].script([reads, reads, Say(text="Done."), Say(text="Hello.")])
+        some = answer({"toolConfig": {"allowedFunctionNames": ["read_file"]}}).removeprefix("cat > /dev/null; ")
+        none = answer({"toolConfig": {"mode": "NONE"}}).removeprefix("cat > /dev/null; ")
+        counts = f"case $(grep -o 'I look' | wc -l) in 0) {some};; 1) true;; 2) {none};; esac"
+        configure_user(BeforeToolSelection=[handler(counts)])
+        await d.turn("p1")
+        assert len(d.services[vendor].requests) == 3
+        assert await d.events() == ["BeforeToolSelection"] * 3
+        await d.turn("p2")

@@ -8,7 +8,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from amanu.hooks.matching import TOOL_NAMES
+from amanu.hooks.matching import TOOL_NAMES, WIDER
 from amanu.hooks.model import CallFacts, Dialect
 
 Arguments = Mapping[str, JsonValue]
@@ -59,7 +59,7 @@ def call_inputs(call: CallFacts, dialect: Dialect, root: Path) -> list[ToolCallI
     if tool == "edit_file" and arguments.get("edits") and dialect == "claude":
         name = "MultiEdit"
     words = _words(tool, dialect)
-    if words is not None or tool not in _MANY:
+    if words is not None or tool not in WIDER:
         return [ToolCallInput(name, _told(arguments, words or {}, root, known=words is not None))]
     own = _told(arguments, {}, root, known=False)
     patch = own.get("patch")
@@ -68,10 +68,6 @@ def call_inputs(call: CallFacts, dialect: Dialect, root: Path) -> list[ToolCallI
     return [ToolCallInput(name, {**own, "file_path": path}) for path in sorted(call.writes)] or [
         ToolCallInput(name, own)
     ]
-
-
-_MANY = frozenset({"apply_patch", "rename_symbol", "move_file", "delete_file", "save_memory"})
-"""Tools that change files and have no counterpart elsewhere."""
 
 
 def tool_name(tool: str, dialect: Dialect) -> str:
@@ -85,7 +81,8 @@ def our_arguments(tool: str, before: Arguments, changed: Arguments, dialect: Dia
     Gemini's hooks answer with only what they change, Claude's with the whole input."""
     words = _words(tool, dialect)
     if words is None:
-        own = {name: value for name, value in changed.items() if name not in ("file_path", "command")}
+        added = ("file_path", "command") if tool in WIDER else ()  # by `call_inputs`
+        own = {name: value for name, value in changed.items() if name not in added}
         return {**before, **own}
     back = {theirs: ours for ours, theirs in words.items()} | {name: name for name in _SAME}
     sayable = set(back.values())

@@ -28,8 +28,8 @@ async def run_hooks(
     views: Sequence[HookView], moment: HookMoment, place: HookPlace, runner: HookRunner, on_run: OnRun
 ) -> HookOutcome:
     """Run the hooks that are on and match the moment, and merge their answers. They run concurrently, the same command
-    with the same input only once; one after the other if any of them wants that. Raises nothing unless cancelled, and
-    then leaves none running."""
+    with the same input only once; one after the other if any of them wants that, or if they may change the request to
+    the model. Raises nothing unless cancelled, and then leaves none running."""
     due = [
         (view, told)
         for view in views
@@ -43,7 +43,7 @@ async def run_hooks(
         on_run(run, decision)
         return run, decision
 
-    if any(view.hook.sequential for view, _ in due):
+    if moment.event == "BeforeModel" or any(view.hook.sequential for view, _ in due):
         return merge(await _in_sequence(due, answer))
     tasks: dict[tuple[object, ...], asyncio.Task[Answer]] = {}
     try:
@@ -61,12 +61,14 @@ async def run_hooks(
 async def _in_sequence(
     due: Sequence[tuple[HookView, Input]], answer: Callable[[HookView, Input], Awaitable[Answer]]
 ) -> list[Answer]:
-    """Run them one after the other; each is told the call's input as those before it left it. A refusal, or a hook that
-    ends the turn, is the last."""
+    """Run them one after the other; each is told the call's input and the request to the model as those before it left
+    them, and the prompt with the context they added. A refusal, or a hook that ends the turn, is the last."""
     answers: list[Answer] = []
     changed: dict[str, Mapping[str, JsonValue]] = {}
+    fed: dict[str, JsonValue] = {}
     for view, told in due:
         dialect = view.hook.source.dialect
+        told = {**told, **fed}
         if dialect in changed:
             told = {**told, "tool_input": dict(changed[dialect])}
         run, decision = await answer(view, told)
@@ -75,6 +77,12 @@ async def _in_sequence(
             merged = {**before, **decision.updated_input} if isinstance(before, dict) else decision.updated_input
             changed[dialect] = decision.updated_input if dialect == "claude" else merged
             decision = replace(decision, updated_input=changed[dialect])
+        if decision.context and view.hook.event == "UserPromptSubmit":
+            fed["prompt"] = f"{told['prompt']}\n\n{decision.context}"
+        request = told.get("llm_request")
+        if decision.request is not None and isinstance(request, dict):
+            fed["llm_request"] = request = {**request, **decision.request}
+            decision = replace(decision, request=request)
         answers.append((replace(run, hook=replace(run.hook, sequential=True)), decision))
         if decision.action == "deny" or decision.ends:
             break

@@ -1,15 +1,18 @@
 """Asks a session's hooks about the requests, calls and end of a turn."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import uuid4
 
 from pydantic import JsonValue
 
-from amanu.core.conversation import Assistant, Call, Message, Result, Results
+from amanu.core.conversation import Call, Result
 from amanu.core.ending import Ending
 from amanu.core.listeners import (
     Block,
     ChangedArguments,
+    ChangedRequest,
     Continue,
     MustAsk,
     Permitted,
@@ -22,12 +25,15 @@ from amanu.core.model import ReplyCompleted
 from amanu.core.notes import SystemNote
 from amanu.core.sub_agents import COMPLETE_TASK
 from amanu.core.tool import Preview
-from amanu.hooks.call_input import our_arguments
-from amanu.hooks.matching import names
+from amanu.hooks.call_input import our_arguments, tool_name
+from amanu.hooks.matching import is_selected, our_tool
 from amanu.hooks.model import CallFacts, HookMoment, HookOutcome
+from amanu.hooks.model_request import llm_request, request_change
 from amanu.hooks.session_hooks import CODE, SessionHooks
 from amanu.text.fences import block
 
+_ENDS = frozenset({COMPLETE_TASK, "finish_task"})
+"""The tools with which the model ends its work."""
 MAX_CONTINUED = 3
 """The number of times that `Stop` hooks may make one turn go on."""
 
@@ -58,19 +64,28 @@ class HookListener(TurnListener):
         """The end of the turn that a hook wants; None if none does."""
         self._continued: list[str] = []
         """The reasons for which `Stop` hooks have made the turn go on."""
+        self._tools: Sequence[str] = ()
+        """The names of the tools that the model is told of, once it has been asked."""
+        self._next_calls: dict[str, Call] = {}
+        """Id of a call that has ended → the call to take its place."""
+        self._first_tools: dict[str, str] = {}
+        """Id of such a call → the tool that the model called."""
+        self._reported_changes = False
+        """Whether the user knows that hooks change the requests of this turn."""
         self._let_stop = False
         """Whether a `Stop` hook wants the turn to be over."""
 
-    async def before_model(self, turn: TurnView, step: int) -> ReplyText | Ending | None:
+    async def before_model(self, turn: TurnView, step: int) -> ReplyText | Ending | ChangedRequest | None:
         self.ending, self._hooks.ending = self.ending or self._hooks.ending, None
         if self.ending is not None:
             return self.ending
         await self._select_tools(turn)
         if self.ending is not None:
             return self.ending
+        selected = ChangedRequest(self._callable(turn))
         if not await self._hooks.listening("BeforeModel"):
-            return None
-        request: dict[str, JsonValue] = {"llm_request": _llm_request(turn)}
+            return selected
+        request: dict[str, JsonValue] = {"llm_request": llm_request(turn)}
         outcome = await self._hooks.run(HookMoment("BeforeModel", request), self._turn_id)
         if outcome.updated_output is not None:
             self._hooks.report("A hook answered instead of the model.", self._turn_id)
@@ -78,13 +93,34 @@ class HookListener(TurnListener):
         if outcome.action == "deny" or outcome.ends:
             reason = outcome.reason or outcome.end_reason or "It gave no reason."
             return self._end(f"A hook stopped the request to the model: {reason}")
-        return None
+        return self._changed(selected, outcome, turn)
+
+    def _changed(self, request: ChangedRequest, outcome: HookOutcome, turn: TurnView) -> ChangedRequest:
+        """The request with the messages that hooks want in it."""
+        if outcome.request is None:
+            return request
+        change = request_change(turn, dict(outcome.request), self._hooks.mask)
+        for sentence in change.ignored:
+            self._hooks.report_ignored(", ".join(run.hook.label for run in outcome.runs), sentence, self._turn_id)
+        if change.conversation is not None and not self._reported_changes:
+            self._reported_changes = True
+            self._hooks.report("A hook changed what the model is sent in this turn.", self._turn_id)
+        return replace(request, conversation=change.conversation)
+
+    def _callable(self, turn: TurnView) -> frozenset[str] | None:
+        """The tools that the next reply may call. Those that end the work always can be: without them it would not."""
+        self._tools = [spec.name for spec in turn.specs]
+        return None if self._selected_tools is None else frozenset(filter(self._is_selected, self._tools))
+
+    def _is_selected(self, tool: str) -> bool:
+        selected = self._selected_tools
+        return selected is None or tool in _ENDS or is_selected(tool, selected)
 
     async def _select_tools(self, turn: TurnView) -> None:
-        """Ask which tools the next reply may call. All stay listed: the prefix that caches hold must not change."""
+        """Ask which tools the next reply may call."""
         self._selected_tools = None
         if await self._hooks.listening("BeforeToolSelection"):
-            about: dict[str, JsonValue] = {"llm_request": _llm_request(turn)}
+            about: dict[str, JsonValue] = {"llm_request": llm_request(turn)}
             outcome = await self._hooks.run(HookMoment("BeforeToolSelection", about), self._turn_id)
             self._end_if_told(outcome)
             self._selected_tools = outcome.selected_tools
@@ -92,7 +128,7 @@ class HookListener(TurnListener):
     async def after_model(self, turn: TurnView, reply: ReplyCompleted) -> ReplyText | None:
         if not await self._hooks.listening("AfterModel"):
             return None
-        about: dict[str, JsonValue] = {"llm_request": _llm_request(turn), "llm_response": _llm_response(reply)}
+        about: dict[str, JsonValue] = {"llm_request": llm_request(turn), "llm_response": _llm_response(reply)}
         outcome = await self._hooks.run(HookMoment("AfterModel", about), self._turn_id)
         self._end_if_told(outcome)
         if outcome.action == "deny":
@@ -119,15 +155,16 @@ class HookListener(TurnListener):
         if call.tool == COMPLETE_TASK:
             objection = await self._objection(json.dumps(arguments, ensure_ascii=False))
             return None if objection is None else Block(_not_done(objection))
-        if self._selected_tools is not None and not self._selected_tools & {*names(call.tool)}:
-            selected = ", ".join(sorted(self._selected_tools)) or "no tools"
+        if call.call_id not in self._first_tools and not self._is_selected(call.tool):
+            selected = ", ".join(sorted(self._selected_tools or ())) or "no tools"
             return Block(f"Not run: a hook of the user's limits this reply to: {selected}.")
         asked = self._calls.get(call.call_id)
         self._previews[call.call_id] = preview
         if asked is not None and asked.changed:
             asked.changed = False  # these are the arguments that the hooks wanted
             return asked.standing
-        outcome = await self._hooks.run(HookMoment("PreToolUse", call=_facts(call, preview)), self._turn_id)
+        moment = HookMoment("PreToolUse", call=_facts(call, preview), gemini=self._first_tool(call))
+        outcome = await self._hooks.run(moment, self._turn_id)
         if (blocked := self._blocked(outcome)) is not None:
             return blocked
         asked = _Asked(_standing(outcome), self._hooks.context(outcome, self._turn_id))
@@ -159,7 +196,9 @@ class HookListener(TurnListener):
             result = result.amended(asked.context)
         if preview is None:
             return result
-        outcome = await self._hooks.run(_after_moment(call, result, preview), self._turn_id)
+        moment = _after_moment(call, result, preview)
+        moment = replace(moment, gemini={**moment.gemini, **self._first_tool(call)})
+        outcome = await self._hooks.run(moment, self._turn_id)
         if outcome.updated_output is not None:
             self._hooks.report("A hook replaced the result of a call for the model.", self._turn_id)
             result = result.model_copy(update={"text": outcome.updated_output, "fields": {}, "pictures": ()})
@@ -169,7 +208,31 @@ class HookListener(TurnListener):
         if context := self._hooks.context(outcome, self._turn_id):
             result = result.amended(context)
         self._end_if_told(outcome)
+        if outcome.next_call is not None and outcome.next_by is not None:
+            return self._note_next_call(call, result, outcome)
         return result
+
+    def _note_next_call(self, call: Call, result: Result, outcome: HookOutcome) -> Result:
+        wanted, hook = outcome.next_call, outcome.next_by
+        assert wanted is not None and hook is not None
+        if self._turn_id is None:
+            self._hooks.report_ignored(hook.label, "No call can follow the calls of a prompt.", None)
+            return result
+        tool = our_tool(wanted.tool, self._tools)
+        arguments = our_arguments(tool, {}, wanted.arguments, hook.source.dialect)
+        following = Call(call_id=f"call_{uuid4().hex[:16]}", tool=tool, arguments=arguments)
+        self._next_calls[call.call_id] = following
+        self._first_tools[following.call_id] = self._first_tools.get(call.call_id, call.tool)
+        self._hooks.report(f"The hook {hook.label} puts a call of {tool} in the place of this result.", self._turn_id)
+        return result
+
+    def _first_tool(self, call: Call) -> dict[str, JsonValue]:
+        """Gemini's field for the tool that the model called, if a hook put this call in its place."""
+        first = self._first_tools.get(call.call_id)
+        return {} if first is None else {"original_request_name": tool_name(first, "gemini")}
+
+    async def next_call(self, call: Call) -> Call | None:
+        return self._next_calls.pop(call.call_id, None)
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> Ending | None:
         return self.ending
@@ -280,23 +343,8 @@ def _after_moment(call: Call, result: Result, preview: Preview) -> HookMoment:
     return HookMoment("PostToolUse", {"tool_response": response}, call=facts, gemini={"tool_response": answer})
 
 
-def _llm_request(turn: TurnView) -> JsonValue:
-    """The request to the model in Gemini CLI's form: the texts of the conversation."""
-    messages: list[JsonValue] = [
-        {"role": "model" if isinstance(message, Assistant) else "user", "content": _text(message)}
-        for message in turn.conversation
-    ]
-    return {"model": turn.info.model_id, "messages": messages, "config": {}}
-
-
 def _llm_response(reply: ReplyCompleted) -> JsonValue:
     text = reply.message.text
     usage: JsonValue = {"promptTokenCount": reply.usage.prompt, "candidatesTokenCount": reply.usage.output}
     content: JsonValue = {"role": "model", "parts": [text]}
     return {"text": text, "candidates": [{"content": content, "finishReason": "STOP"}], "usageMetadata": usage}
-
-
-def _text(message: Message) -> str:
-    if isinstance(message, Results):
-        return "\n".join([*(result.sent_text for result in message.results), *map(str, message.notes)])
-    return message.text

@@ -3,7 +3,7 @@ or `,` are names; anything else is a regular expression that must match the whol
 name, Claude Code's and Gemini CLI's."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 
 from amanu.hooks.model import Hook, HookMoment
@@ -43,11 +43,29 @@ TOOL_NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
+WIDER = frozenset({"apply_patch", "rename_symbol", "move_file", "delete_file", "save_memory"})
+"""Tools that can do more than those whose names they go by, too: a hook that guards these hears of them, but one that
+leaves only these to the model does not leave them."""
+
+_ORDER = {tool: at for at, tool in enumerate(TOOL_NAMES)}
+
+
 def names(tool: str) -> tuple[str, ...]:
     """All names by which a matcher may call a tool, ours first."""
     claude, gemini = TOOL_NAMES.get(tool, ((), ()))
     other = (tool.replace("__", "_"),) if tool.startswith("mcp__") else ()
     return tuple(dict.fromkeys((tool, *claude, *gemini, *other)))
+
+
+def is_selected(tool: str, selected: Collection[str]) -> bool:
+    """Whether a hook that leaves only the `selected` tools to the model leaves that one."""
+    return tool in selected or (tool not in WIDER and not set(selected).isdisjoint(names(tool)))
+
+
+def our_tool(name: str, tools: Sequence[str]) -> str:
+    """The first of `tools` that a hook calls by that name; the name itself if there is none."""
+    ordered = sorted(tools, key=lambda tool: (tool != name, _ORDER.get(tool, len(_ORDER))))
+    return next((tool for tool in ordered if name in names(tool)), name)
 
 
 def matcher_fault(matcher: str) -> str:

@@ -28,11 +28,13 @@ def merge(answers: Sequence[Answer]) -> HookOutcome:
             (decision.updated_output for _, decision in reversed(counted) if decision.updated_output is not None), None
         ),
         selected_tools=_selected([decision.selected_tools for _, decision in counted]),
+        request=next((decision.request for _, decision in reversed(counted) if decision.request is not None), None),
         ends=any(decision.ends for _, decision in counted),
         end_reason="\n".join(dict.fromkeys(decision.end_reason for _, decision in counted if decision.end_reason)),
+        ignored=tuple((run.hook.label, sentence) for run, decision in counted for sentence in decision.ignored),
         runs=tuple(run for run, _ in answers),
     )
-    return _with_input(outcome, counted)
+    return _with_next_call(_with_input(outcome, counted), counted)
 
 
 def _selected(selections: Sequence[frozenset[str] | None]) -> frozenset[str] | None:
@@ -60,6 +62,19 @@ def _with_input(outcome: HookOutcome, answers: Sequence[Answer]) -> HookOutcome:
         reason="\n".join(filter(None, (outcome.reason if outcome.action == "ask" else "", reason))),
         decided_by=labels,
     )
+
+
+def _with_next_call(outcome: HookOutcome, answers: Sequence[Answer]) -> HookOutcome:
+    """The outcome with the call that is to follow. There is none if two hooks want different ones, or one of them has
+    refused the result or ended the turn."""
+    wanted = [(run.hook, decision.next_call) for run, decision in answers if decision.next_call is not None]
+    if not wanted or outcome.action == "deny" or outcome.ends:
+        return outcome
+    hook, call = wanted[0]
+    if all(other == call for _, other in wanted):
+        return replace(outcome, next_call=call, next_by=hook)
+    labels = ", ".join(dict.fromkeys(hook.label for hook, _ in wanted))
+    return replace(outcome, ignored=(*outcome.ignored, (labels, "They want different calls, so none was made.")))
 
 
 def _without_allow(hook: Hook, decision: HookDecision) -> HookDecision:

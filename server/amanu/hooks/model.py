@@ -87,7 +87,8 @@ class Hook:
     """Seconds."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     sequential: bool = False
-    """Gemini's: the hooks of this moment run one after the other, and each sees what those before it changed."""
+    """Gemini's: the hooks of this moment run one after the other, and each is told what those before it changed or
+    added."""
     network: bool = False
     outside: bool = False
     """It runs outside the sandbox; only the user's own hooks may."""
@@ -172,6 +173,14 @@ Action = Literal["none", "allow", "ask", "deny"]
 
 
 @dataclass(frozen=True)
+class WantedCall:
+    """A call that a hook wants to take the place of the one it heard of, in the hook's words."""
+
+    tool: str
+    arguments: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True)
 class HookDecision:
     """The answer of one hook."""
 
@@ -188,9 +197,14 @@ class HookDecision:
     """Text that replaces the call's result, or the model's reply."""
     selected_tools: frozenset[str] | None = None
     """The only tools that the next reply may call, under any of their names; None: no limit."""
+    next_call: WantedCall | None = None
+    request: Mapping[str, JsonValue] | None = None
+    """The fields that the request to the model is to have instead, in Gemini CLI's form."""
     ends: bool = False
     """The turn is to end."""
     end_reason: str = ""
+    ignored: tuple[str, ...] = ()
+    """What else it answered, which Amanu does not do; a sentence each, for the user."""
 
 
 @dataclass(frozen=True)
@@ -207,6 +221,11 @@ class HookOutcome:
     updated_by: Hook | None = None
     updated_output: str | None = None
     selected_tools: frozenset[str] | None = None
+    next_call: WantedCall | None = None
+    next_by: Hook | None = None
+    request: Mapping[str, JsonValue] | None = None
     ends: bool = False
     end_reason: str = ""
+    ignored: tuple[tuple[str, str], ...] = ()
+    """(label of the hook, what of its answer Amanu does not do)."""
     runs: tuple[HookRun, ...] = ()

@@ -7,12 +7,13 @@ any other    an error, which counts as `Hook.on_failure` says
 """
 
 import json
+from collections.abc import Iterator
 from typing import Any, cast
 
 from pydantic import JsonValue
 
-from amanu.hooks.model import Action, Event, HookDecision, HookRun
-from amanu.text.display import visible
+from amanu.hooks.model import Action, Event, HookDecision, HookRun, WantedCall
+from amanu.text.display import one_line, visible
 
 MAX_CONTEXT = 10_000
 """The most characters that one hook can tell the model."""
@@ -30,6 +31,35 @@ _ACTIONS: dict[str, Action] = {
 }
 
 
+_AFTER_CALL: tuple[Event, ...] = ("PostToolUse", "PostToolUseFailure")
+_COMMON = frozenset(
+    ("continue", "stopReason", "suppressOutput", "systemMessage", "decision", "reason", "hookSpecificOutput")
+)
+"""The fields of an answer to any event."""
+_CONTEXT = frozenset({"additionalContext"})
+_RESULT = frozenset({"additionalContext", "updatedToolOutput", "updatedMCPToolOutput", "tailToolCallRequest"})
+_DONE: dict[Event, frozenset[str]] = {
+    "SessionStart": _CONTEXT,
+    "SubagentStart": _CONTEXT,
+    "UserPromptSubmit": _CONTEXT,
+    "PreToolUse": frozenset(
+        ("permissionDecision", "permissionDecisionReason", "updatedInput", "tool_input", "additionalContext")
+    ),
+    "PermissionRequest": frozenset({"decision"}),
+    "PostToolUse": _RESULT,
+    "PostToolUseFailure": _RESULT,
+    "BeforeModel": frozenset({"llm_request", "llm_response"}),
+    "AfterModel": frozenset({"llm_response"}),
+    "BeforeToolSelection": frozenset({"toolConfig"}),
+}
+"""Event → the fields of `hookSpecificOutput` that something is done with."""
+_NOT_DONE = {
+    "clearContext": "clearContext is not done: only you shorten a conversation (/compact, or a new session).",
+    "async": "async is not done: the hook was waited for.",
+}
+_LONGEST_NAME = 60  # characters
+
+
 def read_answer(run: HookRun) -> HookDecision:
     """The answer of a hook. Never raises: an answer that cannot be read is a failure of the hook."""
     hook, code = run.hook, run.exit_code
@@ -39,7 +69,7 @@ def read_answer(run: HookRun) -> HookDecision:
     refuses = code == 2 if hook.source.dialect == "claude" else code >= 2
     if refuses:
         reason = run.stderr.strip() or (_reason(answer) if answer else run.stdout.strip()) or "It gave no reason."
-        return HookDecision("deny", _cut(reason, MAX_CONTEXT))
+        return HookDecision("deny", _cut(reason, MAX_CONTEXT), updated_output=_withheld(run))
     if code != 0:
         return _failed(run, f"It ended with code {code}: {_first_lines(run.stderr or run.stdout) or 'no message'}")
     if is_json and answer is None:
@@ -80,8 +110,11 @@ def _structured(run: HookRun, answer: dict[str, Any]) -> HookDecision:
             reason = reason or "The hook wants to change the call you are asked about."
     updated = details.get("updatedInput", details.get("tool_input"))
     output = details.get("updatedToolOutput", details.get("updatedMCPToolOutput"))
+    request = details.get("llm_request") if event == "BeforeModel" else None
     if event in ("BeforeModel", "AfterModel"):
         output = _reply_text(details.get("llm_response"))
+    if action == "deny" and (withheld := _withheld(run)) is not None:
+        output = withheld
     ends = answer.get("continue") is False or _table(details.get("decision")).get("interrupt") is True
     return HookDecision(
         action,
@@ -90,16 +123,43 @@ def _structured(run: HookRun, answer: dict[str, Any]) -> HookDecision:
         message=_cut(_text(answer.get("systemMessage")), MAX_MESSAGE),
         updated_input=cast("dict[str, JsonValue]", updated) if isinstance(updated, dict) else None,
         selected_tools=_selected_tools(details) if event == "BeforeToolSelection" else None,
+        next_call=_wanted_call(details.get("tailToolCallRequest")) if event in _AFTER_CALL else None,
+        request=cast("dict[str, JsonValue]", request) if isinstance(request, dict) else None,
         updated_output=None if output is None else _cut(_text(output) or json.dumps(output), MAX_CONTEXT),
         ends=ends,
         end_reason=_cut(_text(answer.get("stopReason")) or reason, MAX_MESSAGE) if ends else "",
+        ignored=tuple(_ignored(event, answer, details)),
     )
+
+
+def _withheld(run: HookRun) -> str | None:
+    """The text in place of a result that a hook refused: Gemini CLI's hide it, Claude Code's only object to it."""
+    hides = run.hook.source.dialect == "gemini" and run.hook.event in _AFTER_CALL
+    return "(A hook withholds this result.)" if hides else None
+
+
+def _wanted_call(wanted: Any) -> WantedCall | None:
+    name, arguments = _text(_table(wanted).get("name")), _table(wanted).get("args", {})
+    return WantedCall(name, _table(arguments)) if name and isinstance(arguments, dict) else None
+
+
+def _ignored(event: Event, answer: dict[str, Any], details: dict[str, Any]) -> Iterator[str]:
+    """Sentences about the parts of an answer that nothing is done with."""
+    given = {name: value for name, value in answer.items() if name not in _COMMON}
+    given |= {name: value for name, value in details.items() if name not in _DONE.get(event, frozenset())}
+    for name, value in given.items():
+        if value and name != "hookEventName":
+            yield _NOT_DONE.get(name, f"{event} does nothing with {one_line(name)[:_LONGEST_NAME]!r}.")
+    if event == "BeforeToolSelection" and _text(_table(details.get("toolConfig")).get("mode")).upper() == "ANY":
+        yield "The mode ANY only limits the tools: the model may still answer without a call."
+    if details.get("tailToolCallRequest") and _wanted_call(details["tailToolCallRequest"]) is None:
+        yield "tailToolCallRequest must be an object with `name` and `args`."
 
 
 def _selected_tools(details: dict[str, Any]) -> frozenset[str] | None:
     """The tools that `toolConfig` leaves (Gemini CLI's hooks reference): none with mode `NONE`, else those named."""
     config = _table(details.get("toolConfig"))
-    if str(config.get("mode")).upper() == "NONE":
+    if _text(config.get("mode")).upper() == "NONE":
         return frozenset()
     named = config.get("allowedFunctionNames")
     return frozenset(map(str, cast("list[Any]", named))) if isinstance(named, list) and named else None

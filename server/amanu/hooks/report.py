@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from amanu.hooks.matching import TOOL_NAMES, matches_any, names
-from amanu.hooks.model import Hook, HookView
+from amanu.hooks.model import Event, Hook, HookView
 from amanu.text.display import one_line, visible
 
 _STATES = {
@@ -14,6 +14,13 @@ _STATES = {
     "untrusted": "off: the folder is not trusted",
     "invalid": "off: cannot be run",
 }
+
+_NOT_DONE: dict[Event, str] = {
+    "BeforeModel": "in llm_request, all but the texts of messages (you choose the model)",
+    "BeforeToolSelection": "the force of mode ANY (it only limits the tools)",
+    "Stop": "clearContext (only you shorten a conversation)",
+}
+"""What hooks of these events can answer in Gemini CLI, and Amanu does not do."""
 
 
 def off_sentence(views: Sequence[HookView]) -> str:
@@ -46,6 +53,8 @@ def _described(number: int, view: HookView) -> list[str]:
     lines += [f"   runs {visible(path)} (sha256 {digest[:12]})" for path, digest in view.files.items()]
     if not hook.fault:
         lines.append(f"   {access(hook)}; at most {hook.timeout:g} s")
+        if hook.event in _NOT_DONE and (hook.event != "Stop" or hook.source.dialect == "gemini"):
+            lines.append(f"   not done: {_NOT_DONE[hook.event]}")
         if hook.event in ("PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure"):
             lines += _unmatched(hook)
     return lines

@@ -73,6 +73,7 @@ class SessionHooks:
         self._begun = False
         self._start_context = ""
         self._reported: frozenset[str] = frozenset()
+        self._reported_ignored: set[tuple[str, str]] = set()
         self._count = 0
         core.emit.listeners.append(self._on_event)
 
@@ -138,6 +139,8 @@ class SessionHooks:
         outcome = self._masked(running.result())
         for message in outcome.messages:
             self._notice("info", message, turn_id)
+        for label, sentence in outcome.ignored:
+            self.report_ignored(label, sentence, turn_id)
         return outcome
 
     # Moments of a session ---------------------------------------------------------------------------
@@ -195,6 +198,16 @@ class SessionHooks:
     def report(self, text: str, turn_id: str | None = None, level: Level = "info") -> None:
         """Tell the user what a hook changed."""
         self._notice(level, text, turn_id)
+
+    def report_ignored(self, label: str, sentence: str, turn_id: str | None) -> None:
+        """Tell the user, once, what of a hook's answer Amanu does not do."""
+        if (label, sentence) not in self._reported_ignored:
+            self._reported_ignored.add((label, sentence))
+            self._notice("warning", f"The hook {label} wants more than Amanu does. {sentence}", turn_id)
+
+    def mask(self, text: str) -> str:
+        """The text without secrets."""
+        return self._core.services.secrets.mask_output(text)
 
     def _masked(self, outcome: HookOutcome) -> HookOutcome:
         """The outcome without secrets, since its texts go to the model and the clients."""

@@ -1,5 +1,6 @@
 """Events × decisions: what an exit code and an output mean, for each event, and how several answers become one."""
 
+import json
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ from amanu.hooks.model import (
     HookSource,
     OnFailure,
     Owner,
+    WantedCall,
 )
 from amanu.hooks.output import MAX_CONTEXT, read_answer
 
@@ -137,13 +139,55 @@ def test_the_same_in_geminis_words(code: int, out: str, err: str, action: str, m
         ),
         ("AfterModel", {"llm_response": {"text": "t"}}, {"updated_output": "t"}),
         ("AfterModel", {"llm_response": {"candidates": "what"}}, {"updated_output": None}),
+        ("BeforeModel", {"llm_request": {"messages": []}}, {"request": {"messages": []}, "ignored": ()}),
+        ("BeforeModel", {"llm_request": "no object"}, {"request": None}),
+        ("PreToolUse", {"llm_request": {"messages": []}}, {"request": None}),
+        (
+            "PostToolUse",
+            {"tailToolCallRequest": {"name": "t", "args": {"a": 1}}},
+            {"next_call": WantedCall("t", {"a": 1})},
+        ),
+        ("PostToolUse", {"tailToolCallRequest": {"name": "t"}}, {"next_call": WantedCall("t", {})}),
+        ("PreToolUse", {"tailToolCallRequest": {"name": "t", "args": {}}}, {"next_call": None}),
     ],
 )
 def test_what_an_event_of_its_own_can_say(event: Event, specific: dict[str, Any], expected: dict[str, Any]) -> None:
-    import json
-
     decision = read(event, 0, json.dumps({"hookSpecificOutput": specific}))
     assert {name: getattr(decision, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("event", "answer", "words"),
+    [
+        ("Stop", {"hookSpecificOutput": {"clearContext": True}}, "clearContext"),
+        ("Stop", {"hookSpecificOutput": {"clearContext": False}}, None),
+        ("BeforeToolSelection", {"hookSpecificOutput": {"toolConfig": {"mode": "ANY"}}}, "ANY"),
+        ("BeforeToolSelection", {"hookSpecificOutput": {"toolConfig": {"mode": "AUTO"}}}, None),
+        ("PostToolUse", {"hookSpecificOutput": {"tailToolCallRequest": {"name": "", "args": {}}}}, "`name` and `args`"),
+        ("PostToolUse", {"hookSpecificOutput": {"tailToolCallRequest": {"name": "x", "args": [1]}}}, "`args`"),
+        ("PreToolUse", {"hookSpecificOutput": {"tailToolCallRequest": {"name": "x", "args": {}}}}, "PreToolUse does"),
+        ("PreToolUse", {"permissionDecision": "deny"}, "'permissionDecision'"),  # belongs in hookSpecificOutput
+        ("PreToolUse", {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}}, None),
+        ("SessionStart", {"hookSpecificOutput": {"watchPaths": ["a"]}}, "'watchPaths'"),
+        ("SessionStart", {"async": True, "asyncTimeout": 5}, "was waited for"),
+        ("Stop", {"a\x1b[2Jb": 1}, "'a"),
+        ("Stop", {"continue": False, "stopReason": "x", "suppressOutput": True, "systemMessage": "m"}, None),
+    ],
+)
+def test_what_is_not_done_is_said(event: Event, answer: dict[str, Any], words: str | None) -> None:
+    said = " ".join(read(event, 0, json.dumps(answer)).ignored)
+    assert (words is None) == (not said)
+    assert words is None or words in said
+    assert "\x1b" not in said
+
+
+@pytest.mark.parametrize("event", ["PostToolUse", "PostToolUseFailure", "PreToolUse"])
+@pytest.mark.parametrize(("code", "out"), [(2, ""), (0, '{"decision": "block", "reason": "secret"}')])
+@pytest.mark.parametrize("dialect", ["claude", "gemini"])
+def test_a_result_refused_in_geminis_words_is_withheld(event: Event, code: int, out: str, dialect: Dialect) -> None:
+    decision = read(event, code, out, "secret", dialect=dialect)
+    assert (decision.action, decision.reason) == ("deny", "secret")
+    assert (decision.updated_output is not None) == (dialect == "gemini" and event != "PreToolUse")
 
 
 def test_continue_false_ends_the_turn() -> None:
@@ -204,3 +248,25 @@ def test_two_that_change_the_input_differently_make_the_user_be_asked() -> None:
     assert merged(changes[0], changes[0]).updated_input == {"a": 1}
     refusal: Case = ("user", HookDecision("deny", "no"))
     assert merged(changes[0], refusal).updated_input is None
+
+
+ONE, OTHER = WantedCall("a", {}), WantedCall("b", {})
+
+
+@pytest.mark.parametrize(
+    ("decisions", "wanted", "said"),
+    [
+        ([HookDecision(next_call=ONE)], ONE, ()),
+        ([HookDecision(next_call=ONE), HookDecision(), HookDecision(next_call=ONE)], ONE, ()),
+        ([HookDecision(next_call=ONE), HookDecision(next_call=OTHER)], None, ("h0, h1",)),
+        ([HookDecision(next_call=ONE), HookDecision("deny", "no")], None, ()),
+        ([HookDecision(next_call=ONE, ends=True)], None, ()),
+    ],
+)
+def test_one_call_at_most_takes_the_place_of_another(
+    decisions: list[HookDecision], wanted: WantedCall | None, said: tuple[str, ...]
+) -> None:
+    cases: list[Case] = [("workspace", decision) for decision in decisions]
+    outcome = merged(*cases)
+    assert outcome.next_call == wanted
+    assert tuple(label for label, _ in outcome.ignored) == said

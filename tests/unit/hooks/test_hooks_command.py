@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,6 +53,11 @@ def test_tried_for_a_call(tmp_path: Path, inside: InProcessCli) -> None:
     arguments = ("--tool", "write_file", "--input", '{"path": "a", "content": "b"}')
     shown = inside.run(hooks.main, "test", "BeforeTool", *arguments, cwd=tmp_path).stdout
     assert "Result: deny." in shown and "\x1b" not in shown
+    wants: dict[str, Any] = {"tailToolCallRequest": {"name": "read_file", "args": {}}, "unheardOf": 1}
+    configure_user(PostToolUse=[handler(answer(wants))])
+    shown = inside.run(hooks.main, "test", "AfterTool", *arguments, cwd=tmp_path).stdout
+    assert "next call: read_file" in shown and "not done: PostToolUse does nothing with 'unheardOf'." in shown
+    configure_user(PreToolUse=[handler(denies, matcher="Write"), handler("true", matcher="Nothing")])
     assert "No hook ran" in inside.run(hooks.main, "test", "PreToolUse", cwd=tmp_path).stdout
     assert "matches no known tool" in inside.run(hooks.main, "list", cwd=tmp_path).stdout
 
