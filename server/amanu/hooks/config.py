@@ -43,6 +43,8 @@ GEMINI_EVENTS: dict[str, Event] = {
 }
 """Gemini CLI's names for events that Claude Code calls by other names."""
 
+_SETTINGS = ("enabled", "disabled", "notifications")
+"""Gemini CLI's settings for all hooks, which it once had among the events."""
 _SECONDS: dict[Dialect, float] = {"claude": 600.0, "gemini": 60.0}
 """Default time limits in seconds: those of Claude Code and Gemini CLI."""
 _EVENT_SECONDS: dict[Event, float] = {"UserPromptSubmit": 30.0, "SessionEnd": 1.5, "SessionStart": 60.0}
@@ -83,11 +85,16 @@ def read_source(source: HookSource, workspace: Workspace) -> list[Hook]:
 
 def hooks_of(tree: Mapping[str, Any], source: HookSource) -> list[Hook]:
     """The hooks that a file's content configures, in order."""
+    events: Any = tree.get("hooks")
     settings = _table(tree.get("hooksConfig"))
+    if source.dialect == "gemini" and isinstance(events, dict):
+        events = cast("dict[str, Any]", events)
+        settings = {**{name: events[name] for name in _SETTINGS if name in events}, **settings}
+        events = {name: groups for name, groups in events.items() if name not in _SETTINGS}
     everything_off = tree.get("disableAllHooks") is True or settings.get("enabled") is False
     disabled = {str(name) for name in _list(settings.get("disabled"))}
     hooks: list[Hook] = []
-    for hook in _hooks(tree.get("hooks"), source):
+    for hook in _hooks(events, source):
         is_off = everything_off or bool(disabled & {hook.name, hook.command})
         hooks.append(replace(hook, disabled=is_off))
         if len(hooks) == MAX_HOOKS:

@@ -1,6 +1,6 @@
 """Decides which hooks a moment concerns. Matchers are Claude Code's: letters, digits, `_`, `-` and spaces between `|`
-or `,` are names; anything else is a regular expression that must match the whole name. A tool is matched under our
-name, Claude Code's and Gemini CLI's."""
+or `,` are names; anything else is a regular expression that must match the whole name, in Gemini's files a part of it.
+A tool is matched under our name, Claude Code's and Gemini CLI's."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -86,10 +86,20 @@ def matches(hook: Hook, moment: HookMoment) -> bool:
     if hook.event != moment.event and not (failed and hook.event == "PostToolUse"):
         return False
     call = moment.call
-    subjects = (moment.subject,) if call is None else names(call.tool)
-    if not matches_any(hook.matcher, subjects):
+    if call is None:  # a matcher where there is nothing to match is ignored, in Claude Code and in Gemini CLI
+        return not moment.subject or matches_any(hook.matcher, (moment.subject,))
+    subjects = names(call.tool)
+    if not matches_tool(hook, subjects):
         return False
-    return call is None or not hook.condition or _condition_holds(hook.condition, subjects, call.commands)
+    return not hook.condition or _condition_holds(hook.condition, subjects, call.commands)
+
+
+def matches_tool(hook: Hook, subjects: Sequence[str]) -> bool:
+    """Whether the hook, which has no fault, is about a tool with any of those names. To Gemini CLI every matcher is a
+    regular expression for a part of the name (`hookPlanner.ts`)."""
+    if matches_any(hook.matcher, subjects):
+        return True
+    return hook.source.dialect == "gemini" and any(re.search(hook.matcher, subject) for subject in subjects)
 
 
 def matches_any(matcher: str, subjects: Sequence[str]) -> bool:

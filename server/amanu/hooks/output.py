@@ -3,7 +3,8 @@
 exit 0       standard output is an answer if it is a JSON object, otherwise text: with Claude's hooks, context for the
              model on `UserPromptSubmit`, `SessionStart` and `SubagentStart`; with Gemini's, a message to the user
 exit 2       a refusal, with the reason on standard error; with Gemini's hooks, every code from 2 on
-any other    an error, which counts as `Hook.on_failure` says
+any other    an error, which counts as `Hook.on_failure` says; with Gemini's hooks, JSON counts all the same, and is
+             read from standard error if there is nothing else (`hookRunner.ts` of Gemini CLI)
 """
 
 import json
@@ -12,7 +13,7 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
-from amanu.hooks.model import Action, Event, HookDecision, HookRun, WantedCall
+from amanu.hooks.model import GATES, Action, Event, HookDecision, HookRun, WantedCall
 from amanu.text.display import one_line, visible
 
 MAX_CONTEXT = 10_000
@@ -53,6 +54,7 @@ _DONE: dict[Event, frozenset[str]] = {
     "BeforeToolSelection": frozenset({"toolConfig"}),
 }
 """Event → the fields of `hookSpecificOutput` that something is done with."""
+_MISPLACED = frozenset({"permissionDecision", "permissionDecisionReason"})
 _NOT_DONE = {
     "clearContext": "clearContext is not done: only you shorten a conversation (/compact, or a new session).",
     "async": "async is not done: the hook was waited for.",
@@ -65,16 +67,22 @@ def read_answer(run: HookRun) -> HookDecision:
     hook, code = run.hook, run.exit_code
     if run.failure or code is None:
         return _failed(run, run.failure or "It did not end by itself.")
+    is_gemini = hook.source.dialect == "gemini"
     answer, is_json = _object(run.stdout)
-    refuses = code == 2 if hook.source.dialect == "claude" else code >= 2
-    if refuses:
-        reason = run.stderr.strip() or (_reason(answer) if answer else run.stdout.strip()) or "It gave no reason."
+    if is_gemini and not run.stdout.strip():
+        answer = _answer(run.stderr)
+    if code >= 2 if is_gemini else code == 2:
+        stated, said = _reason(answer or {}), run.stderr.strip()
+        reason = (stated or said) if is_gemini else (said or stated)
+        reason = reason or ("" if answer else run.stdout.strip()) or "It gave no reason."
         return HookDecision("deny", _cut(reason, MAX_CONTEXT), updated_output=_withheld(run))
-    if code != 0:
+    if code != 0 and not (is_gemini and answer):
         return _failed(run, f"It ended with code {code}: {_first_lines(run.stderr or run.stdout) or 'no message'}")
     if is_json and answer is None:
         return _failed(run, "It printed JSON that cannot be read.")
     if answer is None:
+        if hook.event in GATES and not is_gemini and _answer(run.stdout.strip().rpartition("\n")[2]):
+            return _failed(run, "It printed something before its JSON, so its answer cannot be read.")
         return _plain(run)
     return _structured(run, answer)
 
@@ -101,7 +109,8 @@ def _structured(run: HookRun, answer: dict[str, Any]) -> HookDecision:
     action, reason = _ACTIONS.get(str(answer.get("decision")), "none"), _reason(answer)
     if event == "PreToolUse" and details.get("permissionDecision") is not None:
         action = _ACTIONS.get(str(details["permissionDecision"]), "ask")  # an unknown word lets nothing pass
-        reason = _text(details.get("permissionDecisionReason")) or reason
+    elif event == "PreToolUse" and _misplaced(answer) != "none":
+        action = _misplaced(answer)
     if event == "PermissionRequest" and (decision := _table(details.get("decision"))):
         action = _ACTIONS.get(str(decision.get("behavior")), "ask")
         reason = _text(decision.get("message")) or reason
@@ -145,11 +154,16 @@ def _wanted_call(wanted: Any) -> WantedCall | None:
 
 def _ignored(event: Event, answer: dict[str, Any], details: dict[str, Any]) -> Iterator[str]:
     """Sentences about the parts of an answer that nothing is done with."""
-    given = {name: value for name, value in answer.items() if name not in _COMMON}
-    given |= {name: value for name, value in details.items() if name not in _DONE.get(event, frozenset())}
-    for name, value in given.items():
-        if value and name != "hookEventName":
-            yield _NOT_DONE.get(name, f"{event} does nothing with {one_line(name)[:_LONGEST_NAME]!r}.")
+    if "hook_event_name" in answer:  # it printed what it was told
+        return
+    is_misplaced = event == "PreToolUse" and _misplaced(answer) != "none"
+    done = _COMMON | _MISPLACED if is_misplaced else _COMMON
+    given = {name for name, value in answer.items() if value and name not in done}
+    given |= {name for name, value in details.items() if value and name not in _DONE.get(event, frozenset())}
+    given -= {"hookEventName"}
+    yield from (_NOT_DONE[name] for name in sorted(given & _NOT_DONE.keys()))
+    if unknown := sorted(given - _NOT_DONE.keys()):
+        yield f"{event} does nothing with {', '.join(repr(one_line(name)[:_LONGEST_NAME]) for name in unknown)}."
     if event == "BeforeToolSelection" and _text(_table(details.get("toolConfig")).get("mode")).upper() == "ANY":
         yield "The mode ANY only limits the tools: the model may still answer without a call."
     if details.get("tailToolCallRequest") and _wanted_call(details["tailToolCallRequest"]) is None:
@@ -194,8 +208,25 @@ def _object(text: str) -> tuple[dict[str, Any] | None, bool]:
     return (cast("dict[str, Any]", value), True) if isinstance(value, dict) else (None, True)
 
 
+def _answer(text: str) -> dict[str, Any] | None:
+    """The object that the text is, if it has a field of an answer: it may be a log, or what the hook was told."""
+    answer = _object(text)[0] or {}
+    is_answer = not answer.keys().isdisjoint(_COMMON | _MISPLACED) and "hook_event_name" not in answer
+    return answer if is_answer else None
+
+
+def _misplaced(answer: dict[str, Any]) -> Action:
+    """The decision that stands where it does not belong, outside `hookSpecificOutput`: a refusal or question counts
+    all the same, a permission does not."""
+    action = _ACTIONS.get(str(answer.get("permissionDecision")), "none")
+    return "none" if action == "allow" else action
+
+
 def _reason(answer: dict[str, Any]) -> str:
-    return _text(answer.get("reason"))
+    """The reason that an answer gives, wherever it stands."""
+    details = _table(answer.get("hookSpecificOutput"))
+    elsewhere = _text(answer.get("reason")) or _text(answer.get("permissionDecisionReason"))
+    return _text(details.get("permissionDecisionReason")) or elsewhere
 
 
 def _text(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from amanu.hooks.matching import TOOL_NAMES, matches_any, names
+from amanu.hooks.matching import TOOL_NAMES, matches_tool, names
 from amanu.hooks.model import Event, Hook, HookView
 from amanu.text.display import one_line, visible
 
@@ -75,6 +75,6 @@ def _place(hook: Hook) -> str:
 
 def _unmatched(hook: Hook) -> list[str]:
     known = [name for tool in TOOL_NAMES for name in names(tool)]
-    if "mcp" in hook.matcher or matches_any(hook.matcher, known):
+    if "mcp" in hook.matcher or matches_tool(hook, known):
         return []
     return ["   its matcher matches no known tool, so it may never run"]

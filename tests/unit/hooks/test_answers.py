@@ -166,7 +166,10 @@ def test_what_an_event_of_its_own_can_say(event: Event, specific: dict[str, Any]
         ("PostToolUse", {"hookSpecificOutput": {"tailToolCallRequest": {"name": "", "args": {}}}}, "`name` and `args`"),
         ("PostToolUse", {"hookSpecificOutput": {"tailToolCallRequest": {"name": "x", "args": [1]}}}, "`args`"),
         ("PreToolUse", {"hookSpecificOutput": {"tailToolCallRequest": {"name": "x", "args": {}}}}, "PreToolUse does"),
-        ("PreToolUse", {"permissionDecision": "deny"}, "'permissionDecision'"),  # belongs in hookSpecificOutput
+        ("PreToolUse", {"permissionDecision": "allow"}, "'permissionDecision'"),  # belongs in hookSpecificOutput
+        ("PreToolUse", {"permissionDecision": "deny", "permissionDecisionReason": "r"}, None),  # but counts
+        ("PreToolUse", {"hook_event_name": "PreToolUse", "tool_name": "Bash"}, None),  # it prints what it is told
+        ("UserPromptSubmit", {"permissionDecision": "deny"}, "'permissionDecision'"),
         ("PreToolUse", {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}}, None),
         ("SessionStart", {"hookSpecificOutput": {"watchPaths": ["a"]}}, "'watchPaths'"),
         ("SessionStart", {"async": True, "asyncTimeout": 5}, "was waited for"),
@@ -188,6 +191,87 @@ def test_a_result_refused_in_geminis_words_is_withheld(event: Event, code: int, 
     decision = read(event, code, out, "secret", dialect=dialect)
     assert (decision.action, decision.reason) == ("deny", "secret")
     assert (decision.updated_output is not None) == (dialect == "gemini" and event != "PreToolUse")
+
+
+IN_PLACE = '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "%s"}}'
+
+
+@pytest.mark.parametrize(
+    ("report", "dialect", "event", "code", "out", "err", "expected"),
+    [
+        (
+            "claude-code 4669",
+            "claude",
+            "PreToolUse",
+            0,
+            '{"permissionDecision": "deny", "permissionDecisionReason": "r"}',
+            "loud",
+            ("deny", "r"),
+        ),
+        (
+            "claude-code 37210",
+            "claude",
+            "PreToolUse",
+            2,
+            '{"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "r"}',
+            "",
+            ("deny", "r"),
+        ),
+        (
+            "claude-code 43407",
+            "claude",
+            "PreToolUse",
+            2,
+            '{"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "r"}}',
+            "blocked",
+            ("deny", "blocked"),
+        ),
+        ("claude-code 46537", "claude", "PreToolUse", 0, IN_PLACE % "block", "", ("deny", "")),
+        ("claude-code 33106", "claude", "PreToolUse", 0, "BLOCKED: no\n" + IN_PLACE % "deny", "", ("ask", None)),
+        (
+            "claude-code 24794",
+            "claude",
+            "PreToolUse",
+            0,
+            json.dumps(json.loads(IN_PLACE % "deny"), indent=2),
+            "",
+            ("deny", ""),
+        ),
+        ("claude-mem 3280", "claude", "SessionStart", 0, '{"continue": true}\n{"continue": true}', "", ("none", None)),
+        ("claude-mem 4081", "claude", "PreToolUse", 0, '{"type": "message"}\n' + IN_PLACE % "deny", "", ("ask", None)),
+        (
+            "a log of the input",
+            "claude",
+            "PreToolUse",
+            0,
+            'saw:\n{"hook_event_name": "PreToolUse", "reason": ""}',
+            "",
+            ("none", ""),
+        ),
+        ("gemini-cli hookRunner", "gemini", "PreToolUse", 2, "", '{"decision": "deny", "reason": "r"}', ("deny", "r")),
+        (
+            "gemini-cli hookRunner",
+            "gemini",
+            "UserPromptSubmit",
+            1,
+            '{"decision": "deny", "reason": "r"}',
+            "",
+            ("deny", "r"),
+        ),
+        ("gemini-cli hookRunner", "gemini", "PreToolUse", 0, "", '{"decision": "block", "reason": "r"}', ("deny", "r")),
+        ("a log of Gemini's", "gemini", "PreToolUse", 0, "", '{"level": "info"}\n{"level": "info"}', ("none", "")),
+        ("a log of Gemini's", "gemini", "PreToolUse", 0, "", '{"level": "info"}', ("none", "")),
+        ("the same in Claude's words", "claude", "UserPromptSubmit", 1, '{"decision": "block"}', "", ("none", None)),
+        ("the same in Claude's words", "claude", "PreToolUse", 0, "", '{"decision": "block"}', ("none", "")),
+    ],
+)
+def test_answers_of_public_reports(
+    report: str, dialect: Dialect, event: Event, code: int, out: str, err: str, expected: tuple[Action, str | None]
+) -> None:
+    decision = read(event, code, out, err, dialect=dialect)
+    action, reason = expected
+    assert decision.action == action, report
+    assert "failed" in decision.message if reason is None else decision.reason == reason, report
 
 
 def test_continue_false_ends_the_turn() -> None:

@@ -142,6 +142,52 @@ def test_matchers(matcher: str, tools: set[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("matcher", "tools"),
+    [
+        ("write", {"write_file", "write_todos", "apply_patch"}),  # a part of the name is enough
+        ("write_file|replace", {"write_file", "apply_patch"}),
+        ("^write_", {"write_file", "write_todos", "apply_patch"}),
+        ("^file$", set[str]()),
+        ("shell", {"run_shell_command"}),
+        ("mcp_memory_", {"mcp__memory__add"}),
+        ("*", {"read_file", "write_file", "write_todos", "run_shell_command", "apply_patch", "mcp__memory__add"}),
+    ],
+)
+def test_matchers_in_geminis_files(matcher: str, tools: set[str]) -> None:
+    tree = {"hooks": {"BeforeTool": [{"matcher": matcher, "hooks": [{"command": "x"}]}]}}
+    [hook] = hooks_of(tree, source("gemini"))
+    every = ("read_file", "write_file", "write_todos", "run_shell_command", "apply_patch", "mcp__memory__add")
+    assert {tool for tool in every if matches(hook, HookMoment("PreToolUse", call=CallFacts(tool, {}, "c")))} == tools
+
+
+@pytest.mark.parametrize(
+    ("report", "tree", "hooks"),
+    [
+        ("gemini-cli 17831", {"enabled": True, "AfterTool": [{"hooks": [{"command": "x"}]}]}, ["x on"]),
+        ("gemini-cli 17831", {"enabled": ["x"], "notifications": True}, []),
+        ("gemini-cli 14225", {"disabled": ["x"], "AfterTool": [{"hooks": [{"command": "x"}]}]}, ["x off"]),
+        ("gemini-cli 14225", {"enabled": False, "AfterTool": [{"hooks": [{"command": "x"}]}]}, ["x off"]),
+        ("gsd 1295", {"PreToolUse": [{"hooks": [{"command": "x"}]}]}, ["x on"]),
+        ("aim 530", {"BeforeUserMessage": [{"hooks": [{"command": "x"}]}]}, ["Unknown event 'BeforeUserMessage'."]),
+        (
+            "gemini-cli 13155",
+            {"AfterTool": [{"hooks": [{"type": "Command", "command": "x"}]}]},
+            ["PostToolUse: hooks of type 'Command' are not supported."],
+        ),
+    ],
+)
+def test_files_of_public_reports(report: str, tree: dict[str, Any], hooks: list[str]) -> None:
+    made = hooks_of({"hooks": tree}, source("gemini"))
+    assert [hook.fault or f"{hook.command} {'off' if hook.disabled else 'on'}" for hook in made] == hooks, report
+
+
+@pytest.mark.parametrize("event", ["Stop", "UserPromptSubmit", "BeforeModel"])
+def test_a_matcher_where_there_is_nothing_to_match_is_ignored(event: str) -> None:
+    [hook] = hooks_of({"hooks": {event: [{"matcher": "Bash", "hooks": [{"command": "x"}]}]}}, source())
+    assert matches(hook, HookMoment(hook.event))
+
+
+@pytest.mark.parametrize(
     ("condition", "commands", "runs"),
     [
         ("Bash(git *)", ["git push"], True),
@@ -206,6 +252,7 @@ def test_matchers_of_other_events_are_about_their_source() -> None:
         ),
         ("edit_file", {"path": "a", "old_text": "a"}, "gemini", "replace", {"file_path": "/w/a", "old_string": "a"}),
         ("mcp__s__t", {"path": 5, "x": [1]}, "claude", "mcp__s__t", {"path": 5, "x": [1]}),
+        ("mcp__s__t", {"command": "a", "file_path": "b"}, "gemini", "mcp__s__t", {"command": "a", "file_path": "b"}),
     ],
 )
 def test_a_call_in_a_hooks_words(
@@ -226,6 +273,7 @@ def test_a_hook_hears_of_every_file_of_a_patch() -> None:
 
 
 def test_a_changed_input_in_our_words() -> None:
+    assert our_arguments("mcp__s__t", {"command": "a"}, {"command": "b"}, "gemini") == {"command": "b"}
     before = {"command": "ls", "path": "sub", "network": True, "description": "d"}
     assert our_arguments("run_shell_command", before, {"command": "ls -l"}, "claude") == {
         "command": "ls -l",

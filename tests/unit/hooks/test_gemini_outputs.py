@@ -405,3 +405,40 @@ async def test_what_is_not_done_is_in_the_list(tmp_path: Path) -> None:
         lines = [line.strip() for line in notices(d, "hooks").splitlines()]
         said = [line.split()[2].strip(",") for line in lines if line.startswith("not done:")]
         assert said == ["clearContext", "in", "the"]
+
+
+# Public reports ---------------------------------------------------------------------------------------
+
+
+async def test_an_answer_without_calls_ends_and_what_makes_it_go_on_is_no_prompt(tmp_path: Path) -> None:
+    """gemini-cli 15712, 27712, 18514."""
+    asks = f"grep -q 'stop_hook_active\": true' && exit 0; {answer(decision='deny', reason='say more')}"
+    async with scripted_session(tmp_path, step("No."), step("No, and here is why.")) as d:
+        await hooked(d, BeforeAgent=[handler("cat > /dev/null")], AfterAgent=[handler(asks, matcher="*")])
+        await d.prompt("Are there 13 continents?")
+        await d.ended()
+        events = [entry["event"] for entry in await hook_entries(d)]
+        assert events == ["UserPromptSubmit", "Stop", "Stop"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "state", "told"),
+    [
+        ({"file_path": "notes.txt"}, "succeeded", "line 12"),  # the same, as icm 237 answers: nothing is changed
+        ({"encoding": "utf-8"}, "failed", "path"),  # claude-code 30770: it is the whole input
+    ],
+)
+async def test_an_input_that_only_repeats_or_lacks_what_there_was(
+    tmp_path: Path, changed: dict[str, Any], state: str, told: str
+) -> None:
+    async with scripted_session(tmp_path, READS, DONE) as d:
+        if "file_path" in changed:
+            changed = {"file_path": str(d.file)}
+        wants = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": changed}
+        configure_user(PreToolUse=[handler(f"{answer(wants)} #", matcher="Read")])
+        await trust_hooks(d)
+        await d.prompt("go")
+        await d.ended()
+        assert [item.state for item in tool_calls(d)] == [state]
+        [result] = conversation(d.session).results()
+        assert told in result.text
