@@ -81,7 +81,7 @@ REDACTS = """sed -E 's/^.*"llm_request": (.*)\\}$/{"hookSpecificOutput": {"llm_r
 
 @pytest.mark.parametrize("vendor", MODELS)
 async def test_what_a_hook_takes_out_of_requests_reaches_no_service(tmp_path: Path, vendor: str) -> None:
-    """Nor does it break what a service checks in its own replies: the one that was changed goes back without them."""
+    """A reply that was changed goes back without what its service would check."""
     async with vendor_session(tmp_path, vendor) as d:
         (d.root / "a.txt").write_text("xyzzy\n")
         reads = Say(thought="**Looking**", text="I look.", calls=[ToolUse("read_file", {"path": "a.txt"})])

@@ -83,7 +83,7 @@ async def test_every_tool_is_declared_called_and_answered(vendor: Vendor, tmp_pa
 
 @over_vendors()
 async def test_a_reply_is_offered_only_the_tools_that_it_may_call(vendor: Vendor) -> None:
-    """Also when earlier replies called others. Strict services refuse a choice that they would not take."""
+    """Earlier replies called others. Strict services refuse a choice that they would not take."""
     choices: list[tuple[frozenset[str] | None, set[str]]] = [
         (None, {"read_file", "grep"}),
         (frozenset({"grep"}), {"grep"}),

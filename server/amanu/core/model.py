@@ -90,7 +90,7 @@ class Request:
     user_may_pause: bool = False
     """A user may take longer over a review, or over the next prompt, than a cache lasts by itself."""
     callable: frozenset[str] | None = None
-    """Names of the only tools that this reply may call; None: all."""
+    """Names of the only tools that the reply may call; None: all."""
 
     def __post_init__(self) -> None:
         if len(self.tools) > MAX_TOOLS:

@@ -204,7 +204,7 @@ class HookDecision:
     """The turn is to end."""
     end_reason: str = ""
     ignored: tuple[str, ...] = ()
-    """What else it answered, which Amanu does not do; a sentence each, for the user."""
+    """The parts of its answer that Amanu does not do; a sentence each, for the user."""
 
 
 @dataclass(frozen=True)
@@ -227,5 +227,5 @@ class HookOutcome:
     ends: bool = False
     end_reason: str = ""
     ignored: tuple[tuple[str, str], ...] = ()
-    """(label of the hook, what of its answer Amanu does not do)."""
+    """(label of the hook, a sentence about a part of its answer that Amanu does not do)."""
     runs: tuple[HookRun, ...] = ()

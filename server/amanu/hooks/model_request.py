@@ -18,12 +18,12 @@ REMOVED = "(a hook removed this text)"
 
 @dataclass(frozen=True)
 class RequestChange:
-    """What a hook's `llm_request` comes to."""
+    """The effect of a hook's `llm_request`."""
 
     conversation: Conversation | None
     """The messages to send; None: as they are."""
     ignored: Sequence[str]
-    """What of it Amanu does not do, a sentence each."""
+    """The parts of it that Amanu does not do, a sentence each."""
 
 
 def llm_request(turn: TurnView) -> dict[str, JsonValue]:

@@ -20,7 +20,7 @@ _NOT_DONE: dict[Event, str] = {
     "BeforeToolSelection": "the force of mode ANY (it only limits the tools)",
     "Stop": "clearContext (only you shorten a conversation)",
 }
-"""What hooks of these events can answer in Gemini CLI, and Amanu does not do."""
+"""Event → the part of Gemini CLI's answers to it that Amanu does not do."""
 
 
 def off_sentence(views: Sequence[HookView]) -> str:

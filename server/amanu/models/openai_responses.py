@@ -120,7 +120,7 @@ def _place(items: Sequence[WireItems], index: int, unreadable: int) -> tuple[byt
 
 
 def _tool_choice(request: Request, facts: ModelFamily) -> str | dict[str, Any]:
-    """Which of the declared tools may be called. All stay declared, so that caches hold."""
+    """The value that says which of the declared tools may be called. All stay declared, so that caches hold."""
     allowed = [{"type": _tool(tool, facts)["type"], "name": tool.name} for tool in request.callable_tools]
     return {"type": "allowed_tools", "mode": "auto", "tools": allowed} if allowed else "none"
 

@@ -1,5 +1,5 @@
-"""What a hook may change in Gemini CLI beside decisions: the tools of a request, its messages, the call that follows
-another, and what the hooks behind it are told."""
+"""The answers of Gemini CLI's hooks beside decisions: the tools of a request, its messages, the call that follows another,
+and what the hooks behind it are told."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ from support.hook_files import (
     tool_calls,
     trust_hooks,
 )
-from support.scripted_session import TWELVE, ScriptedSession, call, conversation, scripted_session, step
+from support.scripted_session import TWELVE, ScriptedSession, call, conversation, journalled, scripted_session, step
 
 READS = step("", call("read_file", path="notes.txt"))
 DONE = step("Done.")
@@ -348,6 +348,8 @@ async def test_a_turn_that_is_cancelled_meanwhile_tells_how_it_ended(tmp_path: P
         await hooked(d, AfterTool=[handler(sleeps, matcher="read_file")])
         await d.prompt("go")
         await d.until(lambda state: [item.state for item in tool_calls(d)][1:] == ["executing"])
+        [left] = (await journalled(d.session)).results()  # had the daemon been killed here
+        assert (left.tool, left.text.split(":")[0]) == ("read_file", "Interrupted")
         await d.session.prompts.cancel("turn-p1")
         await d.ended("cancelled")
         [result] = conversation(d.session).results()
