@@ -39,7 +39,7 @@ async def before_request(turn: Turn, step: int) -> Ending | None:
 
 
 async def before_model(turn: Turn, step: int) -> ReplyText | Ending | ChangedRequest:
-    """What a listener answers instead of the model, or how it ends the turn; otherwise what they change in the
+    """The answer of a listener instead of the model's, or its end of the turn; otherwise all that they change in the
     request."""
     changed = ChangedRequest()
     for listener in turn.listeners:

@@ -69,7 +69,7 @@ MAX_CHANGES = 3
 """How often the arguments of one call may be changed."""
 
 MAX_NEXT = 3
-"""How many calls may follow one call of the model (`TurnListener.next_call`)."""
+"""The most calls that may follow one call of the model (`TurnListener.next_call`)."""
 
 Notes = Sequence[SystemNote | User]
 """What is appended for the model: system notes, which the loop puts on record and shows to the user as notices, or the

@@ -1,5 +1,5 @@
-"""The answers of Gemini CLI's hooks beside decisions: the tools of a request, its messages, the call that follows another,
-and what the hooks behind it are told."""
+"""The answers of Gemini CLI's hooks beside decisions: the tools of a request, its messages, the call that follows
+another, and what the hooks behind it are told."""
 
 import json
 from pathlib import Path
