@@ -5,6 +5,7 @@ import gc
 import itertools
 import time
 from contextlib import aclosing
+from dataclasses import replace
 from types import AsyncGeneratorType
 from typing import Any, cast
 
@@ -36,7 +37,8 @@ from support.vendors import KEY, Vendor, answer, deltas, request, results, runni
 
 READ = ToolUse("read_file", {"path": "a.py"})
 GREP = ToolUse("grep", {"pattern": 'ä "quoted" \n line'})
-QUICK = RetryPolicy(first_delay=0.01, longest_delay=0.01, idle_text=0.1, idle_thinking=0.1)
+AT_ONCE = RetryPolicy(first_delay=0.01, longest_delay=0.01)
+QUICK = replace(AT_ONCE, idle_text=0.1, idle_thinking=0.1)
 
 
 # The reply ---------------------------------------------------------------------------------------------
@@ -378,7 +380,7 @@ async def test_what_a_broken_attempt_showed_is_withdrawn_before_the_next(vendor:
     script: list[Step] = [Say(text=["dead ", "words"], fault=Fault("unfinished")), Say(text="Alive.")]
     async with running(vendor, script) as (_, model):
         shown = ""
-        async for each in stream_with_retry(model, request(vendor), QUICK):
+        async for each in stream_with_retry(model, request(vendor), AT_ONCE):
             if isinstance(each, TextDelta):
                 shown += each.text
             elif isinstance(each, AttemptWithdrawn):
@@ -394,8 +396,7 @@ async def test_what_breaks_off_twice_is_asked_for_in_one_piece(vendor: Vendor) -
     async with running(vendor, [broken, broken, whole, Say(text="Fine.")]) as (service, model):
         conversation = Conversation([User(text="Hello.")])
         asked = request(vendor, conversation=conversation)
-        at_once = RetryPolicy(first_delay=0.01, longest_delay=0.01)
-        seen = [each async for each in stream_with_retry(model, asked, at_once)]
+        seen = [each async for each in stream_with_retry(model, asked, AT_ONCE)]
         done = cast("ReplyCompleted", seen[-1])
         conversation.append(done.message)
         conversation.append(results(done.message, "text"))
@@ -410,7 +411,7 @@ async def test_what_breaks_off_twice_is_asked_for_in_one_piece(vendor: Vendor) -
 @over_vendors("thoughts")
 async def test_a_reply_of_thoughts_alone_is_no_answer(vendor: Vendor) -> None:
     async with running(vendor, [Say(thought="Hm."), Say(text="Here.")]) as (service, model):
-        seen = [each async for each in stream_with_retry(model, request(vendor), QUICK)]
+        seen = [each async for each in stream_with_retry(model, request(vendor), AT_ONCE)]
         assert len(service.requests) == 2
     assert [type(each) for each in seen if isinstance(each, AttemptWithdrawn | RetryScheduled)] == [
         AttemptWithdrawn,
