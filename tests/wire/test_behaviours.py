@@ -284,6 +284,13 @@ async def test_a_conversation_survives_the_journal(vendor: Vendor) -> None:
         assert service.requests[1].body == service.requests[2].body
 
 
+@over_vendors("stop")
+async def test_a_text_with_an_unknown_finish_reason_is_an_answer(vendor: Vendor) -> None:
+    async with running(vendor, [Say(text="Fine.", stop="SOMETHING_NEW")]) as (_, model):
+        done = await answer(model, request(vendor))
+    assert (done.message.text, done.stop) == ("Fine.", "end")
+
+
 # Faults ------------------------------------------------------------------------------------------------
 
 FAULTS: dict[str, tuple[Fault, type[ModelError], float | None]] = {

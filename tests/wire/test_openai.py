@@ -26,7 +26,7 @@ from amanu.core.model import (
 )
 from amanu.core.model_families import model_info
 from amanu.models.openai_compatible import EndpointQuirks, OpenAICompatibleModel
-from amanu.models.openai_endpoint import LINGER
+from amanu.models.openai_endpoint import LINGER, OpenAIEndpoint
 from amanu.models.openai_reply import OpenAIReply
 from amanu.models.retry import RetryPolicy, stream_with_retry
 from amanu.models.sse import SseParser
@@ -417,6 +417,35 @@ async def test_a_refusal_is_no_answer() -> None:
     assert (done.stop, done.detail) == ("refused", "I cannot.")
 
 
+STOPS: dict[str, tuple[str, bool]] = {
+    # finish reason of a text → how it ended, whether the window is full
+    "stop": ("end", False),
+    "something_new": ("end", False),
+    "length": ("outputLimit", False),
+    "model_context_window_exceeded": ("outputLimit", True),
+    "sensitive": ("refused", False),
+}
+
+
+@pytest.mark.parametrize(("finish", "stop", "full"), [(name, *end) for name, end in STOPS.items()], ids=STOPS)
+async def test_finish_reasons(finish: str, stop: str, full: bool) -> None:
+    done = await reply_to([Raw(sent(HI, delta(finish)))])
+    assert (done.message.text, done.stop, done.window_full) == ("Hi", stop, full)
+
+
+CODES: dict[str, dict[str, Any]] = {
+    # errors whose words alone do not say that the request is too long
+    "LM Studio, OpenAI's proxies": {"code": "context_length_exceeded", "message": "Bad request."},
+    "llama.cpp": {"code": 400, "type": "exceed_context_size_error", "message": "Bad request."},
+}
+
+
+@pytest.mark.parametrize("error", CODES.values(), ids=CODES)
+async def test_a_code_says_as_much_as_words(error: dict[str, Any]) -> None:
+    endpoint = OpenAIEndpoint("Vendor", "http://127.0.0.1:9/v1")
+    assert isinstance(endpoint.error(400, {"error": error}), ContextTooLong)
+
+
 # Whole replies -----------------------------------------------------------------------------------------
 
 
@@ -443,6 +472,34 @@ async def test_a_broken_streamed_call_is_asked_for_again_whole(streaming: Any) -
             assert (asked_streamed, arguments) == ([True, True], ['{"a": ', {"a": 1}])
         case _:
             assert (asked_streamed, arguments) == ([False, False], ['{"a": ', {"a": 1}])
+
+
+ANNOUNCED = Say(text="I read it now.", stop="calls")
+CALLED = Say(calls=[ToolUse("f", {"a": 1})])
+LOST: dict[str, tuple[Sequence[Step], list[bool], int]] = {
+    # replies that announce calls and have none, then others → was each streamed, calls in the end
+    "the stream lost it": ([ANNOUNCED, CALLED], [True, False], 1),
+    "there is none": ([ANNOUNCED, ANNOUNCED], [True, False], 0),
+    "not even text": ([Say(stop="calls")] * 3 + [Say(text="Well.")], [True, False, False, False], 0),
+}
+
+
+@pytest.mark.parametrize("case", LOST)
+async def test_calls_that_are_announced_and_do_not_come_are_asked_for_once_more_whole(case: str) -> None:
+    steps, streamed, calls = LOST[case]
+    service = OpenAI([*steps, CALLED], keyless=True)
+    model = OpenAICompatibleModel("vllm", await service.start() + "/v1")
+    quick = RetryPolicy(first_delay=0)
+    try:
+        done = [each async for each in stream_with_retry(model, asked(), quick)][-1]
+        assert isinstance(done, ReplyCompleted) and len(done.message.calls) == calls
+        assert done.stop == ("calls" if calls else "end")
+        assert [each.json["stream"] for each in service.requests] == streamed
+        _ = [each async for each in stream_with_retry(model, asked(), quick)]
+        assert service.requests[-1].json["stream"], "the next request is streamed again"
+    finally:
+        await model.close()
+        await service.stop()
 
 
 CONCEDING = [vendor for vendor in VENDORS if vendor.lacks.get("rawArguments") == "asks again for the whole reply"]

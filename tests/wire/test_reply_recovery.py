@@ -321,6 +321,15 @@ CASES: dict[str, Case] = {
     "several message deltas": Case(
         "severalFinishes", [sse(*WORDS, ENDED, ENDED, {"type": "message_stop"})], only=ANTHROPIC
     ),
+    "calls announced, none sent": Case(
+        "missingCalls",
+        [Say(text="I read it.", stop="calls"), Say(calls=[READ]), FINE],
+        results=[OK],
+        only=(*CHAT, *ANTHROPIC),
+    ),
+    "calls announced twice, none sent": Case(
+        "missingCalls", [Say(text="Fine, it is done.", stop="calls")] * 2, only=(*CHAT, *ANTHROPIC)
+    ),
     "no index": Case("missingIndex", [sse(called("{}"), chat("tool_calls")), FINE], results=[OK], only=CHAT),
     "an event without its index": Case(
         "missingIndex",

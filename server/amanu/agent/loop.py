@@ -152,7 +152,9 @@ async def _request(turn: Turn, step: int, remedies: RemedyCounts) -> ReplyComple
             case changed:
                 reply = await ask_model(turn, step, changed)
     except ContextTooLong as error:
-        if not remedies.allow_overflow() or not await turn.context.recover_overflow(turn.step_context(step)):
+        turn.learn_window(error.limit)
+        context = turn.step_context(step)
+        if not remedies.allow_overflow() or not await turn.context.recover_overflow(context, error.prompt):
             return Ending("failed", f"{error} {NOTHING_LEFT}", can_continue=True, kind="contextTooLong")
         turn.emit_usage()
         return None

@@ -81,6 +81,7 @@ REMEDIES: Mapping[ReplyFault, Remedy] = MappingProxyType(
         "broken": Remedy("retry"),
         "noFinish": Remedy("retry"),
         "errorEvent": Remedy("retry"),
+        "missingCalls": Remedy("retry"),
         "thinkingOnly": _ANSWER,
         "empty": _ANSWER,
         "malformedCall": Remedy(

@@ -64,6 +64,8 @@ async def ask_model(turn: Turn, step: int, changed: ChangedRequest) -> ReplyComp
         max_output=_max_output(turn),
         user_may_pause=turn.user_may_pause,
         callable=changed.callable,
+        tokens=turn.context.tokens,
+        cached=turn.context.accepted,
     )
     reply = ReplyItems(turn.turn_id, step, turn.tools, turn.emit)
     spend: Spend | None = None

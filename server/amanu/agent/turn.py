@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ from amanu.core.conversation import Call, Conversation, Entry, PicturesRefused, 
 from amanu.core.emit import Emit
 from amanu.core.listeners import ReplyWatch, TurnListener
 from amanu.core.model import Model, TokenUsage, ToolSpec, searches
-from amanu.core.model_families import family
+from amanu.core.model_families import family, in_window
 from amanu.core.notes import SystemNote
 from amanu.core.tool import AgentLabel, AnyTool, SearchAnswer
 from amanu.permissions.approvals import Approvals
@@ -89,6 +89,19 @@ class Turn:
     @property
     def spent(self) -> Spend:
         return self.ledger.spent
+
+    def learn_window(self, limit: int | None) -> None:
+        """Believe the limit that a refusal names, if it can be one: of this model, for all turns to come."""
+        if limit is None or not self.context.could_be(limit):
+            return
+        info = self.info
+        self.fallbacks.availability.narrow(self.model, info, limit)
+        self.use_model(replace(self.candidate, info=in_window(info, limit)))
+        text = (
+            f"{info.name} takes up to {limit:,} tokens here, says its service, not {info.context_window:,}. "
+            "Amanu keeps to that from now on."
+        )
+        self.add_note(SystemNote("", text, "windowLearnt"))
 
     def use_model(self, candidate: Candidate) -> None:
         """Send the following requests to that model."""

@@ -24,15 +24,15 @@ from amanu.core.token_estimate import estimate
 from amanu_protocol.items import Effort, ModelInfo, Source
 
 StopReason = Literal["end", "calls", "outputLimit", "refused", "paused", "cut"]
-"""`end`: the model is done · `calls`: it waits for results · `outputLimit`: it reached its maximum of output tokens ·
-`refused`: a refusal or safety filter, see `ReplyCompleted.detail` · `paused`: ask again and it continues · `cut`: we
-cut the reply off; no service reports this."""
+"""`end`: the model is done · `calls`: it waits for results, even if no call came · `outputLimit`: it reached its
+maximum of output tokens · `refused`: a refusal or safety filter, see `ReplyCompleted.detail` · `paused`: ask again and
+it continues · `cut`: we cut the reply off; no service reports this."""
 
-Breakage = Literal["broken", "noFinish", "thinkingOnly", "empty", "malformedCall", "unexpectedCall"]
+Breakage = Literal["broken", "noFinish", "thinkingOnly", "empty", "missingCalls", "malformedCall", "unexpectedCall"]
 """How a stream failed. `broken`: cut off, silent or unreadable · `noFinish`: intact, but without its finish marker ·
-`thinkingOnly`: finished with nothing but thoughts · `empty`: finished with nothing · `malformedCall`,
-`unexpectedCall`: given up by the service over a call it could not read, or of a tool it does not know. The remedies are
-in `agent/recovery.py`."""
+`thinkingOnly`: finished with nothing but thoughts · `empty`: finished with nothing · `missingCalls`: finished to have
+calls run, without any · `malformedCall`, `unexpectedCall`: given up by the service over a call it could not read, or of
+a tool it does not know. The remedies are in `agent/recovery.py`."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,10 @@ class Request:
     """Tokens of the reply, thoughts included; None: the model family's default. Never more than the model can write."""
     whole: bool = False
     """Ask for the reply in one piece: streams of it broke off."""
+    tokens: int = 0
+    """The tokens of the prompt as far as they are known; 0: unknown."""
+    cached: int = 0
+    """The part of `tokens` that an earlier request had, so that a cache may have it."""
     side_query: bool = False
     """The request is no part of the session's conversation: a summary, a judgement."""
     web_search: bool = False
@@ -237,7 +241,12 @@ class ModelError(Exception):
 class AuthFailed(ModelError): ...
 
 
-class RateLimited(ModelError): ...
+@dataclass(eq=False)
+class RateLimited(ModelError):
+    limit: int | None = None
+    """Input tokens a minute, if the service names them and does not say what it would have needed."""
+    counts_cached: bool = False
+    """Towards that limit counts what a cache has, too."""
 
 
 class Overloaded(ModelError): ...
@@ -257,7 +266,12 @@ class StreamBroken(ModelError):
 class ReplyTooLong(ModelError): ...
 
 
-class ContextTooLong(ModelError): ...
+@dataclass(eq=False)
+class ContextTooLong(ModelError):
+    limit: int | None = None
+    """Tokens that fit, as the service says; None if it does not."""
+    prompt: int | None = None
+    """Tokens of the request without its reply, likewise."""
 
 
 class RequestRefused(ModelError): ...

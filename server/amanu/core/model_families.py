@@ -455,6 +455,11 @@ def model_info(model_id: str) -> ModelInfo:
     return with_efforts(info.model_copy(update={"model_id": model_id, "name": info.name or model}))
 
 
+def in_window(info: ModelInfo, window: int) -> ModelInfo:
+    """The model with another window, in tokens. A reply gets at most a quarter of it."""
+    return info.model_copy(update={"context_window": window, "max_output": min(info.max_output, window // 4)})
+
+
 def with_efforts(info: ModelInfo) -> ModelInfo:
     """The model with the efforts of its family, if it thinks at all."""
     facts = family(info.model_id)

@@ -1,9 +1,10 @@
-"""Which models cannot be asked just now, remembered for all sessions of the daemon."""
+"""Which models cannot be asked just now, and which take less than was thought: for all sessions of the daemon."""
 
 import time
 from collections.abc import Callable
 
 from amanu.core.model import Model, ModelError, Overloaded, QuotaExhausted, RateLimited, Unreachable
+from amanu.core.model_families import in_window
 from amanu_protocol.items import ModelInfo
 
 BUSY = 60.0
@@ -11,6 +12,8 @@ BUSY = 60.0
 Gemini CLI waits, whose next request then meets the same minute's quota."""
 AT_LEAST = 10.0
 """However soon a service says it may be asked again: it said so before each attempt that failed."""
+LEARNT = 24 * 3600.0
+"""Seconds a window is remembered that a service named: accounts move to other tiers, servers are started with more."""
 USED_UP = 30 * 60.0
 """The same for a quota that is used up: credit may be added at any time, a day's quota comes back once."""
 
@@ -31,6 +34,8 @@ class Availability:
         self._clock = clock
         self._away: dict[tuple[Model, str], tuple[float, str]] = {}
         """Until when, and why."""
+        self._narrow: dict[tuple[Model, str], tuple[float, int, int]] = {}
+        """Until when, the window that was believed, and that which the service named."""
 
     def lost(self, model: Model, info: ModelInfo, error: ModelError) -> None:
         """It failed for good with that error."""
@@ -43,6 +48,15 @@ class Availability:
     def answered(self, model: Model, info: ModelInfo) -> None:
         """It can be asked, whatever was thought of it."""
         self._away.pop((model, info.model_id), None)
+
+    def narrow(self, model: Model, info: ModelInfo, window: int) -> None:
+        """Its service named that window, in tokens, when it refused a request."""
+        self._narrow[model, info.model_id] = (self._clock() + LEARNT, info.context_window, window)
+
+    def fitted(self, model: Model, info: ModelInfo) -> ModelInfo:
+        """The facts with the window that the service named, unless they have changed since."""
+        until, believed, window = self._narrow.get((model, info.model_id), (0.0, 0, 0))
+        return in_window(info, window) if info.context_window == believed and self._clock() < until else info
 
     def why_not(self, model: Model, info: ModelInfo) -> str | None:
         """Why it is not to be asked now, as "is overloaded"; None when it may be."""

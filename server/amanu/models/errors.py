@@ -17,16 +17,8 @@ from amanu.core.model import (
     Unreachable,
 )
 from amanu.models.quotas import access_in, in_words, used_up
+from amanu.models.too_long import overflow, per_minute
 from amanu.text.redaction import Secrets
-
-_TOO_LONG = re.compile(
-    r"context[ _](length|window|size)|maximum context|prompt is too long|too many (input )?tokens"
-    r"|exceeds? (the )?(configured|context|token) limit|exceeds the limit of \d+|max_new_tokens.{0,3} must be"
-    r"|exceeds the (maximum number of tokens|available context)|input (is too long|token count .*exceeds)"
-    r"|request (payload size exceeds|too large)",
-    re.I,
-)
-"""How the vendors and local servers say that the prompt does not fit."""
 
 _BAD_KEY = re.compile(r"api[ _]key (?:not valid|not found|expired)|API_KEY_INVALID|invalid[ _]api[ _]key", re.I)
 """Google answers a bad key with 400."""
@@ -55,15 +47,27 @@ def status_error(
             status,
             details=details,
         )
-    if status == 413 or (status in (None, 400, 422, 500) and _TOO_LONG.search(message)):
-        return ContextTooLong(
-            f"The conversation does not fit into the model's context window: {text}", vendor, status, details=details
-        )
+    too_long = overflow(message) if status in (None, 400, 413, 422, 429, 500) else None
+    if too_long is not None and too_long.a_minute:
+        return too_much_a_minute(vendor, status, message, too_long.limit, details=details)
+    if status == 413 or (too_long is not None and status != 429):
+        limit, prompt = (None, None) if too_long is None else (too_long.limit, too_long.prompt)
+        words = f"The conversation does not fit into the model's context window: {text}"
+        return ContextTooLong(words, vendor, status, details=details, limit=limit, prompt=prompt)
     if status == 429:
-        return RateLimited(f"{vendor} asks Amanu to slow down: {text}", vendor, status, retry_after, details=details)
+        words = f"{vendor} asks Amanu to slow down: {text}"
+        return RateLimited(words, vendor, status, retry_after, details, *per_minute(message))
     if status is None or status in (408, 409, 499) or status >= 500:
         return Overloaded(f"{vendor} cannot answer right now: {text}", vendor, status, retry_after, details=details)
     return RequestRefused(f"{vendor} refused the request: {text}", vendor, status, details=details)
+
+
+def too_much_a_minute(
+    vendor: str, status: int | None, said: str, limit: int | None, *, details: str = ""
+) -> ContextTooLong:
+    """The error for a request of more tokens than the `limit` a minute: a shorter one helps, a wait does not."""
+    words = f"This request is larger than what {vendor} takes from you in a minute: {sentence(said)}"
+    return ContextTooLong(words, vendor, status, details=details, limit=limit)
 
 
 def quota_exhausted(

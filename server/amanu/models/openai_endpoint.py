@@ -25,6 +25,7 @@ from amanu.models.errors import (
 from amanu.models.http import LazyValue, http_client, tls_for
 from amanu.models.quotas import google_daily, google_wait
 from amanu.models.sse import SseParser
+from amanu.models.too_long import overflow
 from amanu.models.wire_messages import loads
 
 if TYPE_CHECKING:
@@ -142,6 +143,9 @@ class OpenAIEndpoint:
                 status = 400
             else:
                 status = int(code) if code.isdecimal() else 429 if "rate_limit" in code else None
+        kind = f"{error.get('code')} {error.get('type')}"
+        if overflow(kind) is not None and overflow(message) is None:
+            message = f"{message} ({kind})"
         details = with_request_id(self._masked(str(outer)[:4000]), headers or {})
         wait = retry_after(headers or {}) or google_wait(error, message)
         if code.startswith(PLAN_PREFIX):

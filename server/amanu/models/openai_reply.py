@@ -30,9 +30,12 @@ from amanu.models.openai_messages import WIRE, call_of
 from amanu.models.reply_values import parse_arguments, require_string
 from amanu_protocol.items import Source
 
-_CUT = {"length", "max_tokens", "model_length"}
+_CUT = {"length", "max_tokens", "model_length", "model_context_window_exceeded"}
+_FULL = {"model_context_window_exceeded"}
+"""Z.ai (can1357/oh-my-pi#683), as Anthropic says it."""
 _ARGUMENTS = ("arguments", "args", "input", "parameters")
 """OpenAI's name for them, Gemini's, Anthropic's and Llama's."""
+_CALLS = {"tool_calls", "function_call"}
 _REFUSED = {"content_filter", "safety", "sensitive"}
 
 
@@ -204,7 +207,7 @@ class OpenAIReply:
             return self._finished("outputLimit")
         if len(self._named) < len(self._calls):
             raise StreamBroken(f"{self._vendor} made a tool call without a name.", self._vendor)
-        if self._calls:  # some servers say "stop" all the same
+        if self._calls or self._finish in _CALLS:  # some servers say "stop" all the same
             return self._finished("calls")
         return self._finished("end")
 
@@ -215,7 +218,7 @@ class OpenAIReply:
             for writing in self._named
         ]
         message = Assistant(parts=(*parts, *calls), native=self._native(parts, calls), cut=stop == "outputLimit")
-        return ReplyCompleted(message, self._usage, stop, detail, self._sources)
+        return ReplyCompleted(message, self._usage, stop, detail, self._sources, self._finish in _FULL)
 
     def _native(self, parts: list[Text | Thinking], calls: list[Call]) -> Native | None:
         text = "".join(part.text for part in parts if isinstance(part, Text))

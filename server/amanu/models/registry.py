@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from amanu.config import Settings
 from amanu.core.model import Model, RemoteModel
+from amanu.core.model_families import in_window
 from amanu.models import clouds
 from amanu.models.catalogue import PRICE_LIST, Catalogue, is_shipped
 from amanu.models.chatgpt_tokens import ChatGPTTokens
@@ -283,7 +284,7 @@ class ModelRegistry:
         if not vendor.local or self.replays or model_id in self._windows:
             return info
         window = await self._local.window(vendor.name, base_url, model_id.partition(":")[2])
-        return info if window is None else _in_window(info, window).model_copy(update={"facts_from": vendor.title})
+        return info if window is None else in_window(info, window).model_copy(update={"facts_from": vendor.title})
 
     async def _client(self, vendor: Vendor, base_url: str, key: Credential) -> RemoteModel:
         if (vendor.name, base_url, key) not in self._clients:
@@ -448,7 +449,7 @@ class ModelRegistry:
     def _sized(self, info: ModelInfo) -> ModelInfo:
         """The facts with the window that the user set for the model."""
         window = self._windows.get(info.model_id)
-        return info if window is None else _in_window(info, window)
+        return info if window is None else in_window(info, window)
 
     def _how_to_key(self, vendor: str) -> str:
         variables = self._auth.variables(vendor)
@@ -511,11 +512,6 @@ class ModelRegistry:
 
 
 _BUILT_IN = {vendor.name for vendor in VENDORS}
-
-
-def _in_window(info: ModelInfo, window: int) -> ModelInfo:
-    """The facts with another window, in tokens. A reply gets at most a quarter of it."""
-    return info.model_copy(update={"context_window": window, "max_output": min(info.max_output, window // 4)})
 
 
 async def _must_answer(vendor: Vendor, base_url: str) -> None:

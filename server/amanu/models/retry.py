@@ -17,9 +17,11 @@ from amanu.core.model import (
     Breakage,
     CallDelta,
     CallStarted,
+    ContextTooLong,
     Delta,
     Model,
     ModelError,
+    RateLimited,
     ReplyCompleted,
     Request,
     StreamBroken,
@@ -108,6 +110,8 @@ async def stream_with_retry(
     such an attempt costs as much as any other. It is told before anything else comes of the failure.
     """
     busy = broken = empty = cut = 0
+    lost = False
+    """The stream had no calls where some were announced."""
     for attempt in range(1, policy.attempts + 1):
         has_output = False
         try:
@@ -123,6 +127,14 @@ async def stream_with_retry(
         broken += type(failure) in (StreamBroken, SilentStream)
         empty += isinstance(failure, EmptyReply)
         cut += type(failure) is StreamBroken and failure.breakage in ("broken", "noFinish")
+        if isinstance(failure, RateLimited) and _never_passes(request, failure):
+            raise ContextTooLong(
+                f"{failure.message} This request is larger than that.",
+                failure.vendor,
+                failure.status,
+                details=failure.details,
+                limit=failure.limit,
+            )
         if not isinstance(failure, RETRYABLE):
             raise _of_retired(failure, request.model)
         spent = busy > policy.busy_retries or broken > policy.broken_retries or empty > policy.empty_retries
@@ -136,8 +148,9 @@ async def stream_with_retry(
         if has_output:
             yield AttemptWithdrawn(failure.message)
         breakage = failure.breakage if isinstance(failure, StreamBroken) else None
+        lost = lost or breakage == "missingCalls"
         # Once: what the last attempt streams stays with the user, even if it breaks off as well.
-        request = replace(request, whole=cut == policy.broken_before_whole)
+        request = replace(request, whole=lost or cut == policy.broken_before_whole)
         yield RetryScheduled(attempt + 1, delay, failure.message, breakage)
         await asyncio.sleep(delay)
 
@@ -150,12 +163,29 @@ class SilentStream(StreamBroken):
     """No delta came for too long. Asking for the reply in one piece would not help."""
 
 
+def _never_passes(request: Request, failure: RateLimited) -> bool:
+    """Whether the request alone takes more than the limit a minute."""
+    counted = request.tokens if failure.counts_cached else request.tokens - request.cached
+    return failure.limit is not None and counted > failure.limit
+
+
 def _of_retired(failure: ModelError, model: ModelInfo) -> ModelError:
     """The error, with the successor named if the service no longer knows a retired model."""
     if failure.status not in (404, 410) or model.successor is None:
         return failure
     when = f"shuts it down on {model.retires}" if model.retires is not None else "has deprecated it"
     return replace(failure, message=f"{failure.message} Its vendor {when}; choose {model.successor} instead.")
+
+
+def _with_calls(request: Request, end: ReplyCompleted) -> ReplyCompleted:
+    """The reply; it has simply ended if it announced calls and had none even in one piece (Kilo-Org/kilocode#7773,
+    anomalyco/opencode#49008). Raises `StreamBroken` if the stream may have lost them."""
+    if end.stop != "calls" or end.message.calls:
+        return end
+    if not request.whole:
+        words = "The model announced tool calls and sent none; Amanu asks for the reply in one piece."
+        raise StreamBroken(words, breakage="missingCalls")
+    return replace(end, stop="end")
 
 
 def _emptiness(request: Request, end: ReplyCompleted) -> EmptyReply | None:
@@ -188,6 +218,7 @@ async def _attempt(
                             continue
                         case ReplyCompleted():
                             used = delta.usage
+                            delta = _with_calls(request, delta)
                             if (empty := _emptiness(request, delta)) is not None:
                                 raise empty
                             used = None

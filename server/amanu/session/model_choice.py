@@ -71,7 +71,7 @@ class ModelChooser:
         if intended_id == AUTO:
             intended_id = otherwise(self._settings, self._registry, environment)
             model_ids += [model_id for model_id in (routing.plan, routing.easy, routing.hard) if model_id is not None]
-        resolved = {intended_id: Candidate(*await self._registry.resolve(intended_id, environment))}
+        resolved = {intended_id: await self._candidate(intended_id, environment)}
         resolved |= await self._resolve_usable(
             (model_id for model_id in model_ids if model_id != intended_id), environment
         )
@@ -131,12 +131,16 @@ class ModelChooser:
         fallbacks.candidates, fallbacks.replaced = self._candidates(route, reached), route.instead_of
         return reached[route.model_id], route.reason
 
+    async def _candidate(self, model_id: str, environment: Mapping[str, str]) -> Candidate:
+        model, info = await self._registry.resolve(model_id, environment)
+        return Candidate(model, self._availability.fitted(model, info))
+
     async def _resolve_usable(self, model_ids: Iterable[str], environment: Mapping[str, str]) -> dict[str, Candidate]:
         """Those that can be used; `[routing]` may name models this client has no key for."""
         candidates: dict[str, Candidate] = {}
         for model_id in model_ids:
             try:
-                candidates[model_id] = Candidate(*await self._registry.resolve(model_id, environment))
+                candidates[model_id] = await self._candidate(model_id, environment)
             except AmanuError as error:
                 log.info("routing passes over %s: %s", model_id, error)
         return candidates

@@ -639,6 +639,28 @@ async def test_a_refusal_that_cannot_be_about_the_window_teaches_nothing() -> No
     assert harness.turn.context.headroom == headroom
 
 
+COULD_BE: dict[str, tuple[int | None, int, bool]] = {
+    # the number a refusal names, tokens accepted before → whether it is believed to be the window
+    "smaller": (30_000, 0, True),
+    "none": (None, 0, False),
+    "as large": (100_000, 0, False),
+    "larger, as one in characters": (4_194_304, 0, False),
+    "tiny, as MiniMax's code of an error": (128, 0, False),
+    "less than was accepted": (30_000, 60_000, False),
+    "about what was accepted": (30_000, 30_200, True),
+}
+
+
+@pytest.mark.parametrize(("limit", "accepted", "believed"), COULD_BE.values(), ids=COULD_BE)
+def test_a_number_that_cannot_be_a_window_is_not_believed(limit: int | None, accepted: int, believed: bool) -> None:
+    harness = LoopHarness([])
+    harness.turn.use_model(replace(harness.turn.candidate, info=INFO))
+    harness.turn.context.accepted = accepted
+    assert INFO.context_window == 100_000
+    harness.turn.learn_window(limit)
+    assert harness.turn.info.context_window == (limit if believed else 100_000)
+
+
 def test_a_count_that_cannot_be_of_the_prompt_is_not_believed() -> None:
     conversation = Conversation([User(text="x" * 40_000)])
     gauge = TokenGauge()

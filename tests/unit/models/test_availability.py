@@ -3,7 +3,7 @@
 import pytest
 
 from amanu.core.model import ModelError, Overloaded, QuotaExhausted, RateLimited, Unreachable
-from amanu.models.availability import AT_LEAST, BUSY, USED_UP, Availability
+from amanu.models.availability import AT_LEAST, BUSY, LEARNT, USED_UP, Availability
 from support.loop_harness import INFO, PlayedModel
 
 CASES: list[tuple[ModelError, float, str]] = [
@@ -37,6 +37,27 @@ def test_it_is_the_model_by_that_key_and_no_other() -> None:
     assert availability.why_not(other, INFO) is None
     assert availability.why_not(one, INFO.model_copy(update={"model_id": "test:other"})) is None
     assert availability.why_not(one, INFO) == "is overloaded"
+
+
+WINDOWS: dict[str, tuple[float, int, int]] = {
+    # seconds later, the window that is believed by then → the window
+    "at once": (0, 100_000, 30_000),
+    "a day later": (LEARNT + 1, 100_000, 100_000),
+    "the user sets another": (60, 50_000, 50_000),
+    "the server was started with less": (60, 20_000, 20_000),
+}
+
+
+@pytest.mark.parametrize(("seconds", "believed", "window"), WINDOWS.values(), ids=WINDOWS)
+def test_the_window_a_service_named(seconds: float, believed: int, window: int) -> None:
+    now = 1000.0
+    availability = Availability(lambda: now)
+    model = PlayedModel([])
+    availability.narrow(model, INFO, 30_000)
+    now += seconds
+    info = availability.fitted(model, INFO.model_copy(update={"context_window": believed}))
+    assert info.context_window == window and info.max_output <= window // 4
+    assert availability.fitted(PlayedModel([]), INFO) == INFO
 
 
 def test_an_answer_makes_up_for_it() -> None:

@@ -257,6 +257,36 @@ async def test_an_error_of_ours_is_not_retried() -> None:
     assert model.asked == 1
 
 
+PER_MINUTE: dict[str, tuple[RateLimited, int, int, str]] = {
+    # what the service says, tokens of the request, those an earlier one had → how it ends
+    "more than a minute allows": (RateLimited("No.", limit=30_000), 35_000, 0, "ContextTooLong"),
+    "less": (RateLimited("No.", limit=30_000), 20_000, 0, "ReplyCompleted"),
+    "most is in a cache": (RateLimited("No.", limit=30_000), 60_000, 55_000, "ReplyCompleted"),
+    "what is in a cache counts": (
+        RateLimited("No.", limit=30_000, counts_cached=True),
+        60_000,
+        55_000,
+        "ContextTooLong",
+    ),
+    "none named": (RateLimited("No."), 60_000, 0, "ReplyCompleted"),
+    "nothing known": (RateLimited("No.", limit=30_000), 0, 0, "ReplyCompleted"),
+}
+
+
+@pytest.mark.parametrize("case", PER_MINUTE)
+async def test_a_request_that_a_minute_does_not_allow_is_not_repeated(case: str) -> None:
+    failure, tokens, cached, ending = PER_MINUTE[case]
+    model = Fake([failure], [FINE])
+    asked = replace(REQUEST, tokens=tokens, cached=cached)
+    if ending == "ReplyCompleted":
+        assert [each async for each in stream_with_retry(model, asked, QUICK)][-1] == FINE
+        return
+    with pytest.raises(ContextTooLong) as caught:
+        async for _ in stream_with_retry(model, asked, QUICK):
+            pass
+    assert (model.asked, caught.value.limit) == (1, 30_000)
+
+
 def test_delays_double_up_to_the_longest() -> None:
     policy = RetryPolicy(first_delay=1, longest_delay=30)
     for retry, full in enumerate([1, 2, 4, 8, 16, 30, 30], start=1):

@@ -47,6 +47,8 @@ CRAMPED_SHARE = 0.6
 or might be: our count may be too low."""
 MIN_REFUSED_SHARE = 0.25
 """A refusal of a request smaller than this share of the headroom teaches us nothing about the window."""
+MIN_WINDOW = 1_000
+"""Tokens; a smaller limit is one of something else."""
 MIN_REPLY = 1_024
 """Tokens requested for a reply in any case: no model answers in fewer."""
 COUNT_MARGIN = 1.05
@@ -147,7 +149,9 @@ class ContextWindow:
         """The actual headroom, learnt from a refusal; None: no refusal yet."""
         self._failed_at: int | None = None
         """Tokens of the conversation when a summary failed."""
-        self._accepted = 0
+        self._narrowed = False
+        """The model's window turned out to be smaller, and no room was made yet."""
+        self.accepted = 0
         """Tokens of the largest request the service accepted."""
         self._filled = False
         """The last reply filled the window."""
@@ -165,8 +169,10 @@ class ContextWindow:
         if self._info is None or self._info.model_id != info.model_id:
             self._gauge.recalibrate()
             self._learnt = self._failed_at = None
-            self._accepted = 0
+            self.accepted = 0
             self._cramped = False
+        elif info.context_window < self._info.context_window:
+            self._narrowed = True
         self._info = info
         self._head = head
         self._reserved = min(max_output, int(info.context_window * MAX_REPLY_SHARE))
@@ -175,9 +181,10 @@ class ContextWindow:
         """The service counted `tokens` for the last request, whose reply is not in the conversation yet."""
         self._gauge.follow(self._conversation, self._head)
         self._gauge.count(tokens)
-        self._accepted = max(self._accepted, self._gauge.tokens)
-        if self._learnt is not None and self._accepted > self._learnt:
-            self._learnt = self._accepted
+        self._narrowed = False
+        self.accepted = max(self.accepted, self._gauge.tokens)
+        if self._learnt is not None and self.accepted > self._learnt:
+            self._learnt = self.accepted
 
     @property
     def headroom(self) -> int:
@@ -278,15 +285,31 @@ class ContextWindow:
             self._warned = True
             step.add_note(*filling_up(share, self.context_use()))
 
-    async def recover_overflow(self, step: StepContext) -> bool:
-        """Make room after the service found a request too long. True when enough was freed to try again."""
+    def could_be(self, limit: int | None) -> bool:
+        """Whether the number that a refusal names can be the model's window: it is less than we thought, more than
+        nothing, and the service took no longer request before."""
+        window = self._info.context_window if self._info is not None else 0
+        return limit is not None and MIN_WINDOW <= limit < window and limit * COUNT_MARGIN >= self.accepted
+
+    async def recover_overflow(self, step: StepContext, prompt: int | None = None) -> bool:
+        """Make room after the service found a request too long, whose prompt it may have counted. True when enough was
+        freed to try again, or when it is enough to ask for a shorter reply."""
+        if prompt is not None:
+            self._gauge.follow(self._conversation, self._head)
+            self._gauge.count(prompt)
         tokens_before = self.tokens
-        self._learn(tokens_before)
+        narrowed, self._narrowed = self._narrowed, False
+        if narrowed and tokens_before <= self.headroom:
+            return True
+        if not narrowed:
+            self._learn(tokens_before)
         await self._mask(step, min_share=0.0)
         if self.tokens >= tokens_before * LEARNT_SHARE or self.tokens / self.headroom >= self._tiers.mask:
             await self._compact(step, "", must=True)
         if self.tokens > self.headroom:
             await self._cut_last_results(step)
+        if narrowed and self._info is not None:
+            return self.tokens * COUNT_MARGIN + MIN_REPLY <= self._info.context_window
         return self.tokens < tokens_before * LEARNT_SHARE
 
     async def compact(self, step: StepContext, focus: str) -> bool:
@@ -297,7 +320,7 @@ class ContextWindow:
     def _learn(self, refused: int) -> None:
         """Lower the headroom after the service refused that many tokens, but not below what it accepted before."""
         if refused >= self.headroom * MIN_REFUSED_SHARE:
-            self._learnt = max(int(min(refused, self.headroom) * LEARNT_SHARE), self._accepted)
+            self._learnt = max(int(min(refused, self.headroom) * LEARNT_SHARE), self.accepted)
 
     def _tier(self, share: float) -> Tier:
         if share >= self._tiers.compact:
