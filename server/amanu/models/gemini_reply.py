@@ -36,10 +36,13 @@ _BROKEN: dict[str, Breakage] = {
     "TOO_MANY_TOOL_CALLS": "broken",
     "UNEXPECTED_TOOL_CALL": "unexpectedCall",
 }
-"""Finish reasons a second attempt can mend. What is neither here nor in `_STOPS` is a refusal (SAFETY,
-RECITATION, BLOCKLIST, PROHIBITED_CONTENT, SPII, and whatever is invented next)."""
+"""Finish reasons a second attempt can mend."""
 
 _STOPS: dict[str, StopReason] = {"STOP": "end", "MAX_TOKENS": "outputLimit", "CONTINUATION": "paused"}
+_REFUSED = {
+    "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR", "ESCALATION",
+}  # fmt: skip
+"""Whatever is invented next ends an answer like STOP, if there is one."""
 
 _OTHERS = (
     "inlineData",
@@ -200,9 +203,10 @@ class GeminiReply:
         if self._finish in _BROKEN:
             message = f"Gemini gave up on its reply: {self._finish} {self._said}".strip() + "."
             raise StreamBroken(message, "Gemini", breakage=_BROKEN[self._finish])
-        stop = _STOPS.get(self._finish, "refused")
-        if stop == "refused":
-            return self._finished(stop, f"{self._finish} {self._said}".strip())
+        stop = _STOPS.get(self._finish, "end")
+        answers = self._finish in _STOPS or any(isinstance(part, Text | Call) for part in self._parts)
+        if self._finish in _REFUSED or not answers:
+            return self._finished("refused", f"{self._finish} {self._said}".strip())
         if stop != "end":
             return self._finished(stop, self._said)
         if any(isinstance(part, Call) for part in self._parts):
