@@ -64,8 +64,8 @@ WAYS = (
     Way("anthropic", "anthropic:claude-opus-5-5", Anthropic, partial(AnthropicModel, KEY), ANTHROPIC),
     Way("gemini-2.5", "gemini:gemini-2.5-pro", Gemini, partial(GeminiModel, KEY), GEMINI),
     Way("gemini-3", "gemini:gemini-3.5-flash", Gemini, partial(GeminiModel, KEY), GEMINI),
-    Way("openai", "openrouter:openai/gpt-5.1", OpenAI, _compatible("openrouter", EndpointQuirks("always")), OPENAI),
-    Way("responses", "openai:gpt-6.2-sol", Responses, lambda url: OpenAIModel("openai", f"{url}/v1", KEY), RESPONSES),
+    Way("openai", "openrouter:openai/gpt-5.1", OpenAI, _compatible("OpenRouter", EndpointQuirks("always")), OPENAI),
+    Way("responses", "openai:gpt-6.2-sol", Responses, lambda url: OpenAIModel("OpenAI", f"{url}/v1", KEY), RESPONSES),
     Way(
         "openai-signed",
         "google-openai:gemini-3-pro",
@@ -77,7 +77,7 @@ WAYS = (
         "openai-whole",
         "openrouter:qwen/qwen3",
         OpenAI,
-        _compatible("openrouter", EndpointQuirks("never")),
+        _compatible("OpenRouter", EndpointQuirks("never")),
         {name: COMMON[name] for name in _WHOLE},
     ),
 )

@@ -59,7 +59,7 @@ def model(way: Way, url: str) -> Model:
         case "gemini-3":
             return GeminiModel(key, url)
         case _:
-            return OpenAICompatibleModel("openai", f"{url}/v1", key, EndpointQuirks("always"))
+            return OpenAICompatibleModel("OpenAI", f"{url}/v1", key, EndpointQuirks("always"))
 
 
 async def suffer(way: Way, url: str) -> ModelError | ReplyCompleted | None:

@@ -84,16 +84,16 @@ def _compatible(vendor: str, quirks: EndpointQuirks | None = None) -> Callable[[
 
 
 def _openai(key: str, url: str) -> RemoteModel:
-    return OpenAIModel("openai", f"{url}/v1", key)
+    return OpenAIModel("OpenAI", f"{url}/v1", key)
 
 
 def _plan(key: str, url: str) -> RemoteModel:
-    return ResponsesModel("openai", f"{url}/v1", key, on_plan=True)
+    return ResponsesModel("OpenAI", f"{url}/v1", key, on_plan=True, searches=True)
 
 
 def _local(_: str, url: str) -> RemoteModel:
     """No key, and a few whole replies after a streamed call that came malformed."""
-    return OpenAICompatibleModel("ollama", f"{url}/v1")
+    return OpenAICompatibleModel("Ollama", f"{url}/v1")
 
 
 def _offered(_: str, url: str) -> RemoteModel:
@@ -165,12 +165,26 @@ VENDORS = [
         "ChatGPT plan",
         _PLAN,
     ),
-    Vendor("openrouter", OpenAI, _compatible("openrouter"), "openrouter:openai/gpt-5.5", "OpenRouter", _ROUTED),
-    Vendor("openrouter-plain", OpenAI, _compatible("openrouter"), "openrouter:openai/gpt-4.1", "OpenRouter", _ROUTED),
+    Vendor(
+        "openrouter",
+        OpenAI,
+        _compatible("OpenRouter", EndpointQuirks(searches=True)),
+        "openrouter:openai/gpt-5.5",
+        "OpenRouter",
+        _ROUTED,
+    ),
+    Vendor(
+        "openrouter-plain",
+        OpenAI,
+        _compatible("OpenRouter", EndpointQuirks(searches=True)),
+        "openrouter:openai/gpt-4.1",
+        "OpenRouter",
+        _ROUTED,
+    ),
     Vendor(
         "openrouter-claude",
         OpenAI,
-        _compatible("openrouter"),
+        _compatible("OpenRouter", EndpointQuirks(searches=True)),
         "openrouter:anthropic/claude-opus-5-5",
         "OpenRouter",
         _ROUTED,

@@ -89,7 +89,7 @@ async def test_how_the_session_is_run_is_said_as_the_developer_after_the_user() 
 
 async def conversed(service: Responses, model: str = "openai:gpt-6.2-sol") -> list[dict[str, Any]]:
     """A tool call and its results; the bodies that were not refused."""
-    client = ResponsesModel("openai", f"{await service.start()}/v1", KEY)
+    client = ResponsesModel("OpenAI", f"{await service.start()}/v1", KEY)
     conversation = Conversation([User(text="Hello.")])
     try:
         for _ in range(2):
@@ -167,7 +167,7 @@ async def test_reasoning_that_is_not_given_is_no_longer_asked_for() -> None:
 
 async def test_requests_at_once_learn_of_one_refusal() -> None:
     service = Picky([Say(text="One."), Say(text="Two.")])
-    client = ResponsesModel("openai", f"{await service.start()}/v1", KEY)
+    client = ResponsesModel("OpenAI", f"{await service.start()}/v1", KEY)
     try:
         replies = await asyncio.gather(*(answer(client, request(OPENAI)) for _ in range(2)))
     finally:
@@ -179,7 +179,7 @@ async def test_requests_at_once_learn_of_one_refusal() -> None:
 async def test_reasoning_is_sent_again_after_a_compaction() -> None:
     script = [*SCRIPT, Say(thought="Well.", calls=[READ]), Say(text="So.")]
     service = Responses(script)
-    client = ResponsesModel("openai", f"{await service.start()}/v1", KEY)
+    client = ResponsesModel("OpenAI", f"{await service.start()}/v1", KEY)
     conversation = Conversation([User(text="Hello.")])
     asked = Request(model_info("openai:gpt-6.2-sol"), "You help.", TOOLS, conversation, "s1", "high")
 
@@ -301,7 +301,7 @@ async def test_who_writes_json_gets_the_tool_as_a_function() -> None:
 
 async def reply_of(service: Service) -> list[str]:
     """The texts of two replies, through an `OPENAI_BASE_URL` that leads there."""
-    model = OpenAIModel("openai", f"{await service.start()}/v1", KEY)
+    model = OpenAIModel("OpenAI", f"{await service.start()}/v1", KEY)
     try:
         return [(await answer(model, request(PLAIN))).message.text for _ in range(2)]
     finally:

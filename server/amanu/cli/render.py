@@ -107,6 +107,8 @@ class Renderer:
         """Items of which something was printed already."""
         self._closed: set[str] = set()
         """Items of this turn that were printed for good."""
+        self._discarded = ""
+        """Why what was printed of an attempt is void; "" once that is said."""
         self._adopted: str | None = None
         """A text that was found half written; whether more of it comes is not known."""
         self._in_turn = False
@@ -118,6 +120,9 @@ class Renderer:
     def show(self, message: EventMessage, state: SessionState) -> None:
         """Draw one event; `state` has it folded in."""
         self._close_adopted(message.event)
+        if self._discarded and not (isinstance(message.event, RetryChanged) and message.event.retry is not None):
+            self.console.line(("yellow", WITHDRAWN.format(reason=one_line(self._discarded).rstrip("."))))
+            self._discarded = ""
         match message.event:
             case ItemStarted(item=item) | ItemChanged(item=item):
                 self._open(item, message.at)
@@ -143,7 +148,10 @@ class Renderer:
                 self._end(ended, message.at, state)
             case RetryChanged(retry=retry) if retry is not None:
                 wait = max(0, retry.at - message.at) / 1000
-                self.console.line(("yellow", f"↻ {one_line(retry.reason)} Attempt {retry.attempt} in {seconds(wait)}."))
+                void = "What it wrote is discarded. " if self._discarded else ""
+                self._discarded = ""
+                words = f"↻ {one_line(retry.reason)} {void}Attempt {retry.attempt} in {seconds(wait)}."
+                self.console.line(("yellow", words))
             case AgentChanged(agent=agent) if agent.state == "running":
                 self._agents.begin(agent)
             case PromptQueued(prompt=prompt):
@@ -449,7 +457,7 @@ class Renderer:
             any_shown = any_shown or item_id in self._printed or (tail is not None and bool(tail[0].tail.strip()))
             self._printed.discard(item_id)
         if any_shown:
-            self.console.line(("yellow", WITHDRAWN.format(reason=one_line(reason).rstrip("."))))
+            self._discarded = reason
 
     def _end(self, ended: TurnEnded, timestamp: int, state: SessionState) -> None:
         self._streams.clear()

@@ -15,7 +15,10 @@ class OpenAIModel:
     """A `Model`. Takes the arguments of `OpenAIEndpoint`."""
 
     def __init__(self, vendor: str, base_url: str, key: str | None = None) -> None:
-        self._models = (ResponsesModel(vendor, base_url, key), OpenAICompatibleModel(vendor, base_url, key))
+        self._models = (
+            ResponsesModel(vendor, base_url, key, searches=True),
+            OpenAICompatibleModel(vendor, base_url, key),
+        )
         self._model: ResponsesModel | OpenAICompatibleModel = self._models[0]
 
     @property

@@ -25,6 +25,8 @@ class EndpointQuirks:
 
     streaming: Literal["always", "untilBroken", "never"] = "untilBroken"
     """`untilBroken`: after a streamed call came malformed, the next few replies of that model are asked for whole."""
+    searches: bool = False
+    """The service can search the web itself, as OpenRouter does."""
 
 
 _WHOLE_REPLIES = 5
@@ -43,7 +45,7 @@ class OpenAICompatibleModel:
         self._whole_left: Counter[str] = Counter()
         """Model → how many of its next replies are asked for whole."""
         self._messages = WireMessages(message)
-        self.searches = vendor == "openrouter"
+        self.searches = self._quirks.searches
 
     def __repr__(self) -> str:
         return f"OpenAICompatibleModel({self._endpoint.vendor!r}, {self._endpoint.base_url!r})"

@@ -58,7 +58,7 @@ class TokenSource(Protocol):
 
 
 class OpenAIEndpoint:
-    """`vendor` as in `vendor:model`; `base_url` with the version (`https://api.openai.com/v1`); `key`: None for local
+    """`vendor` as the user knows it; `base_url` with the version (`https://api.openai.com/v1`); `key`: None for local
     servers, or a source that is asked for a token at each request."""
 
     def __init__(self, vendor: str, base_url: str, key: str | TokenSource | None = None) -> None:

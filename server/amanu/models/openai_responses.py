@@ -27,17 +27,23 @@ _SMALLEST_OUTPUT = 16
 
 class ResponsesModel:
     """A `Model` for one endpoint. Takes the arguments of `OpenAIEndpoint`; `on_plan`: requests count towards a ChatGPT
-    plan, which refuses some fields and every request that is not streamed."""
+    plan, which refuses some fields and every request that is not streamed; `searches`: the service can search the web,
+    which services that copy the API may not."""
 
     def __init__(
-        self, vendor: str, base_url: str, key: str | TokenSource | None = None, *, on_plan: bool = False
+        self,
+        vendor: str,
+        base_url: str,
+        key: str | TokenSource | None = None,
+        *,
+        on_plan: bool = False,
+        searches: bool = False,
     ) -> None:
         self._endpoint = OpenAIEndpoint(vendor, base_url, key)
         self._items = WireMessages(items_of)
         self._concessions = _Concessions(REFUSED_FIELDS if on_plan else ())
         self._must_stream = on_plan
-        self.searches = vendor == "openai"
-        """Not known for services that copy the API."""
+        self.searches = searches
 
     def __repr__(self) -> str:
         return f"ResponsesModel({self._endpoint.vendor!r}, {self._endpoint.base_url!r})"

@@ -46,25 +46,31 @@ def _gemini(_: str, base_url: str, key: Credential) -> RemoteModel:
     return GeminiModel(_plain(key) or "", base_url)
 
 
-def _openai(vendor: str, base_url: str, key: Credential) -> RemoteModel:
+def _openai(title: str, base_url: str, key: Credential) -> RemoteModel:
     from amanu.models.openai import OpenAIModel
     from amanu.models.openai_responses import ResponsesModel
 
     if isinstance(key, ChatGPTTokens):
-        return ResponsesModel(vendor, base_url, key, on_plan=True)
-    return OpenAIModel(vendor, base_url, _plain(key))
+        return ResponsesModel(title, base_url, key, on_plan=True, searches=True)
+    return OpenAIModel(title, base_url, _plain(key))
 
 
-def _responses(vendor: str, base_url: str, key: Credential) -> RemoteModel:
+def _responses(title: str, base_url: str, key: Credential) -> RemoteModel:
     from amanu.models.openai_responses import ResponsesModel
 
-    return ResponsesModel(vendor, base_url, _plain(key))
+    return ResponsesModel(title, base_url, _plain(key))
 
 
-def _compatible(vendor: str, base_url: str, key: Credential) -> RemoteModel:
+def _compatible(title: str, base_url: str, key: Credential) -> RemoteModel:
     from amanu.models.openai_compatible import OpenAICompatibleModel
 
-    return OpenAICompatibleModel(vendor, base_url, _plain(key))
+    return OpenAICompatibleModel(title, base_url, _plain(key))
+
+
+def _openrouter(title: str, base_url: str, key: Credential) -> RemoteModel:
+    from amanu.models.openai_compatible import EndpointQuirks, OpenAICompatibleModel
+
+    return OpenAICompatibleModel(title, base_url, _plain(key), EndpointQuirks(searches=True))
 
 
 def _bedrock(_: str, base_url: str, key: Credential) -> RemoteModel:
@@ -99,7 +105,7 @@ class Vendor:
     title: str
     base_url: str
     make: Callable[[str, str, Credential], RemoteModel] = _compatible
-    """Makes a client from vendor, base URL and key."""
+    """Makes a client from title, base URL and key."""
     base_variable: str | None = None
     path: str = ""
     """Follows an address that comes from the environment."""
@@ -150,7 +156,7 @@ VENDORS = (
         cloud=clouds.foundry,
         modules=("anthropic",),
     ),
-    Vendor("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", searches=True),
+    Vendor("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", _openrouter, searches=True),
     Vendor(
         "google-openai",
         "Google (OpenAI-compatible)",
@@ -291,7 +297,7 @@ class ModelRegistry:
             await self.warm(vendor.name)  # in a thread: here it would hold up every session for a second
         client = self._clients.get((vendor.name, base_url, key))
         if client is None:
-            client = self._clients[vendor.name, base_url, key] = vendor.make(vendor.name, base_url, key)
+            client = self._clients[vendor.name, base_url, key] = vendor.make(vendor.title, base_url, key)
         return client
 
     async def _open(self, vendor: Vendor, base_url: str, key: Credential) -> None:

@@ -7,7 +7,7 @@ import pytest
 from amanu.frontends.acp.schema import ClientFeatures
 from amanu.frontends.acp.updates import Updates
 from amanu_protocol import events as e
-from amanu_protocol.items import Answer, Citations, Item, Notice, Source, Thought, Todo, TodoList, UserMessage
+from amanu_protocol.items import Answer, Citations, Item, Notice, Retry, Source, Thought, Todo, TodoList, UserMessage
 from amanu_protocol.state import fold
 from support.acp_client import check
 from support.fake_daemon import SESSION, state
@@ -151,6 +151,20 @@ def test_an_attempt_that_failed_never_happened() -> None:
     ]
     assert story.sent[2]["status"] == "failed"
     assert story.sent[-1]["content"]["text"] == "Whole."
+
+
+def test_the_reason_for_a_retry_is_told_once() -> None:
+    retry = Retry(attempt=2, reason="The stream broke.", at=0)
+    story = Story().tell(
+        e.ItemStarted(item=answer("Half")),
+        e.ItemsWithdrawn(item_ids=["a"], reason="The stream broke."),
+        e.RetryChanged(retry=retry),
+        e.RetryChanged(retry=None),
+        e.RetryChanged(retry=retry.model_copy(update={"reason": "Busy.", "attempt": 3})),
+    )
+    told = [update["title"] for update in story.sent if update["sessionUpdate"] == "notice"]
+    assert [title.count("The stream broke.") for title in told] == [1, 0]
+    assert told[1] == "Busy. Retrying: attempt 3."
 
 
 @pytest.mark.parametrize(

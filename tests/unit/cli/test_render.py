@@ -153,8 +153,20 @@ STORIES: list[tuple[str, list[Event], str]] = [
     ),
     (
         "also when nothing of it was whole yet, as it may have been seen in the live line",
-        [started(), delta("On"), ItemsWithdrawn(item_ids=["a"], reason="cut")],
+        [started(), delta("On"), ItemsWithdrawn(item_ids=["a"], reason="cut"), RetryChanged(retry=None)],
         "… that attempt was discarded (cut), trying again\n",
+    ),
+    (
+        "the reason for a retry is told once",
+        [
+            started(),
+            delta("On"),
+            ItemsWithdrawn(item_ids=["a"], reason="The stream broke."),
+            RetryChanged(retry=Retry(attempt=2, reason="The stream broke.", at=7_000)),
+            RetryChanged(retry=None),
+            answered("One.", "b"),
+        ],
+        "↻ The stream broke. What it wrote is discarded. Attempt 2 in 3.0 s.\nOne.\n\n",
     ),
     ("one that showed nothing leaves none", [started(), ItemsWithdrawn(item_ids=["a"], reason="cut")], ""),
     (

@@ -42,17 +42,17 @@ RESOLVED: list[tuple[str, dict[str, str], str]] = [
     ("anthropic:x", {"ANTHROPIC_BASE_URL": "http://127.0.0.1:1/"}, "AnthropicModel('http://127.0.0.1:1')"),
     ("gemini:gemini-2.5-pro", {}, "GeminiModel('https://generativelanguage.googleapis.com')"),
     ("gemini:x", {"GOOGLE_GEMINI_BASE_URL": "https://g.test"}, "GeminiModel('https://g.test')"),
-    ("openai:gpt-6.2-sol", {}, "OpenAIModel(ResponsesModel('openai', 'https://api.openai.com/v1'))"),
+    ("openai:gpt-6.2-sol", {}, "OpenAIModel(ResponsesModel('OpenAI', 'https://api.openai.com/v1'))"),
     (
         "openai:x",
         {"OPENAI_BASE_URL": "https://o.test/v1"},
-        "OpenAIModel(ResponsesModel('openai', 'https://o.test/v1'))",
+        "OpenAIModel(ResponsesModel('OpenAI', 'https://o.test/v1'))",
     ),
-    ("openrouter:a/b:free", {}, "OpenAICompatibleModel('openrouter', 'https://openrouter.ai/api/v1')"),
+    ("openrouter:a/b:free", {}, "OpenAICompatibleModel('OpenRouter', 'https://openrouter.ai/api/v1')"),
     (
         "google-openai:gemini-2.5-pro",
         {"GOOGLE_GEMINI_BASE_URL": "https://g.test"},
-        "OpenAICompatibleModel('google-openai', 'https://g.test/v1beta/openai')",
+        "OpenAICompatibleModel('Google (OpenAI-compatible)', 'https://g.test/v1beta/openai')",
     ),
     (
         "bedrock:anthropic.claude-opus-5-5",

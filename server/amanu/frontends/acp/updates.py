@@ -54,6 +54,8 @@ class Updates:
         """Item → characters of its text that were sent; of a call, the hash of what was sent last; of others, 1."""
         self._calls: dict[str, dict[str, Any]] = {}
         """Open calls → what was last sent of them."""
+        self._void = ""
+        """Why the last reply that was taken back is void: the retry after it is told with it."""
         self._outputs: dict[str, asyncio.TimerHandle] = {}
         """Calls whose output has grown since."""
 
@@ -69,6 +71,7 @@ class Updates:
                 self.show_all(items, state)
             case ItemsWithdrawn(item_ids=item_ids, reason=reason):
                 self._withdraw(item_ids)
+                self._void = reason
                 self.notice("warning", f"The reply was cut off and is being requested again. {reason}".strip())
             case ProposalChanged(proposal=proposal):
                 for call_id in proposal.tool_call_ids:
@@ -128,7 +131,9 @@ class Updates:
                 self.show_usage(state)
             case TurnRouted(model_id=model_id, reason=reason):
                 self.notice("info", f"Continuing with {model_id}. {reason}".strip())
-            case RetryChanged(retry=retry) if retry is not None and self._features.notices:
+            case RetryChanged(retry=retry) if (
+                retry is not None and self._features.notices and retry.reason != self._void
+            ):
                 self.notice("warning", f"{retry.reason} Retrying: attempt {retry.attempt}.")
             case SessionRewound():
                 self.notice(
