@@ -68,7 +68,8 @@ class RoutingSettings(SettingsSection):
     hard: ModelId | None = None
     """With `easy`."""
     fallback: tuple[ModelId, ...] = ()
-    """Tried in this order when the chosen model is overloaded or its quota is used up."""
+    """Tried in this order when the chosen model is overloaded, its quota is used up, or its service refuses your key or
+    has no such model."""
     utility: ModelId | None = None
     """For summaries and judgements, and for where an applied code block belongs; without it the turn's own model."""
     subagent: ModelId | None = None

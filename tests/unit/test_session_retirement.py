@@ -39,7 +39,7 @@ from support.strict_services.responses import Responses
             Responses,
             "openai:gpt-6.2-sol",
             {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "{url}/v1"},
-            "The model does not exist.",
+            "The model does not exist. OpenAI has openai:test-model; to see all, run: amanu models",
         ),
     ],
 )
@@ -58,7 +58,7 @@ async def test_the_successor_is_named(
         ended = (await until(session, lambda state: state.last_turn, seconds=20)).last_turn
         assert ended is not None and ended.reason == "failed"
         assert ended.message is not None and ended.message.endswith(said)
-        assert len(service.requests) == 1
+        assert [received.method for received in service.requests].count("POST") == 1
     finally:
         await sessions.shutdown()
         await service.stop()

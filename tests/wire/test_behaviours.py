@@ -18,6 +18,7 @@ from amanu.core.model import (
     CallStarted,
     ContextTooLong,
     ModelError,
+    ModelNotFound,
     Overloaded,
     RateLimited,
     ReplyCompleted,
@@ -296,7 +297,7 @@ async def test_a_text_with_an_unknown_finish_reason_is_an_answer(vendor: Vendor)
 FAULTS: dict[str, tuple[Fault, type[ModelError], float | None]] = {
     "401": (Fault("status", status=401), AuthFailed, None),
     "403": (Fault("status", status=403), AuthFailed, None),
-    "404": (Fault("status", status=404, message="model: nothing"), RequestRefused, None),
+    "404": (Fault("status", status=404, message="model: nothing"), ModelNotFound, None),
     "400": (Fault("status", status=400, message="tools: bad"), RequestRefused, None),
     "429": (Fault("status", status=429), RateLimited, None),
     "429 with Retry-After": (Fault("status", status=429, headers={"retry-after": "7"}), RateLimited, 7.0),

@@ -31,6 +31,15 @@ FAILURES: dict[str, tuple[list[Step], str]] = {
         "has no quota or credit left",
     ),
 }
+NOT_HAD: dict[str, tuple[list[Step], str]] = {
+    # claude-code#8413, openclaw#51209, hermes-agent#17485, mastra#12756, openfang#845, picoclaw#2334
+    "no such model": (
+        [Fault("status", status=404, message="model: x", code="model_not_found")],
+        "is not offered to you by its service",
+    ),
+    "bad key": ([Fault("status", status=401, message="Incorrect API key.")], "cannot be used with your key"),
+    "forbidden": ([Fault("status", status=403, message="No access.")], "cannot be used with your key"),
+}
 USED_UP: dict[str, Fault] = {
     "anthropic": Fault("status", status=400, message="Your credit balance is too low to access the Anthropic API."),
     "gemini": Fault("status", status=429, message="Quota exceeded for metric: requests, limit: 0, model: x"),
@@ -42,6 +51,7 @@ def cases() -> list[tuple[str, str, list[Step], str]]:
     found = [(one, other, *FAILURES["overloaded"]) for one, other in PAIRS]
     for one, other in PAIRS[::2]:  # each vendor once
         found += [(one, other, *FAILURES[name]) for name in ("rate limited", "asks Amanu to wait an hour")]
+        found += [(one, other, *NOT_HAD[name]) for name in NOT_HAD]
         found.append((one, other, [USED_UP[one]], "has no quota or credit left"))
     return found
 

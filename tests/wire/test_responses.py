@@ -10,6 +10,7 @@ from amanu.core.conversation import Compacted, Conversation, SystemText, User
 from amanu.core.model import (
     ContextTooLong,
     ModelError,
+    ModelNotFound,
     Overloaded,
     QuotaExhausted,
     RateLimited,
@@ -319,7 +320,7 @@ async def test_chat_completions_are_used_where_a_server_has_nothing_else() -> No
 @pytest.mark.parametrize("message", ["The model 'gpt-9' does not exist.", "Item with id 'x' not found."])
 async def test_a_model_that_does_not_exist_is_no_missing_path(message: str) -> None:
     service = Responses([Fault("status", status=404, message=message)])
-    with pytest.raises(RequestRefused):
+    with pytest.raises((ModelNotFound, RequestRefused)):
         await reply_of(service)
     assert {received.path for received in service.requests} == {"/v1/responses"}
 

@@ -11,9 +11,9 @@ from amanu.core.model import (
     AuthFailed,
     ContextTooLong,
     ModelError,
+    ModelNotFound,
     Overloaded,
     QuotaExhausted,
-    RequestRefused,
     StreamBroken,
     Unreachable,
 )
@@ -52,8 +52,8 @@ def offered(answered: Any) -> VSCodeModel:
 ERRORS: list[tuple[dict[str, str], type[ModelError], str]] = [
     (failed("Language model cannot be used.", "notAllowed"), AuthFailed, "choose Allow when VS Code asks"),
     (failed("Your premium requests are used up.", "blocked"), QuotaExhausted, "Your premium requests are used up"),
-    (failed("", "notFound"), RequestRefused, "GitHub Copilot no longer has GPT-5"),
-    (failed("Request Failed: 400 model_not_supported"), RequestRefused, "model_not_supported"),
+    (failed("", "notFound"), ModelNotFound, "GitHub Copilot no longer has GPT-5"),
+    (failed("Request Failed: 400 model_not_supported"), ModelNotFound, "model_not_supported"),
     (failed("Request Failed: 403 not in your plan"), AuthFailed, "does not let you use GPT-5: .*not in your plan"),
     (failed("Request Failed: 500 Internal"), Overloaded, "cannot answer right now"),
     (failed("Message exceeds token limit."), ContextTooLong, "does not fit"),

@@ -4,13 +4,13 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from amanu.core.listeners import TurnView
-from amanu.core.model import AuthFailed, Model, RequestRefused
+from amanu.core.model import Model, RequestRefused
 from amanu.models.availability import UNAVAILABLE, Availability
 from amanu_protocol.items import ModelInfo
 
 MAX_FILL = 0.75
 """Share of a replacement's window that the conversation may take: the rest is for its reply."""
-REPLACEABLE = (*UNAVAILABLE, AuthFailed, RequestRefused)
+REPLACEABLE = (*UNAVAILABLE, RequestRefused)
 """Errors after which a utility model, or a model that is already a replacement, is replaced by another."""
 
 

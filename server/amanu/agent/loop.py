@@ -33,6 +33,7 @@ from amanu.core.model import (
     AuthFailed,
     ContextTooLong,
     ModelError,
+    ModelNotFound,
     Overloaded,
     RateLimited,
     ReplyCompleted,
@@ -232,6 +233,8 @@ def error_kind(error: ModelError) -> ErrorKind:
     match error:
         case AuthFailed():
             return "authRequired"
+        case ModelNotFound():
+            return "modelNotFound"
         case Unreachable():
             return "modelUnavailable"
         case Overloaded() | RateLimited():

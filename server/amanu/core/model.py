@@ -2,6 +2,7 @@
 
 ModelError
 ├── AuthFailed          no key, or a key the service refuses
+├── ModelNotFound       the service has no such model, or none for this account
 ├── RateLimited         429; `retry_after` if the service said
 ├── Overloaded          500, 502, 503, 529, and capacity errors in mid-stream
 ├── QuotaExhausted      a daily quota, credit or spending limit is used up: a minute's wait does not help
@@ -239,6 +240,9 @@ class ModelError(Exception):
 
 
 class AuthFailed(ModelError): ...
+
+
+class ModelNotFound(ModelError): ...
 
 
 @dataclass(eq=False)

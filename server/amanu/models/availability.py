@@ -3,7 +3,16 @@
 import time
 from collections.abc import Callable
 
-from amanu.core.model import Model, ModelError, Overloaded, QuotaExhausted, RateLimited, Unreachable
+from amanu.core.model import (
+    AuthFailed,
+    Model,
+    ModelError,
+    ModelNotFound,
+    Overloaded,
+    QuotaExhausted,
+    RateLimited,
+    Unreachable,
+)
 from amanu.core.model_families import in_window
 from amanu_protocol.items import ModelInfo
 
@@ -22,6 +31,8 @@ _WHY: dict[type[ModelError], str] = {
     RateLimited: "is taking no more requests for now",
     QuotaExhausted: "has no quota or credit left",
     Unreachable: "cannot be reached",
+    ModelNotFound: "is not offered to you by its service",
+    AuthFailed: "cannot be used with your key",
 }
 UNAVAILABLE = tuple(_WHY)
 """The errors that say something of the model's service and nothing of the request: another model may well answer."""

@@ -9,6 +9,7 @@ from amanu.core.model import (
     AuthFailed,
     ContextTooLong,
     ModelError,
+    ModelNotFound,
     Overloaded,
     QuotaExhausted,
     RateLimited,
@@ -17,7 +18,7 @@ from amanu.core.model import (
     Unreachable,
 )
 from amanu.models.quotas import access_in, in_words, used_up
-from amanu.models.too_long import overflow, per_minute
+from amanu.models.refusal_words import knows_no_model, overflow, per_minute
 from amanu.text.redaction import Secrets
 
 _BAD_KEY = re.compile(r"api[ _]key (?:not valid|not found|expired)|API_KEY_INVALID|invalid[ _]api[ _]key", re.I)
@@ -32,6 +33,8 @@ def status_error(
     text = sentence(message)
     if used_up(status, message, retry_after):
         return quota_exhausted(vendor, status, message, retry_after=retry_after, details=details)
+    if knows_no_model(status, message):
+        return ModelNotFound(f"{vendor} has no such model for you: {text}", vendor, status, details=details)
     if status == 403 and not _BAD_KEY.search(message):
         return AuthFailed(
             f"{vendor} does not allow this: {text} Check that your account may use this model.",

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any, cast
 
-from amanu.core.model import Delta, Request, RequestRefused
+from amanu.core.model import Delta, ModelError, ModelNotFound, Request, RequestRefused
 from amanu.models.openai_compatible import OpenAICompatibleModel
 from amanu.models.openai_responses import ResponsesModel
 
@@ -36,7 +36,7 @@ class OpenAIModel:
                     async for delta in deltas:
                         yield delta
                 return
-            except RequestRefused as refusal:
+            except (ModelNotFound, RequestRefused) as refusal:
                 if not _is_unknown_path(refusal):
                     raise
             self._model = self._models[1]
@@ -52,6 +52,6 @@ class OpenAIModel:
             await model.close()
 
 
-def _is_unknown_path(refusal: RequestRefused) -> bool:
+def _is_unknown_path(refusal: ModelError) -> bool:
     """Whether the server has no such path. OpenAI also answers 404 for an unknown model or item, but names it."""
     return refusal.status in (404, 405, 501) and not re.search(r"\bmodel\b|\bitem\b", refusal.details, re.I)

@@ -24,8 +24,8 @@ from amanu.models.errors import (
 )
 from amanu.models.http import LazyValue, http_client, tls_for
 from amanu.models.quotas import google_daily, google_wait
+from amanu.models.refusal_words import overflow
 from amanu.models.sse import SseParser
-from amanu.models.too_long import overflow
 from amanu.models.wire_messages import loads
 
 if TYPE_CHECKING:

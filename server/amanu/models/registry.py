@@ -116,6 +116,8 @@ class Vendor:
     """Finds address and credential, where they depend on a region, project or resource."""
     local: bool = False
     """Used only with the user's consent (`local.py`)."""
+    models: tuple[str, ...] = ()
+    """Those the user named, where the service does not list them."""
     searches: bool = False
     """Its own service can search the web, as its models say of themselves (`core/model.py`)."""
     modules: tuple[str, ...] = ("httpx2",)
@@ -370,6 +372,35 @@ class ModelRegistry:
                 return model_id
         return None
 
+    async def like(self, model_id: str, environment: Mapping[str, str]) -> str:
+        """The models that its service has, the most similar first, in a sentence; "" where they are not known. A server
+        is asked, for two seconds at most."""
+        name, _, model = model_id.partition(":")
+        vendor = self._vendors.get(name)
+        if vendor is None:
+            return ""
+        base_url, key = self._base_url(vendor, environment), self._auth.key(name, environment)
+        names = [*vendor.models]
+        if vendor.cloud is not None:
+            names = [*clouds.models(name)]
+        elif base_url == vendor.base_url and name in LISTING_VENDORS:
+            names = [known.partition(":")[2] for known in await asyncio.to_thread(self.catalogue.ids, name)]
+        elif vendor.make not in (_anthropic, _gemini) and not self.replays and _may_send(base_url, key):
+            names = [*names, *(await self._names(base_url, key) or ())]
+        near = _most_like(model, {each: f"{name}:{each}" for each in names if each != model})
+        return f"{vendor.title} has {', '.join(near)}; to see all, run: amanu models" if near else ""
+
+    def of_other_keys(self, model_id: str, environment: Mapping[str, str]) -> str:
+        """The models of other vendors that there is a key for, in a sentence; "" if there are none."""
+        vendors = {known: self._vendors[known.partition(":")[0]] for known in DEFAULTS}
+        own = model_id.partition(":")[0]
+        others = [
+            known
+            for known, vendor in vendors.items()
+            if vendor.name != own and self._credential(vendor, environment) is not None
+        ]
+        return f"You also have a key for {' and '.join(others)}." if others else ""
+
     def searches(self, model_id: str) -> bool:
         """Whether the service of that model can search the web."""
         vendor = self._vendors.get(model_id.partition(":")[0])
@@ -535,11 +566,15 @@ def _may_send(base_url: str, key: Credential) -> bool:
     return address.scheme == "https" or (address.scheme == "http" and (not key or address.hostname in _LOOPBACK))
 
 
-def _suggestion(name: str, known: Mapping[str, str]) -> str | None:
+def _most_like(name: str, known: Mapping[str, str], score_cutoff: float = 0.0) -> list[str]:
     """The known names that are most like it, as they are to be written."""
     from rapidfuzz import process
 
-    near = [known[match[0]] for match in process.extract(name, list(known), limit=3, score_cutoff=60)]
+    return [known[match[0]] for match in process.extract(name, list(known), limit=3, score_cutoff=score_cutoff)]
+
+
+def _suggestion(name: str, known: Mapping[str, str]) -> str | None:
+    near = _most_like(name, known, 60)
     return f"Did you mean {' or '.join(near)}?" if near else None
 
 

@@ -17,10 +17,10 @@ from amanu.core.model import (
     CallStarted,
     Delta,
     ModelError,
+    ModelNotFound,
     ReplyCompleted,
     ReplyTooLong,
     Request,
-    RequestRefused,
     StreamBroken,
     TextDelta,
     TokenUsage,
@@ -142,7 +142,7 @@ def _error(result: ModelRunResult, model: OfferedModel) -> ModelError:
             details=words,
         )
     if result.error == "notFound":
-        return RequestRefused(f"{vendor} no longer has {name}. Choose another model.", vendor, details=words)
+        return ModelNotFound(f"{vendor} no longer has {name}. Choose another model.", vendor, details=words)
     if result.error == "blocked":
         return quota_exhausted(vendor, None, words)
     match = re.search(r"Request Failed: (\d{3})\b", words)  # as GitHub Copilot says it

@@ -10,6 +10,7 @@ from amanu.agent import difficulty
 from amanu.agent.fallback import Candidate, Fallbacks
 from amanu.agent.turn import Turn
 from amanu.config import Settings
+from amanu.core.ending import Ending
 from amanu.core.listeners import TurnView
 from amanu.core.notes import SystemNote
 from amanu.models.availability import Availability
@@ -17,7 +18,7 @@ from amanu.models.registry import ModelRegistry
 from amanu.models.routing import AUTO, ModelRoute, RoutingContext, choose, otherwise, to_judge
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import TurnRouted
-from amanu_protocol.items import UserMessage
+from amanu_protocol.items import ModelInfo, UserMessage
 from amanu_protocol.state import SessionState
 
 log = logging.getLogger(__name__)
@@ -57,6 +58,8 @@ class ModelChooser:
         self._registry = registry
         self._availability = availability
         self._state = state
+        self._environment: Mapping[str, str] = {}
+        """The client's that began the last turn."""
         self._fallbacks = Fallbacks()
         """Those of the last turn."""
         self._judged_model_id: str | None = None
@@ -65,6 +68,7 @@ class ModelChooser:
     async def choose(self, prompt: str, environment: Mapping[str, str]) -> ModelChoice:
         """For the turn of that prompt. Raises `AmanuError` when the model that is meant cannot be had: no key, unknown
         …; other models that cannot are passed over."""
+        self._environment = environment
         routing = self._settings.routing
         intended_id = self._state.model_id
         model_ids = [*routing.fallback]
@@ -83,6 +87,19 @@ class ModelChooser:
         previous, self._fallbacks = self._fallbacks.replaced, fallbacks
         utility = await self._resolve_usable([routing.utility] if routing.utility else [], environment)
         return ModelChoice(resolved[route.model_id], fallbacks, next(iter(utility.values()), None), route, previous)
+
+    async def with_others(self, ending: Ending, info: ModelInfo) -> Ending:
+        """The ending, with the models that could be chosen instead where it failed for lack of that one."""
+        if info.successor is not None:  # it was named
+            return ending
+        match ending.kind:
+            case "modelNotFound":
+                others = await self._registry.like(info.model_id, self._environment)
+            case "authRequired":
+                others = self._registry.of_other_keys(info.model_id, self._environment)
+            case _:
+                return ending
+        return replace(ending, message=f"{ending.message} {others}".rstrip())
 
     def _routing_context(self, prompt: str, meant: str, reached: Mapping[str, Candidate]) -> RoutingContext:
         used = self._state.usage.context_tokens if self._state.usage is not None else 0

@@ -212,7 +212,8 @@ class SessionAgent:
         turn = self.turns.make_turn(run, self.choice)
         self.choice.announce(turn)
         try:
-            return await run_turn(turn)
+            ending = await run_turn(turn)
+            return await self.turns.model_chooser.with_others(ending, turn.info)
         finally:
             run.spent = turn.spent
 

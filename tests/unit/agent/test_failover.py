@@ -17,6 +17,7 @@ from amanu.core.model import (
     ContextTooLong,
     Delta,
     ModelError,
+    ModelNotFound,
     Overloaded,
     QuotaExhausted,
     RateLimited,
@@ -82,6 +83,8 @@ CASES: dict[str, tuple[list[Reply], list[int], str]] = {
     ),
     "out of reach": ([Unreachable("No route.")] * 3, [3, 1], "cannot be reached"),
     "quota used up": ([DAILY], [1, 1], "has no quota or credit left"),
+    "a key that is refused": ([AuthFailed("Bad key.")], [1, 1], "cannot be used with your key"),
+    "no such model": ([ModelNotFound("No model.")], [1, 1], "is not offered to you by its service"),
     "broken, then overloaded": ([StreamBroken("Cut."), BUSY, BUSY, BUSY], [4, 1], "is overloaded"),
 }  # fmt: skip
 
@@ -106,7 +109,6 @@ async def test_in_the_middle_of_a_tool_loop(fails: list[Reply], asked: list[int]
 @pytest.mark.parametrize(
     ("failure", "attempts"),
     [
-        (AuthFailed("No key."), 1),
         (RequestRefused("Bad."), 1),
         (ContextTooLong("Long."), 1),
         (StreamBroken("Cut."), 4),

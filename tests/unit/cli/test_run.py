@@ -16,6 +16,9 @@ from support.agent_session import ask_agent, user_agent
 from support.cli_in_process import InProcessCli, fails
 from support.cli_process import call, script
 from support.hook_files import answer, configure_user, handler
+from support.service_thread import serving
+from support.strict_services.http import Fault
+from support.strict_services.responses import Responses
 from unit.tools.test_run_shell_command import running
 
 WRITE = call("write_file", path="a.txt", content="one\n")
@@ -185,6 +188,37 @@ def test_what_cannot_start(shop: Path, inside: InProcessCli, arguments: list[str
     fails(inside.run(main, *arguments, cwd=shop), code, said)
 
 
+REFUSED: dict[str, tuple[Fault, str]] = {
+    # what a service answers to a model that it has not, or to a key → the last words of the turn
+    "no such model": (
+        Fault("status", status=404, message="The model `gpt-9-sol` does not exist.", code="model_not_found"),
+        "OpenAI has openai:test-model; to see all, run: amanu models",
+    ),
+    "bad key": (
+        Fault("status", status=401, message="Incorrect API key."),
+        "You also have a key for gemini:gemini-3.8-flash.",
+    ),
+    "forbidden": (
+        Fault("status", status=403, message="Not in your plan."),
+        "You also have a key for gemini:gemini-3.8-flash.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_model_that_cannot_be_had_names_others(
+    case: str, shop: Path, inside: InProcessCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault, said = REFUSED[case]
+    with serving(Responses([fault])) as url:
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        monkeypatch.setenv("GEMINI_API_KEY", "k")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
+        done = inside.run(main, "x", "--model", "openai:gpt-9-sol", cwd=shop)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert said in done.stderr and done.stderr.count(said) == 1
+
+
 def test_an_error_in_json(shop: Path, inside: InProcessCli) -> None:
     done = inside.run(main, "x", "--model", "nope:x", "--output-format", "json", cwd=shop)
     assert done.returncode == 4
@@ -327,7 +361,8 @@ def test_each_retry_is_told_on_standard_error(
     model = script(shop.parent, {"text": "Half an answer.", "error": "streamBroken"})
     done = inside.run(main, "x", "--model", model, cwd=shop)
     assert (done.returncode, done.stdout) == (0, "Half an answer.\n\n")  # of the second attempt alone
-    assert "↻ The script asked for this failure. Attempt 2 in 0 ms." in done.stderr
+    assert "↻ The script asked for this failure. What it wrote is discarded. Attempt 2 in 0 ms." in done.stderr
+    assert done.stderr.count("The script asked") == 1
 
 
 def test_where_it_was_sent_and_what_it_took(shop: Path, inside: InProcessCli) -> None:

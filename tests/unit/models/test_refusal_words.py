@@ -2,7 +2,15 @@
 
 import pytest
 
-from amanu.core.model import AuthFailed, ContextTooLong, ModelError, Overloaded, RateLimited, RequestRefused
+from amanu.core.model import (
+    AuthFailed,
+    ContextTooLong,
+    ModelError,
+    ModelNotFound,
+    Overloaded,
+    RateLimited,
+    RequestRefused,
+)
 from amanu.models.errors import status_error
 
 TOO_LONG: dict[str, tuple[int | None, str, int | None, int | None]] = {
@@ -356,4 +364,73 @@ def test_what_a_wait_may_mend_is_a_rate_limit(case: str) -> None:
 @pytest.mark.parametrize("case", OTHERS)
 def test_what_only_sounds_alike(case: str) -> None:
     status, words, kind = OTHERS[case]
+    assert type(status_error("Vendor", status, words)) is kind
+
+
+NO_MODEL: dict[str, tuple[int | None, str]] = {
+    # where it was reported: (status, words)
+    "huggingface/smolagents#808 OpenAI": (404, "The model `o1` does not exist or you do not have access to it."),
+    "claude-code#8413 Anthropic": (404, "model: claude-sonnet-5-5"),
+    "Gemini": (
+        404,
+        "models/gemini-9 is not found for API version v1beta, or is not supported for generateContent. Call it.",
+    ),
+    "continuedev/continue#10758 OpenRouter": (400, "deepseek/deepseek-coder is not a valid model ID"),
+    "RightNow-AI/openfang#845 OpenRouter": (404, "No endpoints found for nvidia/hunter-alpha."),
+    "ollama/ollama#4449": (404, 'model "deepseek-coder:6.7b" not found, try pulling it first'),
+    "gpt-researcher#1556 LM Studio": (
+        400, 'Invalid model identifier "o4-mini". Please specify a valid downloaded model (e.g., qwen3-vl-8b).',
+    ),
+    "gpt-researcher#1556 LM Studio, none": (
+        400, "No models loaded. Please load a model in the developer page or use the 'lms load' command.",
+    ),
+    "DeepSeek": (400, "Model Not Exist"),
+    "Mistral": (400, "Invalid model: mistral-9"),
+    "Kimi": (404, "Not found the model kimi-9 or Permission denied"),
+    "xAI": (
+        403, "The model grok-9 does not exist or your team 1a2b does not have access to it. Please ensure.",
+    ),
+    "GLM": (400, "Unknown Model, please check the model code."),
+    "GLM, in Chinese": (400, "模型不存在，请检查模型代码。"),
+    "Qwen": (404, "The model `qwen-9` does not exist or you do not have access to it."),
+    "Groq": (400, "The model `llama3-70b` has been decommissioned and is no longer supported."),
+    "Bedrock": (400, "The provided model identifier is invalid."),
+    "chatboxai/chatbox#646 Azure": (
+        404, "The API deployment for this resource does not exist. If you created the deployment within the last 5 "
+        "minutes, please wait a moment and try again.",
+    ),
+    "Cohere": (404, "model 'command-9' not found, make sure the correct model ID was used"),
+    "Fireworks": (404, "Model not found, inaccessible, and/or not deployed"),
+    "vLLM": (404, "The model `qwen` does not exist."),
+    "github/copilot-sdk#2042": (400, 'Unknown model "gpt-9". Please ensure the model is onboarded.'),
+    "GitHub Copilot": (400, "The requested model is not supported."),
+    "openai/codex, on a plan": (
+        400, "The 'gpt-9-codex' model is not supported when using Codex with a ChatGPT account.",
+    ),
+    "a wrong address": (404, "404 page not found"),
+    "gone": (410, "Gone."),
+}  # fmt: skip
+
+NOT_THE_MODEL: dict[str, tuple[int | None, str, type[ModelError]]] = {
+    "an item": (404, "Item with id 'rs_1' not found. Items are not persisted when `store` is false.", RequestRefused),
+    "an earlier response": (404, "Previous response with id 'resp_1' not found.", RequestRefused),
+    "a cache": (403, "CachedContent not found (or permission denied)", AuthFailed),
+    "pictures": (404, "No endpoints found that support image input", RequestRefused),
+    "a key": (401, "The model does not exist.", AuthFailed),
+    "an account": (403, "Your organization must be verified to use this model.", AuthFailed),
+    "a parameter": (400, "Unsupported parameter: 'top_k' is not supported with this model.", RequestRefused),
+    "an effort": (400, "This model does not support the effort parameter.", RequestRefused),
+    "a tool": (400, "messages.2: tool 'read' not found in tools", RequestRefused),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NO_MODEL)
+def test_a_model_that_there_is_not_in_the_words_of_each_service(case: str) -> None:
+    error = status_error("Vendor", *NO_MODEL[case])
+    assert isinstance(error, ModelNotFound) and error.message.startswith("Vendor")
+
+
+@pytest.mark.parametrize("case", NOT_THE_MODEL)
+def test_what_else_a_service_may_not_find(case: str) -> None:
+    status, words, kind = NOT_THE_MODEL[case]
     assert type(status_error("Vendor", status, words)) is kind

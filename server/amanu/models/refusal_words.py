@@ -1,6 +1,6 @@
-"""The words in which services refuse a request as too long, and the numbers they name.
+"""The words in which services refuse a request as too long, with the numbers they name, or do not know its model.
 
-Collected from public issues; the tests quote them (`tests/unit/models/test_too_long.py`).
+Collected from public issues; the tests quote them (`tests/unit/models/test_refusal_words.py`).
 """
 
 import re
@@ -42,6 +42,15 @@ def per_minute(words: str) -> tuple[int | None, bool]:
         if (match := pattern.search(words)) is not None:
             return _number(match["limit"]), counts_cached
     return None, False
+
+
+def knows_no_model(status: int | None, words: str) -> bool:
+    """Whether a refusal says that there is no such model, or none for this account. A 404 is about the model if it is
+    about nothing else that a request names."""
+    words = words[:_LOOKED_AT]
+    if status in (404, 410):
+        return _NOT_THE_MODEL.search(words) is None
+    return status in (None, 400, 403) and any(pattern.search(words) for pattern in _NO_MODEL)
 
 
 def _number(digits: str | None) -> int | None:
@@ -122,6 +131,26 @@ _TOO_LONG = [
     )
 ]
 """Each may name what others leave out: the first number counts."""
+
+_NO_MODEL = [
+    re.compile(words, re.I)
+    for words in (
+        r"\bmodel\b.{0,200} (?:does not exist|not found|not exist\b|is not (?:found|supported when using))",
+        # OpenAI, Groq, xAI, Qwen (smolagents#808), Ollama (ollama#4449), DeepSeek, Cohere, the plans of ChatGPT
+        r"not a valid model ID|no endpoints found for ",  # OpenRouter (continue#10758)
+        r"invalid model(?: identifier|:| name)|no models? loaded",  # Mistral, LM Studio (gpt-researcher#1556)
+        r"not found the model",  # Kimi
+        r"unknown model|模型不存在",  # GLM, Copilot (copilot-sdk#2042)
+        r"model identifier is invalid",  # Bedrock
+        r"deployment for this resource does not exist|DeploymentNotFound",  # Azure (chatbox#646)
+        r"model is not supported|model_not_supported",  # GitHub Copilot
+        r"\bmodel\b.{0,100}(?:has been (?:decommissioned|deprecated|retired)|is no longer (?:available|supported))",
+    )
+]
+_NOT_THE_MODEL = re.compile(
+    r"\b(?:item|response|file|container|conversation|cached? ?content)s?\b.{0,200}not found|support image", re.I
+)
+"""OpenAI's reasoning that was not stored, Gemini's caches; OpenRouter's 404 for pictures."""
 
 _REQUESTED = re.compile(
     r"tokens per (?:min(?:ute)?|day) \(TP[MD]\): Limit:? (?P<limit>\d[\d,]*),(?: Used:? [\d,]+,)? "
