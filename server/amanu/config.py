@@ -127,6 +127,8 @@ class EndpointSettings(SettingsSection):
     """Chat completions, or OpenAI's Responses API, which Azure needs."""
     key_variable: str | None = None
     """Environment variable that holds its key, if it needs one."""
+    models: tuple[str, ...] = ()
+    """Its models, if it does not list them itself (`GET …/models`): the names that follow `NAME:`."""
 
 
 class CloudSettings(SettingsSection):

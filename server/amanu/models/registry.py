@@ -201,6 +201,7 @@ class ModelRegistry:
                 _responses if endpoint.wire == "responses" else _compatible,
                 needs_key=endpoint.key_variable is not None,
                 local=urlsplit(endpoint.base_url).hostname in _LOOPBACK,
+                models=endpoint.models,
             )
             if endpoint.key_variable is not None:
                 auth.expect(name, endpoint.key_variable)
@@ -534,7 +535,8 @@ class ModelRegistry:
             return []
         if vendor.local and not self.replays and not self._local.allowed(vendor.name, base_url):
             key, missing = None, f"Run: amanu auth local {vendor.name}"
-        ids = [f"{vendor.name}:{name}" for name in await self._names(base_url, key) or []]
+        names = dict.fromkeys([*vendor.models, *(await self._names(base_url, key) or [])])
+        ids = [f"{vendor.name}:{name}" for name in names]
         if missing is None:
             return await asyncio.gather(*(self._facts(vendor, base_url, model_id) for model_id in ids))
         return [self._known(model_id).model_copy(update={"unavailable": missing}) for model_id in ids]
@@ -552,12 +554,16 @@ _BUILT_IN = {vendor.name for vendor in VENDORS}
 
 
 async def _must_answer(vendor: Vendor, base_url: str) -> None:
-    if await models_of(base_url) is None:
-        raise AmanuError(
-            "modelUnavailable",
-            f"No model server answers at {base_url}.",
-            hint=f"Start {vendor.title}, or set its address under [base_urls] in config.toml.",
+    """A server whose models the user named need not list them."""
+    if vendor.models or await models_of(base_url) is not None:
+        return
+    hint = f"Start {vendor.title}, or set its address under [base_urls] in config.toml."
+    if vendor not in VENDORS:
+        table = f"[endpoints.{vendor.name}]"
+        hint = (
+            f"Start it, or correct base_url under {table} in config.toml. If it does not list its models, set models."
         )
+    raise AmanuError("modelUnavailable", f"No model server answers at {base_url}.", hint=hint)
 
 
 def _may_send(base_url: str, key: Credential) -> bool:

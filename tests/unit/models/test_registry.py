@@ -287,6 +287,31 @@ async def test_a_local_server_is_used_once_it_answered_and_the_user_said_yes(tmp
         await moved.resolve("ollama:qwen3:8b", {})
 
 
+async def test_an_endpoint_that_lists_no_models_has_those_the_user_named(tmp_path: Path, local: Local) -> None:
+    local.path = "/nothing"
+    address = f"http://127.0.0.1:{local.port}/v1"
+    unnamed = registry(tmp_path, endpoints={"mine": EndpointSettings(base_url=address)})
+    with pytest.raises(AmanuError, match="No model server answers") as caught:
+        await unnamed.resolve("mine:big", {})
+    hint = caught.value.data.hint or ""
+    assert "[endpoints.mine]" in hint and "set models" in hint and "base_urls" not in hint
+    settings = {"mine": EndpointSettings(base_url=address, models=("big", "small"))}
+    models = registry(tmp_path, endpoints=settings)
+    with pytest.raises(AmanuError, match="you have not allowed it"):
+        await models.resolve("mine:big", {})
+    assert await models.allow_local("mine", {}) == address
+    assert (await models.resolve("mine:big", {}))[1].available
+    assert [each.model_id for each in await models.list({}) if each.available] == ["mine:big", "mine:small"]
+    assert await models.like("mine:smal", {}) == "mine has mine:small, mine:big; to see all, run: amanu models"
+
+
+async def test_a_server_that_does_not_answer_is_one_of_base_urls(tmp_path: Path) -> None:
+    models = registry(tmp_path, base_urls={"ollama": "http://127.0.0.1:9/v1"})
+    with pytest.raises(AmanuError) as caught:
+        await models.resolve("ollama:qwen3", {})
+    assert "[base_urls]" in (caught.value.data.hint or "")
+
+
 NONE_LOADED = b'{"models": []}'
 NUM_CTX = b'{"parameters": "stop   \\"<|end|>\\"\\nnum_ctx                        65536\\ntemperature 1"}'
 
