@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
+from amanu.agent.loop import run_turn
 from amanu.core.conversation import (
     Assistant,
     Call,
@@ -46,6 +48,7 @@ from amanu.models.anthropic import AnthropicModel
 from amanu.models.anthropic_reply import AnthropicReply
 from amanu.models.anthropic_request import RequestBodies
 from amanu_protocol.items import Effort, Source
+from support.loop_harness import LoopHarness
 from support.strict_services.anthropic import Anthropic
 from support.strict_services.http import Fault, Raw, Received, Refusal, Say, Step, ToolUse
 from support.sweeps import examples
@@ -666,6 +669,36 @@ def test_stop_reasons(reason: str, stop: str, cut: bool, detail: str) -> None:
 def test_calls_count_whatever_the_reason_says(reason: str) -> None:
     done = reply(start(0, type="tool_use", id="t1", name="grep", input={}), stopped(0), *ended(reason))
     assert done.stop == "calls"
+
+
+RECOMMENDED: dict[str, tuple[str, dict[str, str], str]] = {
+    # the model, what its refusal says besides → the model that the user is told of
+    "another": ("anthropic:claude-opus-5-5", {"recommended_model": "claude-sonnet-5"}, "anthropic:claude-sonnet-5"),
+    "in words": (
+        "anthropic:claude-opus-5-5",
+        {"recommended_model": "claude-sonnet-5", "explanation": "Not this."},
+        "anthropic:claude-sonnet-5",
+    ),
+    "by Bedrock's name": (
+        "bedrock:anthropic.claude-opus-5-5",
+        {"recommended_model": "claude-sonnet-5"},
+        "bedrock:anthropic.claude-sonnet-5",
+    ),
+    "none": ("anthropic:claude-opus-5-5", {"category": "cyber"}, ""),
+}
+
+
+@pytest.mark.parametrize("case", RECOMMENDED)
+async def test_the_model_that_a_refusal_recommends_is_named_as_it_is_chosen(case: str) -> None:
+    model_id, details, told = RECOMMENDED[case]
+    end = {"type": "message_delta", "delta": {"stop_reason": "refusal", "stop_details": details}}
+    harness = LoopHarness([[reply(end, {"type": "message_stop"})]])
+    info = harness.turn.info.model_copy(update={"model_id": model_id})
+    harness.turn.candidate = replace(harness.turn.candidate, info=info)
+    ending = await run_turn(harness.turn)
+    assert ending.reason == "refused"
+    assert ending.message.endswith(f"`/model {told}`, then send it again.") == bool(told)
+    assert ("/model" in ending.message) == bool(told)
 
 
 def test_a_refusal_says_why() -> None:

@@ -340,6 +340,23 @@ test.each([
   expect([...list.element.querySelectorAll("button")].map((each) => each.textContent)).toEqual(expected);
 });
 
+test.each([
+  [
+    "refused",
+    "Not this. Its service recommends another: `/model anthropic:claude-sonnet-5`, then send it again.",
+    ["anthropic:claude-sonnet-5"],
+  ],
+  ["refused", "`/model x:y`, then send it again. Or not.", []],
+  ["failed", "Its service recommends another: `/model x:y`, then send it again.", []],
+])("a refusal offers the model that is recommended: %s, %s", (code, text, models) => {
+  const notice = { itemId: "n", turnId: "t", level: "warning", code, text, detail: "" } as const;
+  const { list, posted } = show({ items: [{ kind: "notice", agentId: null, ...notice }] });
+  const buttons = [...list.element.querySelectorAll("button")].filter((each) => each.textContent !== "");
+  expect(buttons.map((each) => each.textContent)).toEqual(models.map((id) => `Try again with ${id}`));
+  buttons.forEach((each) => each.click());
+  expect(posted).toEqual(models.map((modelId) => ({ type: "retry", turnId: "t", modelId })));
+});
+
 function decidedBy(by: Decision["by"], outcome: Decision["outcome"], more: Partial<Decision> = {}): Decision {
   return {
     outcome,

@@ -209,13 +209,23 @@ def _call_environment(turn: Turn) -> CallEnvironment:
     )
 
 
+def _recommended(model_id: str, reply: ReplyCompleted) -> str:
+    """The id of the model that the service recommends; "" for none. Bedrock's names begin with their maker's."""
+    if not reply.recommended:
+        return ""
+    vendor, _, model = model_id.partition(":")
+    maker, point, _ = model.partition(".")
+    prefix = f"{maker}{point}" if maker == "anthropic" and point else ""
+    return f"{vendor}:{prefix}{reply.recommended}"
+
+
 async def _handle_fault(
     turn: Turn, step: int, reply: ReplyCompleted, fault: ReplyFault, remedies: RemedyCounts
 ) -> Ending | None:
     """Apply the remedy for a reply that cannot stand as it is (`recovery.py`). None: ask again."""
     if fault == "refused":
         _refuse_calls(turn, step, reply.message, NOT_WHOLE)
-        return Ending("refused", refusal_sentence(reply.detail))
+        return Ending("refused", refusal_sentence(reply.detail, _recommended(turn.info.model_id, reply)))
     if fault == "cutCall":
         _refuse_calls(turn, step, reply.message, CUT_CALL)
         return None if remedies.allow(fault) else TOO_LONG

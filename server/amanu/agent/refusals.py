@@ -29,9 +29,12 @@ _CODE = re.compile(r"([A-Za-z_]+)|([A-Z_]{3,}) (.+)", re.DOTALL)
 """A code alone, or one in capitals with the service's own words after it."""
 
 
-def refusal_sentence(detail: str) -> str:
+def refusal_sentence(detail: str, recommended: str = "") -> str:
     """The sentence the user sees. `detail` is what the reply gives as its reason: a code, a code and words, words, or
-    nothing."""
+    nothing; `recommended`: the id of a model that may answer. Clients look for the last sentence
+    (`cli/chat.py`, `notice.ts`)."""
+    if recommended:
+        return f"{refusal_sentence(detail)} Its service recommends another: `/model {recommended}`, then send it again."
     if not detail.strip():
         return f"The model declined to answer. {_WAY_OUT}"
     match = _CODE.fullmatch(detail.strip())

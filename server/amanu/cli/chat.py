@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import shutil
 import signal
 import sys
@@ -42,7 +43,9 @@ from amanu.client.session_view import SessionView, attach, create, mint
 from amanu.text.sub_agents import count_working, working
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
+from amanu_protocol.events import EventMessage, TurnEnded
 from amanu_protocol.items import Attachment, Effort, Mode, Notice, ToolCall
+from amanu_protocol.state import SessionState
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +66,8 @@ NEXT_MODE: dict[Mode, Mode] = {
     "auto": "ask",
 }
 """By Shift-Tab, which never leads to `auto`."""
+_RECOMMENDED = re.compile(r"`(/model \S+)`, then send it again\.$")
+"""How a refusal ends that names another model (`agent/refusals.py`)."""
 LIVE_ROWS = 8
 """Of the text being written, above the prompt."""
 
@@ -527,6 +532,15 @@ class Chat(PromptContext):
             case _:
                 self._console.line(("red", why_not(word, self.slash_commands)))
 
+    def _offer_recommended(self, message: EventMessage, state: SessionState) -> None:
+        """Have the model that a refusal recommends ready to be chosen, unless the user writes something else."""
+        match message.event:
+            case TurnEnded(reason="refused", message=text) if (found := _RECOMMENDED.search(text)) is not None:
+                if not self._terminal.typed:
+                    self._terminal.draft(found[1])
+            case _:
+                pass
+
     def begin_prompt(self) -> None:
         now = time.monotonic()
         if now - self._begun_at >= BEGIN_SECONDS:
@@ -646,6 +660,7 @@ class Chat(PromptContext):
         if commands := running(view.state):
             self._console.line(("dim", commands))
         view.listeners.append(self._renderer.show)
+        view.listeners.append(self._offer_recommended)
         view.replaced.append(self._renderer.resume)
 
     async def _put_away(self, method: str | None = None) -> None:

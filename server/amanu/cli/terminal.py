@@ -154,6 +154,11 @@ class Terminal:
         """What reads keys now."""
         return self._question.app if self._question.app.is_running else self._prompt.app
 
+    @property
+    def typed(self) -> str:
+        """What the user has typed, or will find in the next prompt."""
+        return self._prompt.default_buffer.text or self._draft
+
     def draft(self, text: str) -> None:
         """Give the user a text to change or send: the open prompt, or else the next one, begins with it."""
         app, buffer = self._prompt.app, self._prompt.default_buffer

@@ -188,6 +188,8 @@ class ReplyCompleted:
     """Sources the text cites or is grounded on."""
     window_full: bool = False
     """`stop` is `outputLimit` because prompt and reply together filled the context window."""
+    recommended: str = ""
+    """The model that the service recommends for what this one refused, by its own name; "" for none."""
 
 
 Delta = TextDelta | ThoughtDelta | CallStarted | CallDelta | UsageCounted | ReplyCompleted

@@ -71,6 +71,7 @@ class AnthropicReply:
         self._usage: dict[str, Any] = {}
         self._stop: str | None = None
         self._detail = ""
+        self._recommended = ""
         self._finished = False
         self._calls = 0
 
@@ -163,10 +164,8 @@ class AnthropicReply:
     def _end(self, delta: dict[str, Any]) -> None:
         self._stop = delta.get("stop_reason") or self._stop
         details: dict[str, Any] = delta.get("stop_details") or {}
-        explanation, other = details.get("explanation"), details.get("recommended_model")
-        if explanation and other:
-            explanation = f"{explanation} Anthropic recommends {other} for this."
-        self._detail = explanation or details.get("category") or self._detail
+        self._recommended = str(details.get("recommended_model") or "")
+        self._detail = details.get("explanation") or details.get("category") or self._detail
 
     def done(self) -> ReplyCompleted:
         """The whole reply. Raises `StreamBroken` for a stream that ended without its finish marker."""
@@ -219,7 +218,7 @@ class AnthropicReply:
         )
         full = self._stop == "model_context_window_exceeded"
         detail = self._detail or ("" if self._stop in _STOPS and not full else self._stop)
-        return ReplyCompleted(message, _tokens(self._usage), stop, detail, sources, full)
+        return ReplyCompleted(message, _tokens(self._usage), stop, detail, sources, full, self._recommended)
 
 
 def _present(start: dict[str, Any]) -> dict[str, Any]:

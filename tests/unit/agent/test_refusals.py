@@ -5,6 +5,14 @@ import pytest
 from amanu.agent.refusals import refusal_sentence
 
 
+def test_a_recommended_model_is_ready_to_be_chosen() -> None:
+    sentence = refusal_sentence("I will not help with that.", "anthropic:claude-opus-5-5")
+    assert sentence == (
+        "I will not help with that. Its service recommends another: `/model anthropic:claude-opus-5-5`, then send it "
+        "again."
+    )
+
+
 @pytest.mark.parametrize(
     ("detail", "opening"),
     [

@@ -28,6 +28,7 @@ from amanu.home import find_home
 from amanu.permissions import approvals
 from amanu_protocol.base import Wire
 from amanu_protocol.errors import AmanuError
+from amanu_protocol.events import EventMessage, TurnEnded
 from amanu_protocol.requests import PromptBeginParams
 from support.required_programs import needs
 
@@ -818,3 +819,29 @@ async def test_background_commands_are_listed_read_and_stopped(desk: Desk, tmp_p
     assert "in the background" not in desk.chat.toolbar()
     desk.types(CTRL_D)
     assert await desk.left() == 0
+
+
+def refused(text: str) -> EventMessage:
+    ended = TurnEnded(turn_id="t", reason="refused", message=text, can_continue=False)
+    return EventMessage(session_id="s", epoch=1, seq=1, at=0, event=ended)
+
+
+RECOMMENDED = "Not this. Its service recommends another: `/model scripted:demo`, then send it again."
+OFFERED: dict[str, tuple[str, str, str]] = {
+    # how the turn ended, what the user was typing → what the prompt holds
+    "another": (RECOMMENDED, "", "/model scripted:demo"),
+    "none": ("Not this.", "", ""),
+    "somebody else's words": ("Do `/model scripted:demo`, then send it again. Yes.", "", ""),
+    "the user writes already": (RECOMMENDED, "well", "well"),
+}
+
+
+@pytest.mark.parametrize("case", OFFERED)
+async def test_the_model_that_a_refusal_recommends_is_ready_to_be_chosen(desk: Desk, tmp_path: Path, case: str) -> None:
+    text, typed, expected = OFFERED[case]
+    await started(desk, tmp_path, {"text": "Done."})
+    desk.types(typed)
+    await until_written(desk, typed)
+    for listener in desk.chat._view.listeners:  # pyright: ignore[reportPrivateUsage]
+        listener(refused(text), desk.chat._view.state)  # pyright: ignore[reportPrivateUsage]
+    await until_written(desk, expected)

@@ -140,8 +140,8 @@ export type ToHost =
     }
   /** Lay that message into the prompt box, to be edited and sent in its place. */
   | { type: "edit"; itemId: string }
-  /** Send the prompt of that turn again, in its place. */
-  | { type: "retry"; turnId: string }
+  /** Send the prompt of that turn again, in its place; with `modelId`, to that model from now on. */
+  | { type: "retry"; turnId: string; modelId?: string }
   | { type: "unqueue"; promptId: string }
   | { type: "stop" }
   | { type: "stopAgent"; agentId: string }

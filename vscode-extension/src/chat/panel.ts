@@ -214,6 +214,7 @@ export class Panel implements vscode.Disposable {
         return this.edit(message.itemId);
       case "retry":
         this.shared.context.flush();
+        if (message.modelId !== undefined) await desk.setModel(message.modelId);
         return retry(desk, this.shared.edits, message.turnId, (prompt) =>
           this.post({ type: "giveBack", ...prompt }),
         );

@@ -11,6 +11,9 @@ import { finding, FINDINGS } from "./places";
 /** All that is said about MCP servers. */
 const MCP = "mcp";
 
+/** How a refusal ends that names another model (`agent/refusals.py`). */
+const RECOMMENDED = /`\/model (\S+)`, then send it again\.$/;
+
 /** Something the daemon says; what there is to read behind it is folded away. */
 export class NoticeCard implements Card {
   private readonly text = h("span", { class: "text" });
@@ -28,16 +31,17 @@ export class NoticeCard implements Card {
   constructor(private readonly desk: Desk) {}
 
   update(item: Item): void {
-    const { level, code, text, detail } = item as Notice;
+    const { level, code, text, detail, turnId } = item as Notice;
     this.detail = detail;
     this.element.className = `card notice ${level}`;
     this.element.dataset.code = code;
     this.element.setAttribute("aria-label", level === "info" ? "Notice" : level);
     this.say(advice(text), code);
-    if (detail === "") this.element.replaceChildren(this.spinner(code), this.text, ...this.remedies(code));
+    if (detail === "")
+      this.element.replaceChildren(this.spinner(code), this.text, ...this.remedies(code, turnId));
     else {
       this.summary.replaceChildren(this.text);
-      this.element.replaceChildren(this.details, ...this.remedies(code));
+      this.element.replaceChildren(this.details, ...this.remedies(code, turnId));
       this.draw();
     }
   }
@@ -61,7 +65,14 @@ export class NoticeCard implements Card {
       : new Text();
   }
 
-  private remedies(code: string): Node[] {
+  private remedies(code: string, turnId: string | null): Node[] {
+    const modelId = RECOMMENDED.exec(this.text.textContent ?? "")?.[1];
+    if (code === "refused" && modelId !== undefined && turnId !== null)
+      return [
+        button(`Try again with ${visible(modelId)}`, () =>
+          this.desk.post({ type: "retry", turnId, modelId }),
+        ),
+      ];
     if (code === MCP) return [button(ACTIONS.mcp, () => this.desk.post({ type: "action", action: "mcp" }))];
     if (code !== "authRequired" && code !== "authFailed") return [];
     const actions = advised(this.text.textContent ?? "");
