@@ -870,3 +870,59 @@ async def test_the_service_runs_as_a_process_of_its_own(tmp_path: Path) -> None:
     assert await process.wait() == 0
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert [(line["path"], line["refused"], line["lint"]) for line in lines] == [("/v1/messages", None, [])] * 3
+
+
+# What is said between calls ----------------------------------------------------------------------------
+
+NOTED = Say(thought="I should look.", progress="Reading a.py first.", calls=[ToolUse("read", {"path": "a.py"})])
+PROGRESS: dict[str, tuple[str, bool, list[str], list[str]]] = {
+    # the model, whether thoughts are shown to nobody → the answers and the thoughts that the user gets
+    "a run nobody watches": ("anthropic:claude-sonnet-5-5", True, ["Reading a.py first.", "Done."], []),
+    "somebody watches": (
+        "anthropic:claude-sonnet-5-5", False, ["Done."], ["I should look.Reading a.py first.", "Hm."],
+    ),
+    "a model that does not tell them apart": (
+        "anthropic:claude-haiku-5-5", True, ["Done."], ["I should look.Reading a.py first.", "Hm."],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PROGRESS)
+async def test_what_is_said_between_calls_is_an_answer_where_it_can_be_told_from_thoughts(case: str) -> None:
+    model_id, progress, answers, thoughts = PROGRESS[case]
+    vendor = replace(next(each for each in VENDORS if each.name == "anthropic"), model_id=model_id)
+    async with running(vendor, [NOTED, Say(thought="Hm.", text="Done.")]) as (service, model):
+        harness = LoopHarness([], info=model_info(model_id))
+        harness.turn.candidate = replace(harness.turn.candidate, model=model)
+        harness.turn.progress = progress
+        assert (await run_turn(harness.turn)).reason == "completed"
+        assert (harness.shown("answer"), harness.shown("thought")) == (answers, thoughts)
+        assert len(service.requests) == 2
+
+
+async def test_a_gateway_that_does_not_know_progress_gets_summaries() -> None:
+    class Gateway(Anthropic):
+        def check(self, request: Received) -> Refusal | None:
+            if "anthropic-beta" in request.headers:
+                return Refusal(
+                    400, "Unexpected value(s) `thinking-display-updates-2026-08-18` for the `anthropic-beta` header."
+                )
+            return super().check(request)
+
+    service = Gateway([Say(thought="Hm.", text="Done.")])
+    model = AnthropicModel(KEY, await service.start())
+    try:
+        asked = request(next(each for each in VENDORS if each.name == "anthropic"), progress=True)
+        done = await answer(model, asked)
+    finally:
+        await model.close()
+        await service.stop()
+    assert done.message.parts == (Thinking(text="Hm."), Text(text="Done."))
+    assert [received.json["thinking"]["display"] for received in service.requests] == ["updates", "summarized"]
+
+
+async def test_progress_without_a_call_is_no_answer() -> None:
+    vendor = next(each for each in VENDORS if each.name == "anthropic")
+    async with running(vendor, [Say(progress="Looking.")]) as (_, model):
+        done = await answer(model, request(vendor, progress=True))
+    assert (done.message.text, done.message.parts) == ("", (Thinking(text="Looking."),))

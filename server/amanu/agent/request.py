@@ -62,6 +62,7 @@ async def ask_model(turn: Turn, step: int, changed: ChangedRequest) -> ReplyComp
         session_id=turn.session_id,
         effort=turn.budget.effort,
         max_output=_max_output(turn),
+        progress=turn.progress,
         user_may_pause=turn.user_may_pause,
         callable=changed.callable,
         tokens=turn.context.tokens,

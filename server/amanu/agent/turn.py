@@ -60,6 +60,8 @@ class Turn:
     """The tokens that each reply may take. It grows for the rest of the turn when a reply was too long for it."""
     label: AgentLabel | None = None
     """As in `AgentRun`."""
+    progress: bool = False
+    """As in `Request`."""
     user_may_pause: bool = False
     """As in `Request`: somebody reads what comes, and answers when they have."""
     closing_calls: Callable[[], Sequence[Call]] = tuple

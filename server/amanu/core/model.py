@@ -92,6 +92,9 @@ class Request:
     web_search: bool = False
     """The service is to search the web for its answer, with its own tool. Only for a side query without tools, to a
     model that `searches`."""
+    progress: bool = False
+    """Thoughts are shown to nobody: the model may say what it does between calls instead, where its service tells that
+    from what it thinks."""
     user_may_pause: bool = False
     """A user may take longer over a review, or over the next prompt, than a cache lasts by itself."""
     callable: frozenset[str] | None = None

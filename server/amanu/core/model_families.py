@@ -69,6 +69,9 @@ class ModelFamily:
     can check for all its models (`model.skipNextSpeakerCheck`)."""
     prefix_checked: bool = False
     """Anthropic 5.5: a thinking block is refused if anything before it changed."""
+    tells_progress: bool = False
+    """Anthropic 5.5: what it says between calls comes as thinking; it comes alone where that is asked for
+    (`display: "updates"`: platform.claude.com, "Controlling thinking display")."""
     results: str = "a `tool` message for each, errors in words"
     """The form of tool results; for the documentation."""
     max_tools: int | None = None
@@ -142,6 +145,8 @@ CLAUDE_4_6 = replace(CLAUDE_ADAPTIVE, efforts=_words("low", "medium", "high", "m
 # Sonnet 5: "role 'system' is not supported on this model".
 CLAUDE_TOLD = replace(CLAUDE_ADAPTIVE, status_role="system")
 CLAUDE_BOUND = replace(CLAUDE_TOLD, prefix_checked=True)
+CLAUDE_5_5 = replace(CLAUDE_BOUND, tells_progress=True)
+CLAUDE_5_5_MEDIUM = replace(CLAUDE_5_5, default_effort="medium")
 CLAUDE_BOUND_MEDIUM = replace(CLAUDE_BOUND, default_effort="medium")
 # Never 0: a loop begun with thinking could not go on without its blocks, nor one begun without go on with them.
 CLAUDE_BUDGET = replace(
@@ -258,7 +263,9 @@ FAMILIES: tuple[tuple[str, ModelFamily], ...] = (
     (r"anthropic:claude-(opus-(4-8|5)|(fable|mythos)-5)(-\d{8})?$", CLAUDE_TOLD),
     (r"anthropic:claude-(opus|sonnet|haiku)-4-[78]", CLAUDE_ADAPTIVE),
     (r"anthropic:claude-((sonnet|haiku)-5|(fable|mythos)-preview)(-\d{8})?$", CLAUDE_ADAPTIVE),
-    (r"anthropic:claude-(opus|haiku)-5-5", CLAUDE_BOUND_MEDIUM),
+    (r"anthropic:claude-opus-5-5", CLAUDE_5_5_MEDIUM),
+    (r"anthropic:claude-haiku-5-5", CLAUDE_BOUND_MEDIUM),
+    (r"anthropic:claude-(sonnet-5-5|(fable|mythos)-5-1)", CLAUDE_5_5),
     (r"anthropic:", CLAUDE_BOUND),  # 5.5, Fable 5.1 and whatever is newer than this table
     (r"gemini:gemini-2\.5-pro", GEMINI_2_5_PRO),
     (r"gemini:gemini-(1|2)", GEMINI_2_5),

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from amanu.models.transport import HttpClient
 
+_PROGRESS = "thinking-display-updates-2026-08-18"
+"""The beta in which what is said between calls comes without what is thought."""
 BASE_URL = "https://api.anthropic.com"
 VENDOR = "Anthropic"
 
@@ -109,8 +111,9 @@ class AnthropicModel:
         while True:
             without = set(self._bodies.left_out)
             body, prefix = self._bodies.body(request)
+            progress = self._bodies.tells_progress(request)
             try:
-                return await self._open(client, body, request), AnthropicReply(model, prefix, taken)
+                return await self._open(client, body, request, progress), AnthropicReply(model, prefix, taken, progress)
             except BadRequestError as error:
                 if not self._leaves_out(error.response.text, without, request):
                     raise
@@ -124,11 +127,18 @@ class AnthropicModel:
                 return True
         return bool(_ABOUT_THINKING.search(error_text)) and self._bodies.forget_thinking(request.conversation)
 
-    async def _open(self, client: "AsyncAPIClient", body: bytes, request: Request) -> "AsyncStream[object]":
+    async def _open(
+        self, client: "AsyncAPIClient", body: bytes, request: Request, progress: bool
+    ) -> "AsyncStream[object]":
         from anthropic import AsyncStream
 
         return await client.post(
-            self._path(request), cast_to=object, content=body, stream=True, stream_cls=AsyncStream[object]
+            self._path(request),
+            cast_to=object,
+            content=body,
+            options={"headers": {"anthropic-beta": _PROGRESS}} if progress else {},
+            stream=True,
+            stream_cls=AsyncStream[object],
         )
 
     def _path(self, request: Request) -> str:
@@ -224,6 +234,7 @@ _ABOUT_THINKING = re.compile(r"thinking`? block|block_binding|`(redacted_)?think
 (platform.claude.com, "Fix a thinking block bound to a different conversation")."""
 
 _DISPENSABLE: Mapping[Dispensable, re.Pattern[str]] = {
+    "updates": re.compile(r"thinking-display-updates|thinking\.\S*display|'updates'|anthropic-beta"),
     "eager": re.compile(r"eager_input_streaming"),
     "system role": re.compile(r"\brole\W{1,4}system\b|'user' or 'assistant'"),
     "hour": re.compile(r"\bttl\b"),

@@ -26,6 +26,7 @@ class BedrockModel(AnthropicModel):
 
     def __init__(self, credential: str | AwsCredentials, base_url: str) -> None:
         super().__init__(credential if isinstance(credential, str) else credential.secret_key or "", base_url)
+        self._bodies.left_out.add("updates")  # a beta of Anthropic's own API
         self._credential = credential
         if not isinstance(credential, str):
             self._headers["accept-encoding"] = "identity"  # what `Transport` says; it is signed
@@ -64,6 +65,10 @@ class FoundryModel(AnthropicModel):
     title = "Microsoft Foundry"
     searches = False
 
+    def __init__(self, key: str, base_url: str) -> None:
+        super().__init__(key, base_url)
+        self._bodies.left_out.add("updates")
+
     def _client(self, options: dict[str, Any]) -> "AsyncAPIClient":
         from anthropic import AsyncAnthropicFoundry
 
@@ -78,6 +83,7 @@ class VertexClaudeModel(AnthropicModel):
     def __init__(self, project: GoogleProject, base_url: str) -> None:
         super().__init__("", base_url)
         self._bodies = RequestBodies(_VERSION)
+        self._bodies.left_out.add("updates")
         self._project = project
         self._credentials = GoogleCredentials(project)
 

@@ -59,12 +59,19 @@ class _Block:
 
 class AnthropicReply:
     """Takes the events of one stream in order. `prefix` is the digest of what the model had seen; `taken` says of a
-    call's id that the conversation has it already."""
+    call's id that the conversation has it already; with `progress`, what comes as thinking is said to the user."""
 
-    def __init__(self, model: str, prefix: str, taken: Callable[[str], bool] = lambda call_id: False) -> None:
+    def __init__(
+        self,
+        model: str,
+        prefix: str,
+        taken: Callable[[str], bool] = lambda call_id: False,
+        progress: bool = False,
+    ) -> None:
         self._model = model
         self._prefix = prefix
         self._taken = taken
+        self._progress = progress
         self._blocks: dict[int, _Block] = {}
         self._last: _Block | None = None
         """Blocks come one after the other."""
@@ -117,7 +124,7 @@ class AnthropicReply:
             case "thinking":
                 block.pieces.append(start.get("thinking") or "")
                 block.signature = start.get("signature") or ""
-                return ThoughtDelta(block.text) if block.text else None
+                return self._thought(block.text) if block.text else None
             case "tool_use":
                 if not (start["id"] and start["name"]):
                     raise LookupError("a call without id or name")
@@ -137,7 +144,7 @@ class AnthropicReply:
             case "thinking_delta" if block.kind == "thinking":
                 text = require_string(delta["thinking"])
                 block.pieces.append(text)
-                return ThoughtDelta(text)
+                return self._thought(text)
             case "input_json_delta" if block.call_id:
                 text = require_string(delta["partial_json"])
                 block.pieces.append(text)
@@ -153,6 +160,9 @@ class AnthropicReply:
             case _:
                 pass
         return None
+
+    def _thought(self, text: str) -> Delta:
+        return TextDelta(text) if self._progress else ThoughtDelta(text)
 
     def _count(self, usage: dict[str, Any] | None) -> UsageCounted | None:
         """Counts are cumulative; what an event leaves out stays."""
@@ -186,7 +196,7 @@ class AnthropicReply:
                         sources += map(_source, block.citations)
                 case "thinking":
                     if text:
-                        parts.append(Thinking(text=text))
+                        parts.append(Text(text=text) if self._progress and self._calls else Thinking(text=text))
                     if block.signature:  # without one it was cut, and would be refused
                         content.append({**_present(block.start), "thinking": text, "signature": block.signature})
                 case "tool_use":

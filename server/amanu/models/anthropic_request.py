@@ -34,6 +34,7 @@ _GO_ON = b'{"role":"user","content":[{"type":"text","text":"Go on."}]}'
 
 
 Dispensable = Literal[
+    "updates",  # what is said between calls, without what is thought
     "eager",  # the arguments of calls as they are written: else they come whole, and nothing can be drawn meanwhile
     "hour",  # caches kept for an hour where the user may pause
     "system role",  # messages of their own that say how the session is run
@@ -54,6 +55,11 @@ class RequestBodies:
         self.left_out: set[Dispensable] = set()
         """What a gateway refused, and requests therefore go without."""
 
+    def tells_progress(self, request: Request) -> bool:
+        """Whether the thinking of the reply will be what the model says between calls, and nothing else."""
+        facts = family(request.model.model_id)
+        return request.progress and facts.tells_progress and "updates" not in self.left_out
+
     def body(self, request: Request) -> tuple[bytes, str]:
         """The body, and the digest of all that the model will have seen when it answers: a thinking block of the
         reply is valid only after exactly that."""
@@ -66,6 +72,8 @@ class RequestBodies:
             history = self._kept[request.conversation] = _History(start, request.model, facts.prefix_checked)
         history.follow(request.conversation)
         head = _head(request, facts, history)
+        if "display" in head.get("thinking", {}) and self.tells_progress(request):
+            head["thinking"]["display"] = "updates"
         head |= {"model": model} if self._version is None else {"anthropic_version": self._version}
         # Neither marks nor wishes are part of the digest above: they change nothing the model sees. All marks of a
         # request are alike, for none may outlast one before it.

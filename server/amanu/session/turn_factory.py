@@ -127,6 +127,7 @@ class TurnFactory:
             utility=choice.utility,
             budget=ReplyBudget(effort=self._effort(choice.candidate.info)),
             label=run.label,
+            progress=self._services.headless,
             user_may_pause=not self._services.headless and run.label is None,
             closing_calls=lambda: self._draft_reviews(run),
             own_tools={self._review_draft.name: self._review_draft},

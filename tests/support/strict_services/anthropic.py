@@ -111,7 +111,7 @@ class Anthropic(Service):
         need(bool(body.get("model")), "model: Field required")
         self._check_tools(body)
         self._check_system(body)
-        _check_thinking(body)
+        _check_thinking(body, headers.get("anthropic-beta", ""))
         _check_marks(body, knows_ttl=self.knows_ttl)
         self._check_messages(body)
 
@@ -261,13 +261,20 @@ class Anthropic(Service):
         yield _event("message_start", message=message)
         index = 0
         opening = ""
-        if say.thoughts:
-            opening = f"sig_{self._made}_{hashlib.sha256(prefix.encode()).hexdigest()[:16]}"
-            block = {"type": "thinking", "thinking": "".join(say.thoughts), "signature": opening}
-            self._issued[opening] = (block, body["model"], prefix)
+        display = body.get("thinking", {}).get("display", "summarized")
+        for number, (thoughts, shown) in enumerate(
+            ((say.thoughts, ("summarized",)), ([say.progress] * bool(say.progress), ("summarized", "updates")))
+        ):
+            if not thoughts:
+                continue
+            told = thoughts if display in shown else []
+            signature = f"sig_{self._made}_{number}_{hashlib.sha256(prefix.encode()).hexdigest()[:16]}"
+            opening = opening or signature
+            block = {"type": "thinking", "thinking": "".join(told), "signature": signature}
+            self._issued[signature] = (block, body["model"], prefix)
             thinking = {"type": "thinking", "thinking": "", "signature": ""}
-            pieces: list[dict[str, Any]] = [{"type": "thinking_delta", "thinking": text} for text in say.thoughts]
-            yield from _block_events(index, thinking, [*pieces, {"type": "signature_delta", "signature": opening}])
+            pieces: list[dict[str, Any]] = [{"type": "thinking_delta", "thinking": text} for text in told]
+            yield from _block_events(index, thinking, [*pieces, {"type": "signature_delta", "signature": signature}])
             index += 1
         for number, secret in enumerate(say.redacted):
             data = f"{secret}_{self._made}_{number}"
@@ -372,9 +379,14 @@ def rules(model: str) -> dict[str, bool]:
     return {"prefix_checked": new, "adaptive_only": only, "adaptive": adaptive}
 
 
-def _check_thinking(body: dict[str, Any]) -> None:
+def _check_thinking(body: dict[str, Any], betas: str) -> None:
     thinking: dict[str, Any] = body.get("thinking") or {"type": "disabled"}
     facts = rules(body["model"])
+    display = thinking.get("display", "omitted")
+    need(display in ("summarized", "omitted", "updates"), "thinking.adaptive.display: unknown")
+    if display == "updates":
+        told = re.match(r"claude-((opus|sonnet)-5-5|fable-5|mythos-5-1)", body["model"])
+        need(told and "thinking-display-updates-2026-08-18" in betas, "thinking.adaptive.display: needs a beta")
     match thinking["type"]:
         case "adaptive":
             need(facts["adaptive"], "thinking: adaptive is not supported by this model")

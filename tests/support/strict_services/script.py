@@ -63,6 +63,8 @@ class Say:
 
     thought: str | Sequence[str] = ""
     """A list is sent one delta each."""
+    progress: str = ""
+    """Anthropic 5.5: what it says before its calls, which comes as thinking."""
     redacted: Sequence[str] = ()
     """Anthropic: thoughts nobody may read, one block each, after those one may."""
     text: str | Sequence[str] = ""

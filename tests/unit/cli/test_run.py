@@ -17,7 +17,8 @@ from support.cli_in_process import InProcessCli, fails
 from support.cli_process import call, script
 from support.hook_files import answer, configure_user, handler
 from support.service_thread import serving
-from support.strict_services.http import Fault
+from support.strict_services.anthropic import Anthropic
+from support.strict_services.http import Fault, Say, ToolUse
 from support.strict_services.responses import Responses
 from unit.tools.test_run_shell_command import running
 
@@ -217,6 +218,17 @@ def test_a_model_that_cannot_be_had_names_others(
         done = inside.run(main, "x", "--model", "openai:gpt-9-sol", cwd=shop)
     assert (done.returncode, done.stdout) == (4, "")
     assert said in done.stderr and done.stderr.count(said) == 1
+
+
+def test_what_claude_says_between_calls_is_printed(
+    shop: Path, inside: InProcessCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = Say(thought="I should look.", progress="Looking around.", calls=[ToolUse("list_directory", {"path": "."})])
+    with serving(Anthropic([look, Say(text="Nothing here.")])) as url:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+        done = inside.run(main, "x", "--model", "anthropic:claude-sonnet-5-5", "--mode", "auto", cwd=shop)
+    assert (done.returncode, done.stdout) == (0, "Looking around.\n\nNothing here.\n\n")
 
 
 def test_an_error_in_json(shop: Path, inside: InProcessCli) -> None:

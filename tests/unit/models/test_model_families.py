@@ -6,6 +6,8 @@ from amanu.core.conversation import Conversation
 from amanu.core.model import Request, ToolSpec
 from amanu.core.model_families import (
     CLAUDE_4_6,
+    CLAUDE_5_5,
+    CLAUDE_5_5_MEDIUM,
     CLAUDE_ADAPTIVE,
     CLAUDE_BOUND,
     CLAUDE_BOUND_MEDIUM,
@@ -46,10 +48,10 @@ from amanu.core.model_families import (
 )
 
 IDS = {
-    "anthropic:claude-opus-5-5": CLAUDE_BOUND_MEDIUM,
-    "anthropic:claude-sonnet-5-5": CLAUDE_BOUND,
+    "anthropic:claude-opus-5-5": CLAUDE_5_5_MEDIUM,
+    "anthropic:claude-sonnet-5-5": CLAUDE_5_5,
     "anthropic:claude-haiku-5-5": CLAUDE_BOUND_MEDIUM,
-    "anthropic:claude-fable-5-1": CLAUDE_BOUND,
+    "anthropic:claude-fable-5-1": CLAUDE_5_5,
     "anthropic:claude-mythos-5-2": CLAUDE_BOUND,
     "anthropic:claude-opus-7": CLAUDE_BOUND,
     "anthropic:claude-opus-5": CLAUDE_TOLD,
@@ -97,7 +99,7 @@ IDS = {
     "azure:gpt-6.2-sol": GPT_FREEFORM,
     "azure:gpt-4.1": GPT_PLAIN,
     "openrouter:openai/gpt-4o": GPT_PLAIN_ROUTED,
-    "bedrock:anthropic.claude-opus-5-5": CLAUDE_BOUND_MEDIUM,
+    "bedrock:anthropic.claude-opus-5-5": CLAUDE_5_5_MEDIUM,
     "bedrock:us.anthropic.claude-opus-4-5-20251101-v1:0": CLAUDE_BUDGET,
     "bedrock:meta.llama4": GENERIC,
     "vertex:claude-opus-4-5@20251101": CLAUDE_BUDGET,
