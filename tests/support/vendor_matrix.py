@@ -136,6 +136,7 @@ FACTS: Mapping[str, str] = MappingProxyType(
         "efforts": "efforts",
         "thoughts": "thoughts arrive",
         "must_return": "refused without",
+        "tells_progress": "what it says between calls can be had without its thoughts",
         "prefix_checked": "thinking is valid only after the messages it was written for",
         "results": "tool results",
         "max_tools": "most tools",

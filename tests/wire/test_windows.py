@@ -4,6 +4,7 @@ follows. (Public bugs of the kind: openai/codex#11071 and #10380, earendil-works
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +14,14 @@ from amanu.agent.loop import run_turn
 from amanu.core.model_families import model_info
 from amanu.models.availability import Availability
 from amanu.models.retry import RetryPolicy
+from amanu.session.sessions import open_sessions
 from amanu_protocol.items import Notice
+from amanu_protocol.requests import PromptSendParams, SessionCreateParams
 from support.long_session import SUMMARY, tokens
 from support.loop_harness import LoopHarness
+from support.session_client import Client, until
 from support.strict_services.http import Fault, Received, Say, Step, ToolUse
+from support.strict_services.responses import Responses
 from support.vendor_sweeps import over_cases
 from support.vendors import Vendor, running
 
@@ -70,7 +75,8 @@ UNNAMED: dict[str, tuple[int, str]] = {
 class Narrow:
     """A model of the service that reads files, with a window of its own. What a reply may take `counts_too`, or not."""
 
-    def __init__(self, status: int, words: str, *, counts_too: bool = False) -> None:
+    def __init__(self, status: int, words: str, *, counts_too: bool = False, tool: str = "read") -> None:
+        self._tool = tool
         self._status = status
         self._words = words
         self._counts_too = counts_too
@@ -91,7 +97,9 @@ class Narrow:
         self.asked += 1
         if self.asked > STEPS:
             return Say(text="Done.", usage=usage)
-        return Say(text=f"Reading {self.asked}.", calls=[ToolUse("read", {"path": f"{self.asked}.py"})], usage=usage)
+        return Say(
+            text=f"Reading {self.asked}.", calls=[ToolUse(self._tool, {"path": f"{self.asked}.py"})], usage=usage
+        )
 
 
 def limit_of_reply(body: dict[str, Any]) -> int:
@@ -139,9 +147,45 @@ async def test_a_shorter_reply_is_asked_for_where_that_is_what_is_too_long(
     assert harness.turn.info.context_window == WINDOW
 
 
+@over_cases("status, words", {name: NAMED[name] for name in ("Groq, a minute", "Kimi")}, "http", "counts")
+async def test_what_cannot_fit_is_said_at_once(vendor: Vendor, status: int, words: str) -> None:
+    """As in ITSpecialist111/ai_automation_suggester#61, where a prompt is larger than a minute allows."""
+    narrow = Narrow(status, words)
+    async with running(vendor, narrow, lint_ok=True) as (_, model):
+        harness = LoopHarness([], prompt="word " * 60_000)
+        info = model_info(vendor.model_id).model_copy(update={"context_window": BELIEVED, "max_output": 8_000})
+        harness.turn.candidate = replace(harness.turn.candidate, model=model, info=info)
+        ending = await run_turn(harness.turn)
+    assert (ending.reason, ending.kind, narrow.refused) == ("failed", "contextTooLong", 1)
+    assert f"{WINDOW}" in ending.message and "Nothing more can be removed" in ending.message
+
+
 @over_cases("status, words", UNNAMED, "http", "counts")
 async def test_a_refusal_that_names_none_makes_room_all_the_same(vendor: Vendor, status: int, words: str) -> None:
     narrow = Narrow(status, words)
     harness, _ = await play(vendor, narrow)
     assert 1 <= narrow.refused <= 3
     assert harness.turn.info.context_window == BELIEVED
+
+
+async def test_another_session_has_learnt_it_too(tmp_path: Path) -> None:
+    for at in range(1, STEPS + 1):
+        (tmp_path / f"{at}.py").write_text("".join(f"line {at} {row} of it\n" for row in range(1_500)))
+    narrow = Narrow(*NAMED["OpenAI"], tool="read_file")
+    service = Responses(narrow)
+    sessions = open_sessions()
+    client = Client({"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"{await service.start()}/v1"})
+    try:
+        for name in ("one", "two"):
+            narrow.asked = 0
+            created = SessionCreateParams(session_id=name, roots=[str(tmp_path)], model_id="openai:gpt-6.2-sol")
+            client.state = (await sessions.create(created, client)).state
+            session = await sessions.get(name)
+            await session.prompts.send(PromptSendParams(session_id=name, prompt_id=f"p{name}", text="Read."), client)
+            state = await until(session, lambda state: state.last_turn, seconds=20)
+            assert state.last_turn is not None and state.last_turn.reason == "completed", state.last_turn
+            assert narrow.refused == 1
+            assert state.usage is not None and state.usage.context_window == WINDOW
+    finally:
+        await sessions.shutdown()
+        await service.stop()

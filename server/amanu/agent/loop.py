@@ -155,7 +155,7 @@ async def _request(turn: Turn, step: int, remedies: RemedyCounts) -> ReplyComple
     except ContextTooLong as error:
         turn.learn_window(error.limit)
         context = turn.step_context(step)
-        if not remedies.allow_overflow() or not await turn.context.recover_overflow(context, error.prompt):
+        if not remedies.allow_overflow() or not await turn.context.recover_overflow(context, error):
             return Ending("failed", f"{error} {NOTHING_LEFT}", can_continue=True, kind="contextTooLong")
         turn.emit_usage()
         return None

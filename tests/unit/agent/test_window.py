@@ -635,7 +635,7 @@ async def test_a_refusal_that_cannot_be_about_the_window_teaches_nothing() -> No
     harness = LoopHarness([])
     harness.turn.use_model(replace(harness.turn.candidate, info=INFO))
     headroom = harness.turn.context.headroom
-    assert not await harness.turn.context.recover_overflow(harness.turn.step_context(1))
+    assert not await harness.turn.context.recover_overflow(harness.turn.step_context(1), ContextTooLong("No."))
     assert harness.turn.context.headroom == headroom
 
 
@@ -659,6 +659,28 @@ def test_a_number_that_cannot_be_a_window_is_not_believed(limit: int | None, acc
     assert INFO.context_window == 100_000
     harness.turn.learn_window(limit)
     assert harness.turn.info.context_window == (limit if believed else 100_000)
+
+
+KNOWN: dict[str, tuple[ContextTooLong, bool]] = {
+    # a refusal of 60,000 tokens by our count, in a window of 100,000 → whether it is tried again as it is
+    "the reply was too long": (ContextTooLong("No.", limit=100_000, prompt=70_000), True),
+    "so was the prompt": (ContextTooLong("No.", limit=100_000, prompt=99_500), False),
+    "nobody counted": (ContextTooLong("No.", limit=100_000), False),
+    "no limit": (ContextTooLong("No.", prompt=70_000), False),
+}
+
+
+@pytest.mark.parametrize("case", KNOWN)
+async def test_where_the_prompt_fits_a_shorter_reply_is_enough(case: str) -> None:
+    """As in earendil-works/pi#8061 and MoonshotAI/kimi-code#476, which compacted for nothing."""
+    refusal, again = KNOWN[case]
+    harness = LoopHarness([], prompt="word " * 48_000)
+    harness.turn.use_model(replace(harness.turn.candidate, info=INFO))
+    context = harness.turn.context
+    before = context.headroom
+    assert 50_000 < context.tokens < 70_000
+    tried = await context.recover_overflow(harness.turn.step_context(1), refusal)
+    assert (tried, context.headroom == before) == (again, again)
 
 
 def test_a_count_that_cannot_be_of_the_prompt_is_not_believed() -> None:

@@ -19,7 +19,7 @@ from amanu.agent.window.compaction import NoSummary
 from amanu.agent.window.token_gauge import PromptHead, TokenGauge, result_tokens
 from amanu.core.conversation import Assistant, Call, Compacted, Conversation, Masked, Results, User
 from amanu.core.emit import Emit
-from amanu.core.model import ModelError
+from amanu.core.model import ContextTooLong, ModelError
 from amanu.core.token_estimate import estimate
 from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn
 from amanu_protocol.items import ContextUse, ModelInfo, Notice, ServerTokens
@@ -291,16 +291,18 @@ class ContextWindow:
         window = self._info.context_window if self._info is not None else 0
         return limit is not None and MIN_WINDOW <= limit < window and limit * COUNT_MARGIN >= self.accepted
 
-    async def recover_overflow(self, step: StepContext, prompt: int | None = None) -> bool:
-        """Make room after the service found a request too long, whose prompt it may have counted. True when enough was
-        freed to try again, or when it is enough to ask for a shorter reply."""
-        if prompt is not None:
+    async def recover_overflow(self, step: StepContext, refusal: ContextTooLong) -> bool:
+        """Make room after the service found a request too long. True when enough was freed to try again, or when it is
+        enough to ask for a shorter reply."""
+        if refusal.prompt is not None:
             self._gauge.follow(self._conversation, self._head)
-            self._gauge.count(prompt)
+            self._gauge.count(refusal.prompt)
         tokens_before = self.tokens
         narrowed, self._narrowed = self._narrowed, False
-        if narrowed and tokens_before <= self.headroom:
-            return True
+        window = self._info.context_window if self._info is not None else 0
+        knew = refusal.prompt is not None and refusal.limit is not None and refusal.limit >= window
+        if (narrowed or knew) and tokens_before <= self.headroom:
+            return True  # what the reply may take was too much
         if not narrowed:
             self._learn(tokens_before)
         await self._mask(step, min_share=0.0)
@@ -308,8 +310,8 @@ class ContextWindow:
             await self._compact(step, "", must=True)
         if self.tokens > self.headroom:
             await self._cut_last_results(step)
-        if narrowed and self._info is not None:
-            return self.tokens * COUNT_MARGIN + MIN_REPLY <= self._info.context_window
+        if narrowed:
+            return self.tokens * COUNT_MARGIN + MIN_REPLY <= window
         return self.tokens < tokens_before * LEARNT_SHARE
 
     async def compact(self, step: StepContext, focus: str) -> bool:
