@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from amanu.core.model import ReplyTooLong, Unreachable
+from amanu.core.model import ModelNotFound, ReplyTooLong, RequestRefused, Unreachable
 from amanu.models.errors import mask, status_error, transport_error
 from amanu.models.http import http_client, tls_for
 
@@ -31,9 +31,23 @@ class ListingAddress:
     """"" for a list that is public."""
 
     @property
+    def title(self) -> str:
+        """The vendor's name for the user."""
+        return _TITLES.get(self.vendor, self.vendor)
+
+    @property
     def of_plan(self) -> bool:
         """Whether the vendor is asked what a ChatGPT plan includes."""
         return not isinstance(self.key, str)
+
+
+_TITLES = {
+    "anthropic": "Anthropic",
+    "gemini": "Google Gemini",
+    "google-openai": "Google (OpenAI-compatible)",
+    "openai": "OpenAI",
+    "openrouter": "OpenRouter",
+}
 
 
 def _bearer(key: str) -> Mapping[str, str]:
@@ -88,13 +102,17 @@ async def request_listing(address: ListingAddress, *, checking: bool = False) ->
             body = await _read(answer, MAX_ANSWER if is_good else _MAX_ERROR, is_good)
             if is_good:
                 return body
-            raise status_error(address.vendor, answer.status_code, mask(_error_message(body), key))
+            error = status_error(address.title, answer.status_code, mask(_error_message(body), key))
+            if isinstance(error, ModelNotFound):  # none was asked for
+                said = f"{address.title} lists no models at {address.base_url} (HTTP {answer.status_code})."
+                error = RequestRefused(said, address.title, answer.status_code)
+            raise error
     except TimeoutError:
         raise Unreachable(
-            f"{address.vendor} at {address.base_url} did not answer within {TIMEOUT:g} seconds.", address.vendor
+            f"{address.title} at {address.base_url} did not answer within {TIMEOUT:g} seconds.", address.title
         ) from None
     except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL) as error:
-        raise transport_error(address.vendor, error, address.base_url, started=started) from None
+        raise transport_error(address.title, error, address.base_url, started=started) from None
 
 
 async def _read(response: Any, most: int, is_good: bool) -> bytes:

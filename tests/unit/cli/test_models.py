@@ -99,7 +99,7 @@ def test_what_failed_is_said_and_what_was_known_stays(
     ran = inside.run(models.main, "--refresh", "glm", cwd=tmp_path)
     assert ran.returncode == 1
     assert ran.stderr == (
-        "openrouter: openrouter cannot answer right now: closed today. Its models are listed as last known.\n"
+        "openrouter: OpenRouter cannot answer right now: closed today. Its models are listed as last known.\n"
     )
     assert "openrouter:z-ai/glm-5.3" in ran.stdout
 

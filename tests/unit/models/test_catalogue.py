@@ -261,10 +261,11 @@ async def test_a_vendor_is_asked_once_a_day_and_after_a_wrong_clock(
 
 TOO_MUCH = b'{"data": [' + (b" " * 999 + b"\n") * (MAX_ANSWER // 1000 + 1) + b"]}"
 FAILURES: list[tuple[Any, int, str]] = [
-    ({"error": {"message": "down"}}, 503, "openrouter cannot answer right now: down."),
-    ({"error": {"message": f"No such key: {KEY}"}}, 401, "openrouter does not accept the key"),
-    (b"", 302, "openrouter refused the request"),
-    (b"x" * 1_000_000, 500, "openrouter cannot answer right now"),
+    ({"error": {"message": "down"}}, 503, "OpenRouter cannot answer right now: down."),
+    ({"error": {"message": f"No such key: {KEY}"}}, 401, "OpenRouter does not accept the key"),
+    (b"", 302, "OpenRouter refused the request"),
+    (b"404 page not found", 404, "OpenRouter lists no models at"),
+    (b"x" * 1_000_000, 500, "OpenRouter cannot answer right now"),
     (b"<html>hello</html>", 200, "The answer is not JSON."),
     ({"data": "none"}, 200, "The answer is not a list of models."),
     ({"data": []}, 200, "The answer lists no models that Amanu can use."),
@@ -295,7 +296,7 @@ async def test_a_vendor_that_is_slow_is_not_waited_for(asked: Catalogue, monkeyp
     async with ListingService("openai", answer("openai")).listening() as service:
         service.answering.clear()
         done = await asked.refresh([ListingAddress("openai", service.base_url, KEY)], force=True)
-    assert done == {"openai": f"openai at {service.base_url} did not answer within 0.05 seconds."}
+    assert done == {"openai": f"OpenAI at {service.base_url} did not answer within 0.05 seconds."}
 
 
 async def test_a_vendor_that_is_not_there_delays_no_other(asked: Catalogue) -> None:
