@@ -39,7 +39,7 @@ from support.strict_services.responses import Responses
             Responses,
             "openai:gpt-6.2-sol",
             {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "{url}/v1"},
-            "The model does not exist. OpenAI has openai:test-model; to see all, run: amanu models",
+            "The model does not exist. OpenAI has openai:test-model. To see all of them, run: amanu models",
         ),
     ],
 )

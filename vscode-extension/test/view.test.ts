@@ -340,6 +340,27 @@ test.each([
   expect([...list.element.querySelectorAll("button")].map((each) => each.textContent)).toEqual(expected);
 });
 
+test("a model that there is not offers the others", () => {
+  const text =
+    "OpenAI has no such model for you: No. OpenAI has openai:gpt-6.2-sol. To see all of them, run: amanu models";
+  const notice = {
+    itemId: "n",
+    turnId: null,
+    level: "error",
+    code: "modelNotFound",
+    text,
+    detail: "",
+  } as const;
+  const { list, posted } = show({ items: [{ kind: "notice", agentId: null, ...notice }] });
+  const button = list.element.querySelector("button");
+  expect([button?.textContent, list.element.textContent?.includes("amanu models")]).toEqual([
+    "Select model…",
+    false,
+  ]);
+  button?.click();
+  expect(posted).toEqual([{ type: "action", action: "selectModel" }]);
+});
+
 test.each([
   [
     "refused",

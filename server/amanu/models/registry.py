@@ -358,7 +358,11 @@ class ModelRegistry:
         authRequired, permissionDenied, invalidParams."""
         key = key or self._auth.key(vendor_name, environment)
         if key is None:
-            raise AmanuError("authRequired", f"No key for {vendor_name}.", hint=self._how_to_key(vendor_name))
+            raise AmanuError(
+                "authRequired",
+                f"No key for {self.titles.get(vendor_name, vendor_name)}.",
+                hint=self._how_to_key(vendor_name),
+            )
         vendor = self._vendors.get(vendor_name)
         if vendor is None or vendor.cloud is not None:  # a search service, or one whose address depends on more
             return untested(vendor_name)
@@ -389,7 +393,7 @@ class ModelRegistry:
         elif vendor.make not in (_anthropic, _gemini) and not self.replays and _may_send(base_url, key):
             names = [*names, *(await self._names(base_url, key) or ())]
         near = _most_like(model, {each: f"{name}:{each}" for each in names if each != model})
-        return f"{vendor.title} has {', '.join(near)}; to see all, run: amanu models" if near else ""
+        return f"{vendor.title} has {', '.join(near)}. To see all of them, run: amanu models" if near else ""
 
     def of_other_keys(self, model_id: str, environment: Mapping[str, str]) -> str:
         """The models of other vendors that there is a key for, in a sentence; "" if there are none."""

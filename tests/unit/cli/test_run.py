@@ -193,7 +193,7 @@ REFUSED: dict[str, tuple[Fault, str]] = {
     # what a service answers to a model that it has not, or to a key → the last words of the turn
     "no such model": (
         Fault("status", status=404, message="The model `gpt-9-sol` does not exist.", code="model_not_found"),
-        "OpenAI has openai:test-model; to see all, run: amanu models",
+        "OpenAI has openai:test-model. To see all of them, run: amanu models",
     ),
     "bad key": (
         Fault("status", status=401, message="Incorrect API key."),

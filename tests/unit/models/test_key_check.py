@@ -73,7 +73,7 @@ async def test_the_key_in_use_is_tried_when_none_is_given(tmp_path: Path) -> Non
     async with ListingService("openai", {"data": []}, checking=True).listening() as service:
         models = registry(tmp_path, base_urls={"openai": service.base_url})
         assert (await models.check_key("openai", None, {"OPENAI_API_KEY": KEY})).status == "accepted"
-        with pytest.raises(AmanuError, match="No key for openai"):
+        with pytest.raises(AmanuError, match="No key for OpenAI"):
             await models.check_key("openai", None, {})
         await models.close()
 

@@ -302,7 +302,7 @@ async def test_an_endpoint_that_lists_no_models_has_those_the_user_named(tmp_pat
     assert await models.allow_local("mine", {}) == address
     assert (await models.resolve("mine:big", {}))[1].available
     assert [each.model_id for each in await models.list({}) if each.available] == ["mine:big", "mine:small"]
-    assert await models.like("mine:smal", {}) == "mine has mine:small, mine:big; to see all, run: amanu models"
+    assert await models.like("mine:smal", {}) == "mine has mine:small, mine:big. To see all of them, run: amanu models"
 
 
 async def test_a_server_that_does_not_answer_is_one_of_base_urls(tmp_path: Path) -> None:

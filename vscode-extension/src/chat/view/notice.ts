@@ -74,6 +74,8 @@ export class NoticeCard implements Card {
         ),
       ];
     if (code === MCP) return [button(ACTIONS.mcp, () => this.desk.post({ type: "action", action: "mcp" }))];
+    if (code === "modelNotFound")
+      return [button(ACTIONS.selectModel, () => this.desk.post({ type: "action", action: "selectModel" }))];
     if (code !== "authRequired" && code !== "authFailed") return [];
     const actions = advised(this.text.textContent ?? "");
     return (actions.length > 0 ? actions : (["setKey"] as const)).map((action) =>
