@@ -1,5 +1,6 @@
 """What an MCP server answers, as a result: its text once, its pictures as pictures, all else by name."""
 
+import base64
 import json
 from collections.abc import Sequence
 
@@ -28,8 +29,15 @@ async def outcome_of(answer: CallAnswer, source: str, environment: ToolEnvironme
     """The outcome of a call. `source`: for the model and the user, where the answer comes from."""
     content = list(answer.content)
     if answer.structured is not None and not any(piece.kind == "text" and piece.text for piece in content):
-        content.insert(0, Content("text", json.dumps(answer.structured, ensure_ascii=False, indent=1)))
+        structured = json.dumps(answer.structured, ensure_ascii=False, indent=1)
+        if not any(_holds(structured, piece.data) for piece in content):
+            content.insert(0, Content("text", structured))
     return await outcome_of_content(content, source, environment, is_error=answer.is_error)
+
+
+def _holds(structured: str, data: bytes) -> bool:
+    """Whether the JSON repeats a picture or a file: some servers put all their content into it once more."""
+    return bool(data) and base64.b64encode(data).decode().rstrip("=") in structured
 
 
 async def outcome_of_content(
