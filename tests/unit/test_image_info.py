@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from amanu.system.image_info import MAX_SEGMENTS, media_type, pixels, whole
+from amanu.system.image_info import MAX_SEGMENTS, media_type, mended, pixels, whole
 from support.sample_images import gif, jpeg, png, webp
 
 THUMBNAIL = b"\xff\xe1\x00\x20Exif\0\0" + jpeg()[:22] + b"\xff\xd9"
@@ -90,6 +90,25 @@ FLIPPED[FLIPPED.index(b"IDAT") + 6] ^= 0xFF
 def test_what_is_damaged(data: bytes) -> None:
     assert pixels(data) == (3, 2)
     assert not whole(data)
+
+
+def profiled(checksum: bytes = bytes(4), kind: bytes = b"iCCP") -> bytes:
+    """A PNG with a chunk whose checksum is wrong, like the picture of server-everything (2026.8.31)."""
+    return png()[:33] + struct.pack(">I", 5) + kind + b"sRGB\0" + checksum + png()[33:]
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (profiled(), png()),
+        (profiled() + b"more", png() + b"more"),
+        (profiled(struct.pack(">I", zlib.crc32(b"iCCPsRGB\0"))), None),
+        *((profiled(kind=b"PLTE"), None), (profiled()[:50], None), (profiled()[:-12], None)),
+        *((png(), None), (bytes(FLIPPED), None), (jpeg(), None), (gif(), None), (webp(), None), (b"x", None)),
+    ],
+)
+def test_a_png_is_mended_without_what_no_decoder_needs(data: bytes, expected: bytes | None) -> None:
+    assert mended(data) == (data if expected is None else expected)
 
 
 BIG = 3_700_000

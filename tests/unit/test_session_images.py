@@ -81,6 +81,15 @@ async def test_a_picture_is_kept_once_and_named_by_its_blob_everywhere(tmp_path:
         assert [item.text for item in state.items if item.kind == "answer"] == ["I see."]
 
 
+async def test_a_picture_that_viewers_show_is_sent_without_what_services_refuse(tmp_path: Path) -> None:
+    damaged = SHOT[:33] + b"\0\0\0\5iCCPsRGB\0\0\0\0\0" + SHOT[33:]
+    async with scripted_session(tmp_path, step("I see.")) as d:
+        assert await send(d, "look", attached(damaged)) == "started"
+        await d.ended()
+        (blob,) = Path(os.environ["AMANU_HOME"]).rglob("blobs/*")
+        assert blob.read_bytes() == SHOT
+
+
 async def test_a_prompt_with_a_picture_sent_twice_is_one_prompt(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, step("I see.")) as d:
         assert await send(d, "look", attached(SHOT)) == "started"

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from amanu.core.conversation import Conversation, Picture
 from amanu.storage.journal import Journal
 from amanu.system.file_kind import PDF
-from amanu.system.image_info import media_type, pixels, whole
+from amanu.system.image_info import media_type, mended, pixels, whole
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Attachment, BlobRef, ImageAttachment
 
@@ -115,7 +115,7 @@ class Pictures:
             )
         if len(data) > MAX_BYTES:
             raise _bad(f"{name} is {len(data) / 2**20:.1f} MiB; models accept at most 3.75 MiB.", _SMALLER, location)
-        size = pixels(data)
+        data, size = data if whole(data) else mended(data), pixels(data)
         if size is None or not whole(data):
             raise _bad(f"{name} is damaged or incomplete.", "Save it again.", location)
         if max(size) > MAX_SIDE:

@@ -1,7 +1,7 @@
 """Reads a picture's type, its size in pixels and whether it is complete from its bytes, without decoding it.
 
-Sources: PNG specification 5.3 (chunks) and 11.2.2 (IHDR); GIF89a specification 18 and 27 (trailer); JPEG, ITU T.81
-B.1.1.3 (markers) and B.2.2 (frame header); WebP, RFC 9649 section 2.
+Sources: PNG specification 5.3 and 5.4 (chunks) and 11.2.2 (IHDR); GIF89a specification 18 and 27 (trailer); JPEG, ITU
+T.81 B.1.1.3 (markers) and B.2.2 (frame header); WebP, RFC 9649 section 2.
 """
 
 import re
@@ -72,6 +72,24 @@ def whole(data: bytes) -> bool:
             return 20 + int.from_bytes(data[16:20], "little") <= end <= len(data)
         case None:
             return False
+
+
+def mended(data: bytes) -> bytes:
+    """A PNG without the chunks that no decoder needs and whose checksum is wrong: viewers show such a picture, services
+    refuse it. Any other picture is returned as it is."""
+    view, offset, kept = memoryview(data), 8, [data[:8]]
+    for _ in range(MAX_SEGMENTS if media_type(data) == "image/png" else 0):
+        if len(data) < offset + 12:
+            break
+        length, kind = struct.unpack_from(">I4s", data, offset)
+        end = offset + 12 + length
+        if kind == b"IEND":
+            return b"".join((*kept, data[offset:]))
+        is_needed = not kind[0] & 0x20  # 5.4: the case of the first letter
+        if is_needed or int.from_bytes(data[end - 4 : end], "big") == zlib.crc32(view[offset + 4 : end - 4]):
+            kept.append(data[offset:end])
+        offset = end
+    return data
 
 
 def _png_is_whole(data: bytes) -> bool:
