@@ -34,6 +34,9 @@ class SandboxRequirements:
     readable: tuple[Path, ...] = ()
     """Further paths it may read: caches of our own programs, folders of active skills of the user's; never paths named
     by a model or a workspace."""
+    opened: tuple[Path, ...] = ()
+    """Folders that go with what it runs, or that its user named to it: it may read them, but for the secrets in them.
+    A home folder, what is above one, and places for secrets stay hidden."""
     writable: tuple[Path, ...] = ()
     """Further folders it may write: caches that the user was asked about."""
     pinned: Mapping[str, bytes] = field(default_factory=dict[str, bytes])

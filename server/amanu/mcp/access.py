@@ -2,9 +2,11 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from amanu.mcp.config import ServerConfig, expand
+from amanu.mcp.opened_folders import OpenedFolders
 from amanu.mcp.variables import UserVariables
 from amanu.sandbox.sandbox import Sandbox
 from amanu.text.display import visible
@@ -29,9 +31,27 @@ def target_text(config: ServerConfig, variables: UserVariables, roots: Sequence[
     return visible(" ".join(words)) if table.command else ""
 
 
-def access_sentence(config: ServerConfig, sandbox: Sandbox, programs: Sequence[str]) -> str:
-    """Its access, the variables and headers it gets, and the files of the workspace it runs."""
+@dataclass(frozen=True)
+class Reads:
+    """What a server reads besides what all servers see."""
+
+    programs: Sequence[str]
+    """The files of the workspace that it runs."""
+    opened: OpenedFolders
+    own_folder: Path | None
+    """The folder it starts in, if that is outside the workspace and it may read all of it."""
+
+
+def access_sentence(config: ServerConfig, sandbox: Sandbox, reads: Reads) -> str:
+    """Its access, the variables and headers it gets, and what it reads."""
     sentences = [_reach(config, sandbox)]
+    if folders := reads.opened.folders:
+        sentences.append(
+            f"It can also read {_list([str(folder) for folder in folders])}, but not the secrets in there."
+        )
+    if closed := reads.opened.closed:
+        names = _list([str(folder) for folder in closed])
+        sentences.append(f"It cannot read {names}: what it needs must be in a folder inside that.")
     access, table = config.access, config.table
     if config.kind == "stdio" and access.caches and access.sandbox:
         sentences.append(f"It can write {_list(access.caches)}.")
@@ -42,8 +62,8 @@ def access_sentence(config: ServerConfig, sandbox: Sandbox, programs: Sequence[s
     if table.headers:
         sentences.append(f"The headers {_list(sorted(table.headers))} go with each request.")
     if table.cwd:
-        sentences.append(f"It starts in {table.cwd}.")
-    if programs:
+        sentences.append(f"It starts in {table.cwd}{', and can read all of it' if reads.own_folder else ''}.")
+    if programs := reads.programs:
         sentences.append(f"It runs {_list(programs)} of the workspace: you approve the content as it is now.")
     return visible(" ".join(sentences))
 

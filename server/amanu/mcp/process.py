@@ -40,8 +40,10 @@ class Command:
     roots: tuple[Path, ...]
     """Real paths."""
     home: Path
-    plugin: Path | None = None
-    """The folder of the plug-in whose server it is."""
+    readable: tuple[Path, ...] = ()
+    """Folders outside the roots that it may read with everything in them."""
+    opened: tuple[Path, ...] = ()
+    """Those that it may read but for their secrets (`opened_folders.py`)."""
 
     @property
     def program(self) -> Program:
@@ -52,10 +54,10 @@ class Command:
 
     @property
     def requirements(self) -> SandboxRequirements:
-        outside = tuple(folder for folder in (self.folder, self.plugin) if folder is not None)
         return SandboxRequirements(
             self.access.place,
-            readable=outside,
+            readable=self.readable,
+            opened=self.opened,
             writable=tuple(self.caches),
             programs=self._outside_files,
         )

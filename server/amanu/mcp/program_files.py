@@ -6,7 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from amanu.mcp.access import Reads
 from amanu.mcp.config import ServerConfig
+from amanu.mcp.opened_folders import OpenedFolders
 from amanu.mcp.process import StartFailed
 from amanu.mcp.variables import UserVariables
 from amanu.system.named_files import named_files
@@ -19,6 +21,9 @@ _DATA = frozenset(
 """Endings of data files, which no program runs and a server changes as it works."""
 _SETTINGS = frozenset((".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".xml", ".env"))
 """Endings of files that may say what is run, or that a server may write."""
+
+
+_FOLDER = "a folder"
 
 
 class ProgramFiles:
@@ -47,9 +52,26 @@ class ProgramFiles:
         inert = _DATA | _SETTINGS if config.access.writes and config.access.sandbox else _DATA
         return [path for path in found if path.suffix not in inert or os.access(path, os.X_OK)]
 
+    def opened(self, config: ServerConfig, roots: Sequence[Path]) -> OpenedFolders:
+        """The folders outside the roots that it may read."""
+        try:
+            return self._variables.opened(config, roots)
+        except StartFailed:  # it will not start
+            return OpenedFolders()
+
+    def reads(self, config: ServerConfig, roots: Sequence[Path]) -> Reads:
+        """All that it reads, for the user."""
+        try:
+            own_folder = self._variables.own_folder(config, roots)
+        except StartFailed:  # it will not start
+            own_folder = None
+        programs = sorted(relative_name(path, roots) for path in self.paths(config, roots))
+        return Reads(programs, self.opened(config, roots), own_folder)
+
     def digests(self, config: ServerConfig, roots: Sequence[Path]) -> dict[str, str]:
-        """Path → digest of the content, of each of them."""
-        return {str(path): self._digest(path) for path in self.paths(config, roots)}
+        """Path → digest of the content, of each of the files; the folders, whatever they hold, end in a slash."""
+        files = {str(path): self._digest(path) for path in self.paths(config, roots)}
+        return files | {f"{folder}/": _FOLDER for folder in self.opened(config, roots).folders}
 
     def _expanded(self, config: ServerConfig, text: str, roots: Sequence[Path]) -> str:
         try:
@@ -70,10 +92,16 @@ class ProgramFiles:
             return ""
 
 
-def changed_files(approved: Mapping[str, str], current: Mapping[str, str], roots: Sequence[Path]) -> str:
-    """The files whose content is not what was approved, by name; "" for none."""
-    changed = [Path(path) for path, digest in current.items() if not digest or approved.get(path) != digest]
-    return ", ".join(relative_name(path, roots) for path in changed)
+def unapproved(approved: Mapping[str, str], current: Mapping[str, str], roots: Sequence[Path]) -> str:
+    """Which files do not hold what was approved, and which folders were not, as sentences; "" for none."""
+    changed = [path for path, digest in current.items() if not digest or approved.get(path) != digest]
+    files = ", ".join(relative_name(Path(path), roots) for path in changed if not path.endswith("/"))
+    folders = ", ".join(path.rstrip("/") for path in changed if path.endswith("/"))
+    sentences = [
+        *([f"It runs {files} of the workspace, whose content you have not approved."] if files else []),
+        *([f"It would also read {folders}, which you have not approved."] if folders else []),
+    ]
+    return " ".join(sentences)
 
 
 def relative_name(path: Path, roots: Sequence[Path]) -> str:

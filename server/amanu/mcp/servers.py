@@ -32,7 +32,7 @@ from amanu.mcp.model import (
 )
 from amanu.mcp.offered import OfferedServers
 from amanu.mcp.pins import Pin, Pins
-from amanu.mcp.program_files import ProgramFiles, changed_files, relative_name
+from amanu.mcp.program_files import ProgramFiles, unapproved
 from amanu.mcp.variables import UserVariables
 from amanu.sandbox.sandbox import Sandbox
 from amanu.system.private_file import PrivateFile
@@ -223,8 +223,7 @@ class Servers:
         """Why it may not be started as its files are now, as a sentence; "" when it may."""
         if config.session_id:  # the user approved it by configuring it in their editor
             return ""
-        changed = changed_files(self._find_pin(config).files, self.programs.digests(config, roots), roots)
-        return changed and f"It runs {changed} of the workspace, whose content you have not approved."
+        return unapproved(self._find_pin(config).files, self.programs.digests(config, roots), roots)
 
     def state(self, config: ServerConfig, roots: Roots, *, trusted: bool) -> tuple[ServerState, str]:
         """Its state in these folders, and why. `trusted`: the user trusts them."""
@@ -432,7 +431,7 @@ class _Server:
             reason=reason,
             source=config.source,
             target=target_text(config, servers.variables, self.roots),
-            access=access_sentence(config, servers.sandbox, self._programs),
+            access=access_sentence(config, servers.sandbox, servers.programs.reads(config, self.roots)),
             digest=servers.digest(config, self.roots),
             tools=[tool for tool in pin.tools if config.table.tools.allows(tool.name)] if approved else [],
             changed_tools=pin.changed if approved else [],
@@ -443,11 +442,6 @@ class _Server:
             is_offered=bool(config.session_id),
             contained=config.kind == "stdio" and config.access.is_contained and servers.sandbox.tier != "none",
         )
-
-    @property
-    def _programs(self) -> list[str]:
-        """The files of the workspace that it runs, by name."""
-        return sorted(relative_name(path, self.roots) for path in self.servers.programs.paths(self.config, self.roots))
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any], client: CallClient) -> CallAnswer:
         connection = await self._ready()

@@ -6,7 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from amanu.mcp.config import ServerConfig, expand
+from amanu.mcp.opened_folders import OpenedFolders, opened_folders
 from amanu.mcp.process import Command, StartFailed, find_program
+from amanu.sandbox.filesystem_view import home_folders
+from amanu.sandbox.toolchains import visibility
 from amanu.text.redaction import holds_secret, without_service_access
 
 _PASSED = re.compile(
@@ -89,9 +92,35 @@ class UserVariables:
         home, folder = self.home(config, roots), self.folder(config, roots) if table.cwd else None
         if folder is not None and not folder.is_dir():
             raise StartFailed(f"Its working folder {folder} does not exist.")
-        spelled = self.expanded(config, table.command, roots)
-        if spelled.startswith("~/"):
-            spelled = str(home / spelled[2:])
+        spelled, *arguments = self.words(config, roots)
         program = find_program(spelled, environment["PATH"], folder, roots)
-        arguments = [self.expanded(config, argument, roots) for argument in table.args]
-        return Command((program, *arguments), folder, environment, config.access, roots, home, config.folder)
+        readable = tuple(path for path in (config.folder, self.own_folder(config, roots)) if path is not None)
+        opened = self.opened(config, roots).folders
+        return Command((program, *arguments), folder, environment, config.access, roots, home, readable, opened)
+
+    def words(self, config: ServerConfig, roots: Sequence[Path]) -> list[str]:
+        """The command and its arguments. Raises `StartFailed`."""
+        table, home = config.table, self.home(config, roots)
+        words = [self.expanded(config, word, roots) for word in (table.command, *table.args)]
+        return [str(home / word[2:]) if word.startswith("~/") else word for word in words]
+
+    def own_folder(self, config: ServerConfig, roots: Sequence[Path]) -> Path | None:
+        """The folder outside the workspace that the user lets it start in, and read with everything in it: no other
+        configuration can say so. Blocking. Raises `StartFailed`."""
+        if config.kind == "http" or not config.table.cwd or config.root is not None:
+            return None
+        folder = self.folder(config, roots)
+        is_outside = not any(folder.is_relative_to(root) for root in roots)
+        is_shown = visibility(folder, home_folders(self.environment(config, roots))) == "on request"
+        return folder if is_outside and is_shown else None
+
+    def opened(self, config: ServerConfig, roots: Sequence[Path]) -> OpenedFolders:
+        """The other folders outside the workspace that it may read. Blocking. Raises `StartFailed`."""
+        if config.kind == "http" or not config.access.sandbox:
+            return OpenedFolders()
+        environment, own = self.environment(config, roots), self.own_folder(config, roots)
+        words = self.words(config, roots)
+        if config.table.cwd:
+            words.append(str(self.folder(config, roots)))
+        searched = {name: environment[name] for name in config.table.env}
+        return opened_folders(words, searched, environment, roots).outside(own)

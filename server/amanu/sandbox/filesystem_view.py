@@ -17,7 +17,7 @@ from amanu.sandbox.git_dirs import GitDirs, borrowed_objects, enclosing_worktree
 from amanu.sandbox.git_settings import is_settings
 from amanu.sandbox.protected_scan import ProtectedScan, scan_protected
 from amanu.sandbox.secret_files import is_shown_by_git
-from amanu.sandbox.toolchains import find_programs, find_toolchains, is_inside
+from amanu.sandbox.toolchains import find_programs, find_toolchains, is_inside, visibility
 from amanu.sandbox.unix_sockets import bound_names, outside_sockets, served_sockets
 
 _HOMES = ("/root", "/home", "/Users", "/mnt/c/Users", "/var/root")
@@ -101,7 +101,8 @@ def filesystem_view(
     repositories = scan.repositories
     installed = find_toolchains(environment.get("PATH", ""), home, homes, int(time.monotonic() / _TOOLS_SECONDS))
     called = find_programs(need.programs, homes)
-    readable = [*installed.readable, *called.readable, *chosen, *above, *_resolver(need)]
+    opened = [path for path in need.opened if visibility(path, homes) == "on request"]
+    readable = [*installed.readable, *called.readable, *chosen, *opened, *above, *_resolver(need)]
     readable += [git_dirs.common for git_dirs in repositories]
     readable += [git_dirs.folder for git_dirs in repositories]
     readable += [objects for git_dirs in repositories if need.borrowing for objects in borrowed_objects(git_dirs)]
@@ -110,6 +111,7 @@ def filesystem_view(
     visible = [*outside, *readable, *also_written]
     secret = [
         *(path for path in _secrets(home) if not is_inside(path, chosen) and is_inside(path, visible)),
+        *(path for path in scan_protected(opened, home).secrets if not is_inside(path, (*chosen, *called.files))),
         *(path for path in map(Path, _SYSTEM_SECRETS) if os.access(path, os.R_OK)),
         *_amanu_folders(ours),
         *(path for path in _user_paths(settings.hide, home) if path.exists()),
@@ -143,6 +145,11 @@ def filesystem_view(
         home=home,
         protected=scan,
     )
+
+
+def home_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """All home folders, as a program with that environment knows them. Blocking."""
+    return _homes(environment)[1]
 
 
 def _write_access(
@@ -180,9 +187,9 @@ def _outside(
 def _homes(environment: Mapping[str, str]) -> tuple[Path | None, tuple[Path, ...]]:
     """The user's home folder as the command knows it, and all home folders."""
     named = [environment.get("HOME", ""), os.path.expanduser("~")]  # noqa: PTH111
-    home_folders = [_real(path) for path in named if os.path.isabs(path)]  # noqa: PTH117
-    home_folders = [path for path in home_folders if path != Path("/") and path.is_dir()]
-    return (home_folders[0] if home_folders else None), tuple(dict.fromkeys((*home_folders, *_system(*_HOMES))))
+    real_homes = [_real(path) for path in named if os.path.isabs(path)]  # noqa: PTH117
+    real_homes = [path for path in real_homes if path != Path("/") and path.is_dir()]
+    return (real_homes[0] if real_homes else None), tuple(dict.fromkeys((*real_homes, *_system(*_HOMES))))
 
 
 def _user_paths(paths: Iterable[str], home: Path | None) -> list[Path]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Literal
 
 from amanu.core import protected_paths as protected
 
@@ -35,6 +36,10 @@ _PARTS = ("lib", "lib64", "libexec", "share", "include", "versions")
 """The folders beside a `bin` that its programs need."""
 
 
+Visibility = Literal["always", "on request", "never"]
+"""`on request`: hidden, but shown to what needs it. `never`: a home folder, what is above one, a place for secrets."""
+
+
 @dataclass(frozen=True)
 class Toolchains:
     """Installed tools, as absolute paths."""
@@ -43,6 +48,8 @@ class Toolchains:
     """Real paths."""
     links: tuple[tuple[Path, Path], ...]
     """Symbolic links in a home folder, with their targets."""
+    files: tuple[Path, ...] = ()
+    """Those of `readable` that were called by their paths."""
 
 
 @lru_cache(maxsize=8)
@@ -82,7 +89,18 @@ def find_programs(programs: Iterable[str], homes: tuple[Path, ...]) -> Toolchain
     return Toolchains(
         tuple(path for path in dict.fromkeys(readable) if path not in homes and _below(path, hidden)),
         tuple(dict.fromkeys(link for path in called for link in _links(path) if _below(link[0], homes))),
+        tuple(files),
     )
+
+
+def visibility(folder: Path, homes: tuple[Path, ...]) -> Visibility:
+    """Whether a program sees a folder outside the workspace, by its real path."""
+    hidden, text = _hidden(homes), f"{str(folder).rstrip('/')}/"
+    if any(f"{path}/".startswith(text) for path in hidden) or folder.parent in _shared_homes():
+        return "never"
+    if not is_inside(folder, hidden):
+        return "always"
+    return "never" if _holds_secrets(folder, homes) else "on request"
 
 
 def _interpreter(program: str) -> list[str]:
@@ -103,6 +121,13 @@ def _links(path: Path) -> Iterator[tuple[Path, Path]]:
             yield named, _real(named)
 
 
+@cache
+def _shared_homes() -> tuple[Path, ...]:
+    """The folders in which each folder belongs to a user."""
+    return tuple(map(_real, ("/home", "/Users", "/mnt/c/Users")))
+
+
+@lru_cache(maxsize=8)
 def _hidden(homes: tuple[Path, ...]) -> tuple[Path, ...]:
     return (*homes, *map(_real, ("/run", "/tmp", "/var/tmp")))
 
@@ -122,9 +147,8 @@ def _installation(folder: Path, homes: tuple[Path, ...]) -> list[Path]:
 def _holds_secrets(folder: Path, homes: tuple[Path, ...]) -> bool:
     """Whether a folder is, contains or is inside a place for secrets: `~/.local` is the parent of `~/.local/bin`."""
     text = f"{folder}/"
-    return any(
-        text.startswith(secret) or secret.startswith(text) for home in homes for secret in _secret_places(str(home))
-    )
+    near = [home for home in map(str, homes) if text.startswith(f"{home}/") or f"{home}/".startswith(text)]
+    return any(text.startswith(secret) or secret.startswith(text) for home in near for secret in _secret_places(home))
 
 
 @cache
