@@ -16,6 +16,8 @@ DESCRIPTIONS = {
     "whoami": "The id of this process.",
     "environment": "The variables of this process.",
     "write": "Try to write a file.",
+    "fail": "Answer that the call failed.",
+    "refuse": "Answer with an error of the protocol.",
     "crash": "End the process.",
     "grow": "Change the description of echo.",
 }
@@ -32,6 +34,8 @@ def main() -> None:
                 answer(message, {"protocolVersion": asked["protocolVersion"], **about})
             case "tools/list":
                 answer(message, {"tools": [tool(*each) for each in DESCRIPTIONS.items()]})
+            case "tools/call" if asked["name"] == "refuse":
+                send({"id": message["id"], "error": {"code": -32603, "message": asked["arguments"]["text"]}})
             case "tools/call":
                 answer(message, called(asked["name"], asked.get("arguments") or {}))
             case method if "id" in message:
@@ -48,6 +52,8 @@ def called(name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
     match name:
         case "echo":
             return said(arguments["text"])
+        case "fail":
+            return {**said(arguments["text"]), "isError": True}
         case "whoami":
             return said(f"{os.getpid()} {BIRTH}")
         case "environment":

@@ -114,6 +114,8 @@ class CallAnswer:
     content: Sequence[Content]
     structured: JsonValue | None = None
     is_error: bool = False
+    hint: str = ""
+    """Of ours, for the user and the model: what the sandbox withheld from the server."""
 
 
 async def _decline(server: str, message: str, fields: Sequence[QuestionField]) -> Question | None:

@@ -38,6 +38,11 @@ class ServerLog:
         self._tail = ""
 
     @property
+    def tail(self) -> str:
+        """The end of what it wrote since its latest start."""
+        return self._tail
+
+    @property
     def reason(self) -> str:
         """The line of the latest start that tells best why it ended; "" if it wrote nothing."""
         lines = [line.strip() for line in self._tail.splitlines() if line.strip()]

@@ -34,6 +34,7 @@ from amanu.mcp.offered import OfferedServers
 from amanu.mcp.pins import Pin, Pins
 from amanu.mcp.program_files import ProgramFiles, unapproved
 from amanu.mcp.variables import UserVariables
+from amanu.mcp.withheld import withheld
 from amanu.sandbox.sandbox import Sandbox
 from amanu.system.private_file import PrivateFile
 from amanu_protocol.errors import AmanuError
@@ -454,7 +455,18 @@ class _Server:
                 )
             names = ", ".join(tool.name for tool in view.tools) or "none"
             raise ToolError(f"The MCP server {self.config.name} has no tool {name!r}. Available: {names}.")
-        return await connection.call_tool(name, arguments, client)
+        try:
+            answer = await connection.call_tool(name, arguments, client)
+        except ToolError as error:
+            hint = self._withheld(str(error))
+            if not hint or hint in str(error):
+                raise
+            raise ToolError(f"{error} {hint}") from None
+        said = "\n".join(piece.text for piece in answer.content) if answer.is_error else ""
+        return replace(answer, hint=self._withheld(said))
+
+    def _withheld(self, said: str) -> str:
+        return withheld(self.config.access, said) if self.config.kind == "stdio" else ""
 
     async def list_resources(self) -> Sequence[ServerResource]:
         return await (await self._ready()).list_resources()

@@ -28,6 +28,7 @@ from amanu.mcp.link import Link, Streams
 from amanu.mcp.process import Command, ServerProcess, running
 from amanu.mcp.repair import Traffic, error_text
 from amanu.mcp.server_log import ServerLog
+from amanu.mcp.withheld import withheld
 from amanu.sandbox.sandbox import Sandbox
 
 MAX_LINE = 16 << 20
@@ -68,7 +69,8 @@ def _why_it_ended(code: int | None, command: Command, log: ServerLog) -> str:
     if code in _NOT_STARTED and command.requirements.place.base != "machine" and program.exists():
         return _HIDDEN.format(program=program)
     ended = "It closed its output" if code is None else f"It ended with code {code}"
-    return f"{ended}: {log.reason.rstrip('.')}." if log.reason else f"{ended}."
+    reason = f"{ended}: {log.reason.rstrip('.')}." if log.reason else f"{ended}."
+    return f"{reason} {withheld(command.access, log.tail)}".rstrip()
 
 
 class _Stream:

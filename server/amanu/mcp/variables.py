@@ -123,4 +123,4 @@ class UserVariables:
         if config.table.cwd:
             words.append(str(self.folder(config, roots)))
         searched = {name: environment[name] for name in config.table.env}
-        return opened_folders(words, searched, environment, roots).outside(own)
+        return opened_folders(words, searched, environment, roots).outside(own).outside(config.folder)

@@ -46,3 +46,10 @@ async def test_everything_is_told_once(
     answer = CallAnswer(content, structured)
     outcome = await outcome_of(answer, "files: read", ToolHarness(tmp_path).environment)
     assert outcome.for_user == expected
+
+
+async def test_a_hint_is_ours_and_no_data_of_the_server(tmp_path: Path) -> None:
+    answer = CallAnswer([Content("text", "EROFS")], is_error=True, hint="Set it.")
+    outcome = await outcome_of(answer, "files: write", ToolHarness(tmp_path).environment)
+    assert outcome.for_user == "EROFS\nSet it."
+    assert outcome.for_model.endswith("</mcp_result>\nSet it.")

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from amanu.core.conversation import Picture
 from amanu.core.tool import Outcome
@@ -32,7 +33,11 @@ async def outcome_of(answer: CallAnswer, source: str, environment: ToolEnvironme
         structured = json.dumps(answer.structured, ensure_ascii=False, indent=1)
         if not any(_holds(structured, piece.data) for piece in content):
             content.insert(0, Content("text", structured))
-    return await outcome_of_content(content, source, environment, is_error=answer.is_error)
+    outcome = await outcome_of_content(content, source, environment, is_error=answer.is_error)
+    if not answer.hint:
+        return outcome
+    for_model, for_user = f"{outcome.for_model}\n{answer.hint}", f"{outcome.for_user}\n{answer.hint}"
+    return replace(outcome, for_model=for_model, for_user=for_user)
 
 
 def _holds(structured: str, data: bytes) -> bool:

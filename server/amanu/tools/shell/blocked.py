@@ -12,15 +12,10 @@ from pathlib import Path
 
 from amanu.core.requirements import NamedPath
 from amanu.core.tool import Blocked, Need
+from amanu.sandbox.denials import NETWORK, READ_ONLY
 from amanu_protocol.items import CommandSandbox
 
 _TAIL = 20_000  # characters at the end, where errors usually are
-NETWORK = re.compile(
-    r"network is unreachable|could not resolve|temporary failure in name resolution|name or service not known"
-    r"|\b(EAI_AGAIN|ENETUNREACH|ENOTFOUND)\b|no address associated with hostname|dns error|failed to lookup address"
-    r"|failed to establish a new connection|no such host|unable to access 'https?://|network unreachable",
-    re.IGNORECASE,
-)
 REFUSED = re.compile(r"connection refused|\bECONNREFUSED\b|couldn't connect to server", re.IGNORECASE)
 _LOCAL = re.compile(r"\blocalhost\b|\b127\.0\.0\.1\b|::1\b", re.IGNORECASE)
 _PORT = re.compile(r"(?:[:\]]|\bport[ =:]+)(\d{2,5})\b", re.IGNORECASE)
@@ -34,7 +29,6 @@ _CLIENTS = re.compile(
     r"\b(docker|podman|kubectl|helm|gh|glab|git|ssh|scp|sftp|rsync|aws|gcloud|az|psql|mysql|redis-cli|npm|cargo|twine)\b"
 )
 """What may say so: any program can print such words, and must not choose what the user is asked."""
-READ_ONLY = re.compile(r"read-only file system|\bEROFS\b", re.IGNORECASE)
 NOT_COPIED = re.compile(
     r"invalid cross-device link|\bEXDEV\b|value too large for defined data type|\bEOVERFLOW\b"
     r"|the layer could not be mounted",

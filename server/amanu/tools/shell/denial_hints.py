@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from amanu.tools.shell.blocked import HIDING, NETWORK, REFUSED, SERVICE, missed_paths
+from amanu.sandbox.denials import NETWORK
+from amanu.tools.shell.blocked import HIDING, REFUSED, SERVICE, missed_paths
 from amanu.tools.shell.report import CommandEnd
 from amanu_protocol.items import CommandSandbox
 
