@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 import secrets
 import threading
 import time
+import warnings
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Annotated, Any, cast
@@ -117,14 +119,17 @@ def ask_name() -> Elicit[Name]:
 
 
 @contextlib.contextmanager
-def web_server(*, signs_in: bool = False, json_response: bool = False) -> Generator[tuple[str, Authority]]:
-    """Serve it on a thread; its address, and who signs users in."""
+def web_server(
+    *, signs_in: bool = False, json_response: bool = False, events: bool = False
+) -> Generator[tuple[str, Authority]]:
+    """Serve it on a thread; its address, and who signs users in. `events`: over HTTP as it was in 2024-11-05."""
     port = free_port()
     origin = f"http://127.0.0.1:{port}"
-    authority = Authority(f"{origin}/mcp")
+    address = f"{origin}/{'sse' if events else 'mcp'}"
+    authority = Authority(address)
     auth = AuthSettings(
         issuer_url=cast(Any, origin),  # as a text it keeps its form
-        resource_server_url=AnyHttpUrl(f"{origin}/mcp"),
+        resource_server_url=AnyHttpUrl(address),
         validate_token_resource=True,
         client_registration_options=ClientRegistrationOptions(enabled=True),
     )
@@ -187,7 +192,7 @@ def web_server(*, signs_in: bool = False, json_response: bool = False) -> Genera
 
     server.tool()(greet_when)
     server.tool()(end_when)
-    app = server.streamable_http_app(json_response=json_response)
+    app = server.sse_app() if events else server.streamable_http_app(json_response=json_response)
     config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="critical", lifespan="on", ws="none")
     running = uvicorn.Server(config)
     os.environ.setdefault("WEB_CONCURRENCY", "1")
@@ -196,7 +201,11 @@ def web_server(*, signs_in: bool = False, json_response: bool = False) -> Genera
     try:
         while not running.started:
             time.sleep(0.01)
-        yield f"{origin}/mcp", authority
+        yield address, authority
     finally:
         running.should_exit = running.force_exit = True
         thread.join()
+        if events:  # the SDK's server leaves streams open where it is ended
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ResourceWarning)
+                gc.collect()

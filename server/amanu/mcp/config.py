@@ -14,6 +14,7 @@ from amanu.core.place import MACHINE, Place, Reach
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,40}\Z")
 """Of a server: it becomes part of the names of tools, which may have 64 characters."""
+_EVENTS = re.compile(r"\A[^?#]*/sse/?(?:[?#]|\Z)")
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
@@ -47,7 +48,10 @@ class ServerTable(BaseModel):
     env_pass: tuple[str, ...] = ()
     """Variables of your environment that it also gets. API keys of model services are never passed on."""
     url: str = ""
-    """The address of a remote server (streamable HTTP)."""
+    """The address of a remote server."""
+    type: Literal["", "stdio", "http", "sse"] = ""
+    """How it is reached there: `http` (streamable HTTP) or `sse` (as in revision 2024-11-05); if not set, `sse` for an
+    address that ends in `/sse`, else `http`."""
     headers: dict[str, str] = Field(default={}, repr=False)
     network: bool | None = None
     """It may use the network; if not set, only programs that fetch what they run, such as `npx` and `uvx`, may."""
@@ -108,6 +112,11 @@ class ServerConfig:
     @property
     def kind(self) -> Literal["stdio", "http"]:
         return "http" if self.table.url else "stdio"
+
+    @property
+    def has_events(self) -> bool:
+        """It is reached over HTTP as that was in 2024-11-05."""
+        return self.table.type == "sse" or (not self.table.type and _EVENTS.search(self.table.url) is not None)
 
     @property
     def is_literal(self) -> bool:

@@ -32,6 +32,8 @@ _FOREIGN = {
     "mcp": "OpenCode's",
     "context_servers": "Zed's",
 }
+_TYPES = {"stdio": "stdio", "http": "http", "streamable-http": "http", "streamableHttp": "http", "sse": "sse"}
+"""Names in JSON files → ours."""
 _CACHE_FOLDERS = {
     # What a package runner writes at a server's first start: it has nothing to run before it has fetched it.
     "npx": ("~/.npm",),
@@ -194,15 +196,21 @@ def read_entry(name: str, source: str, entry: Any, root: Path | None, *, is_json
 def _from_json(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that mean the same here. Others may neither grant nor allow anything, so they are left out."""
     kept = {name: fields[name] for name in ("command", "args", "cwd", "env", "url", "headers") if name in fields}
+    if kind := _TYPES.get(_type(fields), ""):
+        kept["type"] = kind
     if fields.get("disabled") is True:
         kept["enabled"] = False
     return kept
 
 
+def _type(fields: Mapping[str, Any]) -> str:
+    """How a JSON file says that a server is reached; "" where it does not."""
+    return str(fields.get("type", fields.get("transport")) or "")
+
+
 def _fault(table: ServerTable, fields: Mapping[str, Any]) -> str:
-    kind = fields.get("type", fields.get("transport"))
-    if kind not in (None, "stdio", "http", "streamable-http", "streamableHttp"):
-        return f"servers of type {kind!r} are not supported; use stdio or http (streamable HTTP)."
+    if (kind := _type(fields)) not in ("", *_TYPES):
+        return f"servers of type {kind!r} are not supported; use stdio, http (streamable HTTP) or sse."
     if bool(table.command) == bool(table.url):
         return "it needs either a command or a url."
     if "\0" in "".join((table.command, *table.args, *table.env, *table.env.values())):

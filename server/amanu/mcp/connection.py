@@ -77,9 +77,11 @@ class _Call:
     """It calls a tool."""
     given_up: bool = False
     """It ended before the server answered it."""
+    over: bool = False
+    """It ended, one way or the other; progress that came with its answer may still be told."""
 
     def sign_of_life(self) -> None:
-        if not self.deadline.expired():
+        if not self.over and not self.deadline.expired():
             self.deadline.reschedule(None if self.asking else asyncio.get_running_loop().time() + self.silence)
 
 
@@ -153,6 +155,8 @@ class Connection:
     async def call_tool(self, name: str, arguments: Mapping[str, Any], client: CallClient) -> CallAnswer:
         async def send(to: Client, call: _Call) -> types.CallToolResult:
             async def progressed(progress: float, total: float | None, message: str | None) -> None:
+                if call.over:
+                    return
                 call.sign_of_life()
                 client.progress(convert.progress_text(progress, total, message))
 
@@ -227,6 +231,7 @@ class Connection:
             log.info("mcp server %s: %s", self.name, root_cause(error))
             raise ToolError(f"The answer of the MCP server {self.name} cannot be used: {root_cause(error)}") from None
         finally:
+            call.over = True
             self._calls.remove(call)
             self._used = time.monotonic()
             self._tell_of_calls()

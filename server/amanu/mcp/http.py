@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
 
+import anyio
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
@@ -35,15 +36,22 @@ async def http_streams(
 ) -> AsyncGenerator[Streams]:
     """Exchange messages with the server at that address."""
     log.forget_tail()
-    transport = await asyncio.to_thread(GuardedTransport, address)
-    timeout = httpx2.Timeout(CONNECT_SECONDS, read=None)  # each call has a deadline of its own
-    agent = {"user-agent": f"Amanu/{__version__}"}
     async with (
-        httpx2.AsyncClient(transport=transport, headers={**agent, **headers}, auth=auth, timeout=timeout) as client,
+        httpx2.AsyncClient(**await client_options(address, headers, auth)) as client,
         streamable_http_client(address, http_client=client, max_sse_event_size=MAX_EVENT) as (read, write),
     ):
         traffic = Traffic(lambda line: log.write(f"amanu: {line}\n"))
         yield _Incoming(read, traffic, link), _Outgoing(write, traffic)
+
+
+async def client_options(address: str, headers: Mapping[str, str], auth: httpx2.Auth) -> dict[str, Any]:
+    """Options of the HTTP client for that server."""
+    return {
+        "transport": await asyncio.to_thread(GuardedTransport, address),
+        "headers": {"user-agent": f"Amanu/{__version__}", **headers},
+        "auth": auth,
+        "timeout": httpx2.Timeout(CONNECT_SECONDS, read=None),  # each call has a deadline of its own
+    }
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
@@ -51,14 +59,14 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self, address: str) -> None:
         own = httpx2.URL(address)
-        self._own = _origin(own)
+        self._own = origin(own)
         self._tls = tls_for("https:")
         self._inner = httpx2.AsyncHTTPTransport(verify=self._tls, proxy=proxy_for(address))
         self._others: dict[str, httpx2.AsyncHTTPTransport] = {}
         self._is_local: bool | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if _origin(request.url) == self._own:
+        if origin(request.url) == self._own:
             return await self._inner.handle_async_request(request)
         if await self._own_is_local():
             return await self._other("").handle_async_request(request)
@@ -139,10 +147,17 @@ class _Incoming(_Wrapped):
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
-        return self._repaired(await self._inner.__anext__())
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
 
     async def receive(self) -> SessionMessage | Exception:
-        return self._repaired(await self._inner.receive())
+        try:
+            return self._repaired(await self._inner.receive())
+        except anyio.EndOfStream:
+            self._link.end("It closed the connection.")
+            raise
 
     def _repaired(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         if isinstance(item, SessionMessage):
@@ -154,7 +169,7 @@ class _Incoming(_Wrapped):
         return item
 
 
-def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
+def origin(url: httpx2.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
 
 

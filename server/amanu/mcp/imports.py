@@ -77,8 +77,12 @@ def _server(name: str, fields: Fields, convert: "Callable[[Fields, Fields, list[
     table: Fields = {}
     notes: list[str] = []
     kind = fields.pop("type", fields.pop("transport", None))
-    if kind in ("sse", "ws") or ("url" in fields and convert is _gemini and kind != "http"):
-        return ImportedServer(name, {}, (f"It is a server of type {kind or 'sse'}, which is not supported.",))
+    if kind == "ws":
+        return ImportedServer(name, {}, ("It is a server of type ws, which is not supported.",))
+    if kind == "sse" or (kind is None and "url" in fields and "httpUrl" not in fields and convert is _gemini):
+        table["type"] = "sse"
+    elif kind is not None and "/sse" in str(fields.get("url")):
+        table["type"] = "http"
     fields.pop("timeout", None) if convert is not _gemini else None
     convert(fields, table, notes)
     for key in fields:

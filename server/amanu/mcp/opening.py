@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from amanu.mcp.config import ServerConfig
 from amanu.mcp.connection import Connection, Timing
 from amanu.mcp.errors import first
+from amanu.mcp.events import event_streams
 from amanu.mcp.http import http_streams
 from amanu.mcp.link import Link, Streams
 from amanu.mcp.process import StartFailed
@@ -50,7 +51,7 @@ def make_connection(
     async def open_address(link: Link) -> AsyncGenerator[Streams]:
         address, headers = _address(config, roots, servers)
         auth = ServerAuth(address, TokenStore(servers.tokens, address), link)
-        async with http_streams(address, headers, auth, log, link) as streams:
+        async with _streams(config)(address, headers, auth, log, link) as streams:
             yield streams
 
     table = config.table
@@ -71,13 +72,17 @@ async def sign_in(
         try:
             address, headers = _address(config, roots, servers)
             auth = ServerAuth(address, TokenStore(servers.tokens, address), link, Browser(listener, open_page))
-            async with Client(http_streams(address, headers, auth, log, link), cache=None):  # pyright: ignore[reportArgumentType]
+            async with Client(_streams(config)(address, headers, auth, log, link), cache=None):  # pyright: ignore[reportArgumentType]
                 return
         except* StartFailed as group:
             failure = str(first(group))
         except* (MCPError, OAuthFlowError, httpx2.HTTPError, RuntimeError, ValidationError) as group:
             failure = auth.failure if auth is not None and auth.failure else str(first(group))
     raise AmanuError("authRequired", f"You are not signed in to {config.name}: {failure.rstrip('.')}.")
+
+
+def _streams(config: ServerConfig) -> Callable[..., AbstractAsyncContextManager[Streams]]:
+    return event_streams if config.has_events else http_streams
 
 
 def _address(config: ServerConfig, roots: tuple[Path, ...], servers: "Servers") -> tuple[str, dict[str, str]]:

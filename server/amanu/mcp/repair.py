@@ -12,11 +12,13 @@ from mcp_types import (
     CONNECTION_CLOSED,
     INTERNAL_ERROR,
     ContentBlock,
+    ErrorData,
     JSONRPCError,
     JSONRPCMessage,
     JSONRPCRequest,
     JSONRPCResponse,
     ToolAnnotations,
+    jsonrpc_message_adapter,
 )
 from pydantic import TypeAdapter, ValidationError
 
@@ -45,6 +47,29 @@ class Traffic:
     def waits_for(self, request_id: object) -> bool:
         """Whether a request with that id is unanswered."""
         return isinstance(request_id, int | str) and request_id in self._methods
+
+    def incoming(self, value: Any) -> JSONRPCMessage | None:
+        """The message that a server sent, repaired; where an answer is not valid, an error that says so; None for
+        anything else that is not valid."""
+        try:
+            message = jsonrpc_message_adapter.validate_python(value, by_name=False)
+            self.repair(message)
+            return message
+        except (ValidationError, RecursionError):
+            self._log("ignored a message that is not valid JSON-RPC")
+        if not isinstance(value, dict) or "method" in value:
+            return None
+        answer = cast("Item", value)
+        return self.refused(answer.get("id"), error_text(answer.get("error")) or "its answer is not valid JSON-RPC")
+
+    def refused(self, request_id: object, reason: str) -> JSONRPCMessage | None:
+        """An answer to a request of ours that would wait in vain; None if that is none."""
+        if not isinstance(request_id, int | str) or not self.waits_for(request_id):
+            return None
+        error = ErrorData(code=INTERNAL_ERROR, message=reason)
+        message = JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
+        self.repair(message)
+        return message
 
     def repair(self, message: JSONRPCMessage) -> None:
         """To be called with each message that arrives; changes it."""

@@ -366,7 +366,7 @@ class Servers:
         """What decides whether two configurations can share a process: values of variables, too."""
         table = config.table
         about = [config.name, str(config.root), config.digest, sorted(table.env.items()), sorted(table.headers.items())]
-        about += [table.start_seconds, table.call_seconds, table.idle_seconds, config.session_id]
+        about += [table.type, table.start_seconds, table.call_seconds, table.idle_seconds, config.session_id]
         return _sha256(about)
 
     def _moved(self, config: ServerConfig, roots: Roots) -> None:

@@ -15,18 +15,11 @@ from typing import Any, Self, cast
 import anyio
 import orjson
 from mcp.shared.message import SessionMessage
-from mcp_types import (
-    INTERNAL_ERROR,
-    ErrorData,
-    JSONRPCError,
-    JSONRPCMessage,
-    jsonrpc_message_adapter,
-)
-from pydantic import ValidationError
+from mcp_types import JSONRPCMessage
 
 from amanu.mcp.link import Link, Streams
 from amanu.mcp.process import Command, ServerProcess, running
-from amanu.mcp.repair import Traffic, error_text
+from amanu.mcp.repair import Traffic
 from amanu.mcp.server_log import ServerLog
 from amanu.mcp.withheld import withheld
 from amanu.sandbox.sandbox import Sandbox
@@ -162,7 +155,9 @@ class _Incoming(_Stream):
         if size > MAX_LINE:
             self._log.write(f"amanu: skipped a message of {size:,} bytes; the limit is {MAX_LINE:,}\n")
             for match in _ID.finditer(line):
-                self._refuse(int(match[1]), f"its answer has {size:,} bytes; the limit is {MAX_LINE:,}")
+                self._add(
+                    self._traffic.refused(int(match[1]), f"its answer has {size:,} bytes; the limit is {MAX_LINE:,}")
+                )
         elif line.strip():
             self._lines.append(line)
 
@@ -177,25 +172,10 @@ class _Incoming(_Stream):
             return
         # Revision 2025-03-26 had batches.
         for part in cast("list[Any]", value) if isinstance(value, list) else [value]:
-            self._take(part)
+            self._add(self._traffic.incoming(part))
 
-    def _take(self, value: Any) -> None:
-        try:
-            message = jsonrpc_message_adapter.validate_python(value, by_name=False)
-            self._traffic.repair(message)
-            self._messages.append(message)
-        except (ValidationError, RecursionError):
-            self._log.write("amanu: ignored a message that is not valid JSON-RPC\n")
-            if isinstance(value, dict) and "method" not in value:
-                answer = cast("dict[str, Any]", value)
-                self._refuse(answer.get("id"), error_text(answer.get("error")) or "its answer is not valid JSON-RPC")
-
-    def _refuse(self, request_id: object, reason: str) -> None:
-        """Answer a request of ours ourselves: it would wait in vain."""
-        if isinstance(request_id, int | str) and self._traffic.waits_for(request_id):
-            error = ErrorData(code=INTERNAL_ERROR, message=reason)
-            message = JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
-            self._traffic.repair(message)
+    def _add(self, message: JSONRPCMessage | None) -> None:
+        if message is not None:
             self._messages.append(message)
 
 

@@ -120,8 +120,7 @@ def test_a_workspace_can_ask_for_what_runners_need_and_grant_itself_nothing(tmp_
     server = workspace(tmp_path, {"command": "npx", "alwaysAllow": ["*"], "trust": True, "sandbox": False})
     assert (server.fault, server.access) == ("", Access(network=True, caches=("~/.npm",)))
     assert (server.source, server.root) == (".mcp.json of this workspace", tmp_path)
-    for kind in ("sse", "ws"):
-        assert f"servers of type '{kind}' are not supported" in workspace(tmp_path, {"type": kind, "url": "x"}).fault
+    assert "servers of type 'ws' are not supported" in workspace(tmp_path, {"type": "ws", "url": "x"}).fault
     (tmp_path / ".amanu").mkdir()
     for text, fault in (
         ("sandbox = false", "only your own mcp.toml can let a server run outside the sandbox."),
@@ -130,6 +129,25 @@ def test_a_workspace_can_ask_for_what_runners_need_and_grant_itself_nothing(tmp_
         (tmp_path / ".amanu" / "mcp.toml").write_text(f'[servers.one]\ncommand = "x"\n{text}')
         server = ConfigFiles(tmp_path / "none.toml").workspace(tmp_path).servers["one"]
         assert server.fault.endswith(fault)
+
+
+@pytest.mark.parametrize(
+    ("entry", "has_events"),
+    [
+        ({"url": "https://x.example/mcp"}, False),
+        ({"url": "https://x.example/sse"}, True),
+        ({"url": "https://x.example/v1/sse/?key=${KEY}"}, True),
+        ({"url": "https://x.example/sse/mcp"}, False),
+        ({"url": "https://x.example/mcp?next=/sse"}, False),
+        ({"url": "https://x.example/mcp", "type": "sse"}, True),
+        ({"url": "https://x.example/mcp", "transport": "sse"}, True),
+        ({"url": "https://x.example/sse", "type": "http"}, False),
+        ({"url": "https://x.example/sse", "type": "streamable-http"}, False),
+    ],
+)
+def test_how_a_server_elsewhere_is_reached(tmp_path: Path, entry: dict[str, str], has_events: bool) -> None:
+    config = workspace(tmp_path, entry)
+    assert (config.fault, config.has_events) == ("", has_events)
 
 
 def test_files_are_read_again_when_they_change_and_links_are_not_followed(tmp_path: Path) -> None:

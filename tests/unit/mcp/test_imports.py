@@ -29,7 +29,16 @@ from amanu_protocol.errors import AmanuError
             {"url": "https://x/mcp", "headers": {"A": "Bearer ${T}"}},
             ["oauth was left out: it has no meaning here."],
         ),
-        ("claude", "work/.mcp.json", {"type": "sse", "url": "https://x"}, {}, ["of type sse, which is not supported"]),
+        ("claude", "work/.mcp.json", {"type": "sse", "url": "https://x"}, {"url": "https://x", "type": "sse"}, []),
+        (
+            "claude",
+            "work/.mcp.json",
+            {"type": "http", "url": "https://x/sse"},
+            {"url": "https://x/sse", "type": "http"},
+            [],
+        ),
+        ("cursor", "work/.cursor/mcp.json", {"url": "https://x/sse"}, {"url": "https://x/sse"}, []),
+        ("claude", "work/.mcp.json", {"type": "ws", "url": "wss://x"}, {}, ["of type ws, which is not supported"]),
         (
             "vscode",
             "work/.vscode/mcp.json",
@@ -55,7 +64,8 @@ from amanu_protocol.errors import AmanuError
             ["trust was left out"],
         ),
         ("gemini", "home/.gemini/settings.json", {"httpUrl": "https://x"}, {"url": "https://x"}, []),
-        ("gemini", "home/.gemini/settings.json", {"url": "https://x"}, {}, ["of type sse"]),
+        ("gemini", "home/.gemini/settings.json", {"url": "https://x"}, {"url": "https://x", "type": "sse"}, []),
+        ("gemini", "home/.gemini/settings.json", {"url": "https://x", "type": "http"}, {"url": "https://x"}, []),
     ],
 )
 def test_json_files(tmp_path: Path, program: str, path: str, text: Any, table: Any, notes: list[str]) -> None:

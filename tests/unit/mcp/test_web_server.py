@@ -1,4 +1,4 @@
-"""Servers elsewhere: streamable HTTP, and signing in."""
+"""Servers elsewhere: streamable HTTP and its predecessor, and signing in."""
 
 import asyncio
 import stat
@@ -8,16 +8,18 @@ import httpx2
 import pytest
 
 from amanu.core.tool import ToolError
-from amanu.mcp import http
+from amanu.mcp import connection, http
 from amanu.mcp.model import CallClient
 from amanu_protocol.errors import AmanuError
 from support.mcp_harness import harness
 from support.mcp_web_server import web_server
 
+EVENTS = pytest.mark.parametrize("events", [False, True], ids=["streamable", "events"])
 
-@pytest.mark.parametrize("json_response", [False, True])
-async def test_tools_are_called(tmp_path: Path, json_response: bool) -> None:
-    with web_server(json_response=json_response) as (address, _):
+
+@pytest.mark.parametrize("how", ["stream", "json_response", "events"])
+async def test_tools_are_called(tmp_path: Path, how: str) -> None:
+    with web_server(json_response=how == "json_response", events=how == "events") as (address, _):
         async with harness(tmp_path, {"TOKEN": "abc"}) as it:
             it.configure(web={"url": address, "headers": {"X-Key": "${TOKEN}"}})
             view = it.view("web")
@@ -28,23 +30,25 @@ async def test_tools_are_called(tmp_path: Path, json_response: bool) -> None:
             answer = await it.call("web", "echo", CallClient(progress=lines.append), text="x")
             assert (answer.content[0].text, it.view("web").state) == ("x", "ready")
             assert await it.text("web", "header", name="X-Key") == "abc"
-            if not json_response:
+            if how == "stream":
                 assert lines == ["half (1 of 2)"]
 
 
-async def test_one_that_is_not_there_fails_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from amanu.mcp import connection
-
+@pytest.mark.parametrize("path", ["mcp", "sse"])
+async def test_one_that_is_not_there_fails_with_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
     monkeypatch.setattr(connection, "BACK_OFF", (0.01,))
     async with harness(tmp_path) as it:
-        it.configure(web={"url": "http://127.0.0.1:9/mcp"})
+        it.configure(web={"url": f"http://127.0.0.1:9/{path}"})
         await it.approved("web")
         await it.until(lambda: it.view("web").state == "failed")
         assert it.view("web").reason.startswith("It could not be reached: ")
 
 
-async def test_one_that_was_started_anew_is_connected_to_anew(tmp_path: Path) -> None:
-    with web_server() as (address, _):
+@EVENTS
+async def test_one_that_was_started_anew_is_connected_to_anew(tmp_path: Path, events: bool) -> None:
+    with web_server(events=events) as (address, _):
         async with harness(tmp_path) as it:
             it.configure(web={"url": address})
             await it.approved("web")
@@ -52,13 +56,81 @@ async def test_one_that_was_started_anew_is_connected_to_anew(tmp_path: Path) ->
             assert await it.text("web", "echo", text="x") == "x"
 
 
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+"""Of a stream that lasts as long as its connection."""
+ENDPOINT = b"event: endpoint\ndata: /messages\n\n"
+ELSEWHERE = b"event: endpoint\ndata: http://127.0.0.2:9/messages\n\n"
+REFUSED = b"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("stream", "posted", "reason"),
+    [
+        (HEAD + ENDPOINT, REFUSED % b"404 Not Found", "It answered 404 to a message."),
+        (HEAD + ENDPOINT, REFUSED % b"500 Internal Server Error", "It answered 500 to a message."),
+        (HEAD + ENDPOINT, REFUSED % b"307 Temporary Redirect\r\nLocation: http://127.0.0.2:9/", "It answered 307"),
+        (HEAD + ENDPOINT, b"", "A message could not be sent to it: "),
+        (HEAD + ELSEWHERE, b"", "It wants its messages sent to another server, 127.0.0.2."),
+        (HEAD, b"", "It could not be reached: "),
+        (REFUSED % b"404 Not Found", b"", "It could not be reached: "),
+        (REFUSED % b"302 Found\r\nLocation: http://127.0.0.2:9/", b"", "It could not be reached: "),
+    ],
+    ids=["unknown", "broken", "elsewhere", "hangs up", "messages elsewhere", "no address", "none", "moved"],
+)
+async def test_one_with_events_that_fails_says_why_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bytes, posted: bytes, reason: str
+) -> None:
+    monkeypatch.setattr(connection, "BACK_OFF", (0.01,))
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = await reader.readuntil(b"\r\n\r\n")
+        writer.write(stream if request.startswith(b"GET") else posted)
+        if request.startswith(b"GET") and ENDPOINT[:10] in stream:
+            await reader.read()
+        writer.close()
+
+    service = await asyncio.start_server(serve, "127.0.0.1")
+    port = service.sockets[0].getsockname()[1]
+    async with harness(tmp_path) as it:
+        it.configure(web={"url": f"http://127.0.0.1:{port}/", "type": "sse"})
+        await it.approved("web")
+        await it.until(lambda: it.view("web").state == "failed", 10)
+        assert it.view("web").reason.startswith(reason)
+    service.close()
+
+
+async def test_one_with_events_that_ends_is_connected_to_anew(tmp_path: Path) -> None:
+    async with harness(tmp_path) as it:
+        with web_server(events=True) as (address, _):
+            it.configure(web={"url": address})
+            await it.approved("web")
+            lines: list[str] = []
+            call = asyncio.create_task(it.call("web", "wait", CallClient(progress=lines.append)))
+            await it.until(lambda: bool(lines))
+        with pytest.raises(ToolError, match=r"ended during the call\."):
+            await call
+
+
+async def test_progress_that_comes_with_the_answer_is_no_error(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with web_server(events=True) as (address, _):
+        async with harness(tmp_path) as it:
+            it.configure(web={"url": address})
+            await it.approved("web")
+            for _ in range(40):
+                assert await it.text("web", "echo", text="x") == "x"
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 async def _visit(page: str) -> None:
     async with httpx2.AsyncClient(follow_redirects=True) as client:
         (await client.get(page)).raise_for_status()
 
 
-async def test_a_server_that_asks_who_the_user_is(tmp_path: Path) -> None:
-    with web_server(signs_in=True) as (address, authority):
+@EVENTS
+async def test_a_server_that_asks_who_the_user_is(tmp_path: Path, events: bool) -> None:
+    with web_server(signs_in=True, events=events) as (address, authority):
         visits: list[asyncio.Task[None]] = []
         async with harness(tmp_path) as it:
             it.configure(web={"url": address})
@@ -85,8 +157,9 @@ async def test_a_server_that_asks_who_the_user_is(tmp_path: Path) -> None:
         await asyncio.gather(*visits)
 
 
-async def test_a_token_is_renewed_after_a_restart_too(tmp_path: Path) -> None:
-    with web_server(signs_in=True) as (address, authority):
+@EVENTS
+async def test_a_token_is_renewed_after_a_restart_too(tmp_path: Path, events: bool) -> None:
+    with web_server(signs_in=True, events=events) as (address, authority):
         visits: list[asyncio.Task[None]] = []
         authority.lasts = 2
         async with harness(tmp_path) as it:
@@ -102,8 +175,9 @@ async def test_a_token_is_renewed_after_a_restart_too(tmp_path: Path) -> None:
         await asyncio.gather(*visits)
 
 
-async def test_a_user_who_says_no_is_not_signed_in(tmp_path: Path) -> None:
-    with web_server(signs_in=True) as (address, authority):
+@EVENTS
+async def test_a_user_who_says_no_is_not_signed_in(tmp_path: Path, events: bool) -> None:
+    with web_server(signs_in=True, events=events) as (address, authority):
         visits: list[asyncio.Task[None]] = []
         authority.deny = True
         async with harness(tmp_path) as it:
