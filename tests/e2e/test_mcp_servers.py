@@ -67,15 +67,16 @@ async def test_everything_over_stdio(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(180)
-async def test_everything_over_http(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("transport", "path"), [("streamableHttp", "mcp"), ("sse", "sse")])
+async def test_everything_over_http(tmp_path: Path, transport: str, path: str) -> None:
     node, program = needs_mcp_server("server-everything")
     port = free_port()
-    command = [node, program, "streamableHttp"]
+    command = [node, program, transport]
     variables = {**os.environ, "PORT": str(port)}
     process = subprocess.Popen(command, env=variables, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
         async with harness(tmp_path) as it:
-            it.configure(all={"url": f"http://127.0.0.1:{port}/mcp"})
+            it.configure(all={"url": f"http://127.0.0.1:{port}/{path}"})
             await it.servers.sandbox.proved()
             await it.servers.approve(it.workspace, "all", it.view("all").digest)
             async with asyncio.timeout(60):

@@ -76,10 +76,10 @@ def test_wrong_usage(cli: InProcessCli, tmp_path: Path, arguments: list[str], se
 
 
 def test_import(cli: InProcessCli, tmp_path: Path) -> None:
-    (tmp_path / ".mcp.json").write_text('{"mcpServers": {"one": {"command": "x"}, "two": {"type": "sse", "url": "y"}}}')
+    (tmp_path / ".mcp.json").write_text('{"mcpServers": {"one": {"command": "x"}, "two": {"type": "ws", "url": "y"}}}')
     shown = cli.run(mcp.main, "import", cwd=tmp_path)
     assert "  one: can be imported" in shown.stdout
-    assert "  two: left out\n    It is a server of type sse" in shown.stdout
+    assert "  two: left out\n    It is a server of type ws" in shown.stdout
     assert (
         "one: imported; to approve it: amanu mcp approve one"
         in cli.run(mcp.main, "import", "claude", cwd=tmp_path).stdout
