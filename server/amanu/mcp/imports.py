@@ -4,7 +4,7 @@ another program allows its servers is taken over."""
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -39,7 +39,10 @@ class ImportFile:
 
 PROGRAMS: Mapping[str, tuple[str, ...]] = {
     # Name → its files; those that begin with `~` are the user's, others the workspace's.
-    "claude": (".mcp.json", "~/.claude.json"),
+    "claude": (
+        *(".mcp.json", "~/.claude.json", "~/.config/Claude/claude_desktop_config.json"),
+        "~/Library/Application Support/Claude/claude_desktop_config.json",
+    ),
     "vscode": (".vscode/mcp.json", "~/.config/Code/User/mcp.json", "~/Library/Application Support/Code/User/mcp.json"),
     "cursor": (".cursor/mcp.json", "~/.cursor/mcp.json"),
     "gemini": (".gemini/settings.json", "~/.gemini/settings.json"),
@@ -58,23 +61,25 @@ def read_import(program: str, path: Path, workspace: Path) -> ImportFile:
     try:
         if path.stat().st_size > 20 * MAX_BYTES:
             return ImportFile(path, problem=f"{path} is too big.")
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         tree: Any = tomllib.loads(text) if path.suffix == ".toml" else json.loads(_without_comments(text))
     except OSError as error:
         return ImportFile(path, problem=f"{path} cannot be read: {error.strerror}.")
     except (ValueError, RecursionError) as error:
         return ImportFile(path, problem=f"{path} is not valid: {error}.")
     key = {"vscode": "servers", "codex": "mcp_servers"}.get(program, "mcpServers")
-    found = dict(_tables(tree, key))
+    found = _table(tree, key)
     if program == "claude":
         own: Any = _table(_table(tree, "projects"), str(workspace))
-        found |= dict(_tables(own, key))  # what Claude Code has for this folder alone goes before
+        found = {**found, **_table(own, key)}  # what Claude Code has for this folder alone goes before
     convert = {"gemini": _gemini, "codex": _codex}.get(program, _common)
     return ImportFile(path, tuple(_server(name, fields, convert) for name, fields in found.items()))
 
 
-def _server(name: str, fields: Fields, convert: "Callable[[Fields, Fields, list[str]], None]") -> ImportedServer:
-    table: Fields = {}
+def _server(name: str, entry: Any, convert: "Callable[[Fields, Fields, list[str]], None]") -> ImportedServer:
+    if not isinstance(entry, dict):
+        return ImportedServer(name, {}, ("It is not a table.",))
+    fields, table = dict(cast("Fields", entry)), Fields()
     notes: list[str] = []
     kind = fields.pop("type", fields.pop("transport", None))
     if kind == "ws":
@@ -83,10 +88,10 @@ def _server(name: str, fields: Fields, convert: "Callable[[Fields, Fields, list[
         table["type"] = "sse"
     elif kind is not None and "/sse" in str(fields.get("url")):
         table["type"] = "http"
-    fields.pop("timeout", None) if convert is not _gemini else None
     convert(fields, table, notes)
     for key in fields:
         notes.append(f"{key} was left out: it has no meaning here.")
+    table |= {key: _text(table[key]) for key in ("args", "env", "headers") if key in table}
     table = {key: _references(value, notes) for key, value in table.items() if value not in ("", [], {}, None)}
     for key in ("env", "headers"):
         for variable, value in cast("dict[str, str]", table.get(key, {})).items():
@@ -112,6 +117,8 @@ def _common(fields: Fields, table: Fields, notes: list[str]) -> None:
     for key in ("alwaysAllow", "autoApprove", "trust"):
         if fields.pop(key, None):
             notes.append(f"{key} was left out: Amanu asks until one of your rules allows a tool.")
+    if fields.pop("timeout", None) is not None:  # in seconds or milliseconds, as the program likes
+        notes.append("timeout was left out: set call_seconds.")
     for key in ("dev", "sandbox", "gallery", "version", "description", "icon"):
         fields.pop(key, None)
 
@@ -161,7 +168,10 @@ def _references(value: Any, notes: list[str]) -> Any:
             variable = re.sub(r"\W", "_", name).upper()
             value = value.replace(f"${{input:{name}}}", f"${{{variable}}}")
             notes.append(f"Set the variable {variable}: the other program asks for it as {name!r}.")
-        return re.sub(r"\$\{env:(\w+)\}", r"${\1}", value).replace("${workspaceRoot}", "${workspaceFolder}")
+        value = re.sub(r"\$\{env:(\w+)\}", r"${\1}", value)
+        value = value.replace("${workspaceRoot}", "${workspaceFolder}").replace("${userHome}", "${HOME}")
+        notes += [f"{other} has no meaning here: write what it stands for." for other in _UNKNOWN.findall(value)]
+        return value
     if isinstance(value, list):
         return [_references(each, notes) for each in cast("list[Any]", value)]
     if isinstance(value, dict):
@@ -169,10 +179,17 @@ def _references(value: Any, notes: list[str]) -> Any:
     return value
 
 
-def _tables(tree: Any, key: str) -> Iterator[tuple[str, Fields]]:
-    for name, fields in _table(tree, key).items():
-        if isinstance(fields, dict):
-            yield name, dict(cast("Fields", fields))
+_UNKNOWN = re.compile(r"\$\{(?!\w+(?::-[^}]*)?\})[^}]*\}")
+"""A reference to something of the other program's: `${config:x}`."""
+
+
+def _text(value: Any) -> Any:
+    """A number or a boolean as a program gets it, in a list or a table, too."""
+    if isinstance(value, list):
+        return list(map(_text, cast("list[Any]", value)))
+    if isinstance(value, dict):
+        return {key: _text(each) for key, each in cast("Fields", value).items()}
+    return json.dumps(value) if isinstance(value, int | float) else value
 
 
 def _table(tree: Any, key: str) -> Fields:

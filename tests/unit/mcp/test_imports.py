@@ -57,6 +57,23 @@ from amanu_protocol.errors import AmanuError
             ["alwaysAllow was left out: Amanu asks until one of your rules allows a tool."],
         ),
         (
+            "claude",
+            "home/.config/Claude/claude_desktop_config.json",
+            {"command": "a", "args": ["--port", 8080], "env": {"PORT": 8080, "DEBUG": True}, "timeout": 60},
+            {"command": "a", "args": ["--port", "8080"], "env": {"PORT": "8080", "DEBUG": "true"}},
+            ["timeout was left out: set call_seconds."],
+        ),
+        (
+            "vscode",
+            "home/.config/Code/User/mcp.json",
+            {"command": "${userHome}/s", "args": ["${config:my.port}", "${workspaceFolder:api}/x", "${A:-b}"]},
+            {"command": "${HOME}/s", "args": ["${config:my.port}", "${workspaceFolder:api}/x", "${A:-b}"]},
+            [
+                "${config:my.port} has no meaning here: write what it stands for.",
+                "${workspaceFolder:api} has no meaning here: write what it stands for.",
+            ],
+        ),
+        (
             "gemini",
             "home/.gemini/settings.json",
             {"command": "a", "timeout": 5000, "trust": True, "includeTools": ["x"], "env": {"A": "$B"}},
@@ -83,6 +100,16 @@ def test_json_files(tmp_path: Path, program: str, path: str, text: Any, table: A
         assert server.name == "my-server"
         add_server(tmp_path / "mcp.toml", server.name, server.table)
         assert read_file(tmp_path / "mcp.toml", None).servers["my-server"].fault == ""
+
+
+def test_what_is_no_server_is_named(tmp_path: Path) -> None:
+    text = "\ufeff" + json.dumps({"mcpServers": {"a": {"command": "x"}, "b": "npx y"}})
+    (tmp_path / ".mcp.json").write_text(text, encoding="utf-8")
+    (found,) = find_files("claude", tmp_path, tmp_path / "none")
+    assert [(server.name, bool(server.table), server.notes) for server in found.servers] == [
+        ("a", True, ()),
+        ("b", False, ("It is not a table.",)),
+    ]
 
 
 def test_codex(tmp_path: Path) -> None:
