@@ -16,7 +16,10 @@ def withheld(access: Access, said: str) -> str:
         return ""
     if READ_ONLY.search(said) or _DATABASE.search(said):
         workspace = "" if access.writes else "`writes = true` lets it change the workspace, "
-        return f'The sandbox lets it write nothing there. In mcp.toml, {workspace}`caches = ["FOLDER"]` another folder.'
+        folders = ", ".join(f'"{folder}"' for folder in (*access.caches, "FOLDER"))  # a list replaces the default one
+        return (
+            f"The sandbox lets it write nothing there. In mcp.toml, {workspace}`caches = [{folders}]` another folder."
+        )
     if NETWORK.search(said) and not access.network:
         return "The sandbox gives it no network access. In mcp.toml, `network = true` does."
     return ""

@@ -34,6 +34,7 @@ def test_the_setting_is_named(says: str, settings: str) -> None:
     assert named(Access(writes=True)) == settings.replace("writes ", "")
     assert named(Access(network=True)) == settings.replace("network", "")
     assert named(Access(sandbox=False)) == ""
+    assert ('`caches = ["~/.npm", "FOLDER"]`' in withheld(Access(caches=("~/.npm",)), says)) == ("caches" in settings)
 
 
 @pytest.mark.parametrize("says", ["EROFS: read-only file system", "Invalid API key"])
