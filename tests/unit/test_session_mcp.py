@@ -240,6 +240,21 @@ async def test_tools_that_take_too_much_are_searched_and_called_by_name(
     assert listed.servers[0].tokens > 20_000
 
 
+async def test_a_tool_that_is_searched_can_be_called_by_its_own_name(tmp_path: Path, sent: list[Request]) -> None:
+    steps = [step("", call("mcp__demo__echo", text="hi")), step("", call("mcp__demo__ecko", text="hi")), END]
+    async with scripted_session(tmp_path, *steps, mcp=ServersInMemory(many(150, 1))) as d:
+        await d.prompt("go")
+        asked = (await d.until(lambda state: state.approvals)).approvals[0]
+        assert (asked.title, asked.scopes[1].rule) == ("demo: echo", "mcp__demo__echo")
+        await d.answer("allow")
+        state = await d.ended()
+    echoed, unknown = results(d)
+    assert (echoed[0], "echo: hi" in echoed[1]) == ("mcp__demo__echo", True)
+    assert "Unknown tool 'mcp__demo__ecko'" in unknown[1]
+    assert [item.tool for item in calls(state)] == ["mcp__demo__echo", "mcp__demo__ecko"]
+    assert {tuple(mcp_tools(request)) for request in sent} == {("search_tools", "call_tool")}
+
+
 async def test_names_never_collide_nor_shadow(tmp_path: Path, sent: list[Request]) -> None:
     servers = ServersInMemory(
         Server("a", [server_tool("b__c"), server_tool("x.y"), server_tool("x_y"), server_tool("n" * 90)]),

@@ -627,13 +627,17 @@ class Calls:
         run.item = run.item.model_copy(update={"state": state})
         self._emit(ItemChanged(item=run.item))
 
+    def _tool(self, name: str) -> AnyTool | None:
+        stand_ins = (found for tool in self._tools.values() if (found := tool.stands_for(name)) is not None)
+        return self._tools.get(name) or next(stand_ins, None)
+
     def _make_run(self, call: Call) -> CallRun:
         called, parsed, fault = call.tool, None, ""
-        tool = self._tools.get(our_name(called, self._tools))
+        tool = self._tool(our_name(called, self._tools))
         if isinstance(call.arguments, dict):
             try:
                 ours = as_ours(called, call.arguments, self._tools)
-                tool = self._tools.get(ours.tool)
+                tool = self._tool(ours.tool)
                 if tool is not None:
                     tool, arguments = tool.target(ours.arguments)
                     call = call.model_copy(update={"tool": tool.name, "arguments": dict(arguments)})

@@ -379,6 +379,10 @@ class Tool(ABC, Generic[P]):
         `ToolError`."""
         return self, arguments
 
+    def stands_for(self, name: str) -> "AnyTool | None":
+        """The tool of that name, if this one stands for it: some models call it without this one."""
+        return None
+
     def title_of(self, arguments: Mapping[str, Any]) -> str:
         """One line for the user while there is no preview yet; the arguments are not validated."""
         return self.name

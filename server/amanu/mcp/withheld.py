@@ -14,6 +14,8 @@ def withheld(access: Access, said: str) -> str:
     user; "" if it says nothing of the kind."""
     if not access.sandbox:
         return ""
+    if READ_ONLY.search(said) and "/.git/" in said:
+        return "The sandbox lets no server change a git repository; one with `sandbox = false` can do anything you can."
     if READ_ONLY.search(said) or _DATABASE.search(said):
         workspace = "" if access.writes else "`writes = true` lets it change the workspace, "
         folders = ", ".join(f'"{folder}"' for folder in (*access.caches, "FOLDER"))  # a list replaces the default one

@@ -15,7 +15,7 @@ from support.mcp_harness import harness, plain_server
 SAYS: Mapping[str, tuple[str, str]] = {
     # what it says, the settings that are named
     "server-filesystem": ("EROFS: read-only file system, open '/w/new.txt'", "writes caches"),
-    "git": ("fatal: Unable to create '/w/.git/index.lock': Read-only file system", "writes caches"),
+    "git": ("fatal: Unable to create '/w/.git/index.lock': Read-only file system", "sandbox"),
     "uv": ("error: failed to create directory `/w/.venv`: Read-only file system (os error 30)", "writes caches"),
     "sqlite3": ("sqlite3.OperationalError: unable to open database file", "writes caches"),
     "sqlite": ("attempt to write a readonly database", "writes caches"),
@@ -28,7 +28,9 @@ SAYS: Mapping[str, tuple[str, str]] = {
 @pytest.mark.parametrize(("says", "settings"), SAYS.values(), ids=SAYS)
 def test_the_setting_is_named(says: str, settings: str) -> None:
     def named(access: Access) -> str:
-        return " ".join(key for key in ("writes", "caches", "network") if f"`{key} = " in withheld(access, says))
+        return " ".join(
+            key for key in ("writes", "caches", "network", "sandbox") if f"`{key} = " in withheld(access, says)
+        )
 
     assert named(Access()) == settings
     assert named(Access(writes=True)) == settings.replace("writes ", "")

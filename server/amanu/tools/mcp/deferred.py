@@ -88,6 +88,9 @@ class CallTool(Tool[CallToolParams]):
             raise ToolError(f"There is no tool {params.name!r}.{known} Find it with search_tools.")
         return tool, params.arguments
 
+    def stands_for(self, name: str) -> AnyTool | None:
+        return self._by_name.get(name)
+
     def title_of(self, arguments: Mapping[str, Any]) -> str:
         tool = self._by_name.get(str(arguments.get("name", "")))
         return self.name if tool is None else tool.title_of({})
