@@ -237,7 +237,7 @@ def _turn(way: Way, model: Model, emitted: Emitted, conversation: Conversation) 
         approvals=approvals,
         emit=emitted,
         ledger=Ledger(spending.NO_USAGE, allowance),
-        listeners=[LimitGuard(AgentLimits(12, 3600), allowance, approvals), FaultReminders(tools), NextSpeaker()],
+        listeners=[LimitGuard(AgentLimits(12, 3600), allowance, approvals), FaultReminders(), NextSpeaker()],
     )
     turn.specs = TOOLS
     return turn

@@ -271,7 +271,7 @@ class LoopHarness:
             listeners=[
                 LimitGuard(AgentLimits(self.max_steps, 3600), allowance, self.approvals),
                 Steering(self),
-                FaultReminders([tool.name for tool in tools]),
+                FaultReminders(),
                 *([] if guard is None else [guard]),
                 NextSpeaker() if self.finishing is None else FinishTaskRequired(self.finishing),
                 LateSteering(self),

@@ -51,6 +51,7 @@ from amanu.core.tool import (
 from amanu.permissions.approvals import Approvals
 from amanu.text.display import one_line
 from amanu.text.fences import block
+from amanu.text.loose_json import JSONFault, read_object
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ItemChanged, ItemCompleted, ItemStarted
 from amanu_protocol.items import Citations, Decision, ToolCall, ToolCallState
@@ -65,6 +66,10 @@ MAX_CALLS = 128
 """Calls of one reply that are run: only a model that has lost its way makes more."""
 TOO_MANY = f"Not run: only the first {MAX_CALLS} calls of a reply are run. If you still need this one, call it again."
 KEPT_CHANGING = f"Not run: its arguments were changed more than {MAX_CHANGES} times."
+
+
+_MAX_EXPLAINED = 200_000
+"""Characters of arguments that are searched for what is wrong with them."""
 
 
 Fields = Mapping[str, JsonValue]
@@ -442,8 +447,8 @@ class Calls:
             raise ToolError(f"Unknown tool {call.tool!r}. {lead}: {', '.join(near or sorted(self._tools))}.")
         if isinstance(call.arguments, str):
             raise ToolError(
-                f"The arguments of {call.tool} are not a JSON object. Call it again with arguments that match its "
-                f"schema: {json.dumps(tool.spec().parameters)}"
+                f"The arguments of {call.tool} are not a JSON object. {_fault_in(call.arguments)}Call it again with "
+                f"arguments that match its schema: {json.dumps(tool.spec().parameters)}"
             )
         assert run.parsed is not None
         return tool, run.parsed.params
@@ -806,3 +811,14 @@ def _result_as_called(run: CallRun, result: Result) -> Result:
 
 def _error_result(call: Call, text: str) -> Result:
     return Result(call_id=call.call_id, tool=call.tool, text=text, is_error=True)
+
+
+def _fault_in(arguments: str) -> str:
+    """The place where arguments stop being JSON, and what is expected there, as a sentence; "" for none."""
+    if len(arguments) > _MAX_EXPLAINED:
+        return ""
+    try:
+        read_object(arguments)
+    except JSONFault as fault:
+        return f"At {fault}. "
+    return ""

@@ -5,6 +5,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from amanu.agent.fallback import REPLACEABLE, Candidate
+from amanu.agent.markup.model import MarkupRead
 from amanu.agent.turn import Turn
 from amanu.core.model import Delta, ModelError, ReplyCompleted, Request, TokenUsage
 from amanu.core.notes import SystemNote
@@ -40,7 +41,8 @@ async def stream_with_failover(
         tried.add(turn.info.model_id)
         policy = BRIEF if fallbacks.alternatives(tried, turn.context.tokens) else PATIENT
         try:
-            async with aclosing(stream_with_retry(turn.model, request, policy, count)) as deltas:
+            model = MarkupRead(turn.model, turn.tools, turn.quotes)
+            async with aclosing(stream_with_retry(model, request, policy, count)) as deltas:
                 async for delta in deltas:
                     if isinstance(delta, ReplyCompleted):
                         fallbacks.availability.answered(turn.model, turn.info)

@@ -119,7 +119,7 @@ async def _run(turn: Turn) -> Ending:
             return reply
         if reply is None:
             continue
-        fault = reply_fault(reply, turn.tools)
+        fault = reply_fault(reply)
         if fault in ("refused", "cutCall", "spentThinking"):
             ending = await _handle_fault(turn, step, reply, fault, remedies)
         elif reply.message.calls:

@@ -6,12 +6,11 @@ reply that spent its whole budget on thinking is never asked for again with the 
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from amanu.agent.written_calls import written_call
 from amanu.core.ending import Ending
 from amanu.core.listeners import Continue, StepRecord, TurnListener, TurnView
 from amanu.core.model import Breakage, ModelError, ReplyCompleted, RequestRefused, TokenUsage
@@ -164,14 +163,14 @@ FINAL_ENDINGS: Mapping[ReplyFault, Ending] = {
 """The ending of the turn when a remedy has been used up; `TOO_LONG` for all others."""
 
 
-def reminder(fault: ReplyFault) -> SystemNote:
+def reminder(fault: ReplyFault, details: str = "") -> SystemNote:
     """The note that tells the model what was wrong with its reply."""
-    return SystemNote(REMEDIES[fault].note, REMEDIES[fault].user_note)
+    return SystemNote(" ".join(filter(None, (REMEDIES[fault].note, details))), REMEDIES[fault].user_note)
 
 
-def reply_fault(reply: ReplyCompleted, tools: Collection[str] = ()) -> ReplyFault | None:
-    """What is wrong with a complete reply, as far as the reply alone shows; `tools` are the names of the available
-    tools. A blank reply gets this far only after results: any other is retried (`models/retry.py`)."""
+def reply_fault(reply: ReplyCompleted) -> ReplyFault | None:
+    """What is wrong with a complete reply, as far as the reply alone shows. A blank reply gets this far only after
+    results: any other is retried (`models/retry.py`)."""
     has_text = bool(reply.message.text.strip())
     match reply.stop:
         case "refused":
@@ -180,7 +179,7 @@ def reply_fault(reply: ReplyCompleted, tools: Collection[str] = ()) -> ReplyFaul
             return "cutCall" if reply.message.calls else "cutText" if has_text else "spentThinking"
         case "end" if not has_text and not reply.message.calls:
             return "emptyAfterResults"
-        case "end" if not reply.message.calls and written_call(reply.message.text, tools):
+        case "end" if not reply.message.calls and reply.unmade_call:
             return "writtenCall"
         case _:
             return None
@@ -229,21 +228,23 @@ class RemedyCounts:
 
 
 class FaultReminders(TurnListener):
-    """Tells the model what was wrong with a reply that ended without calls, and asks it again. Lives for one turn;
-    `tools` are the names of the available tools."""
+    """Tells the model what was wrong with a reply that ended without calls, and asks it again. Lives for one turn."""
 
-    def __init__(self, tools: Collection[str]) -> None:
-        self._tools = tools
+    def __init__(self) -> None:
         self._remedies = RemedyCounts()
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> None:
         self._remedies.on_step()
 
     async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | Ending | None:
-        fault = reply_fault(reply, self._tools)
+        fault = reply_fault(reply)
         if fault is None:
             return None
-        return Continue([reminder(fault)]) if self._remedies.allow(fault) else FINAL_ENDINGS.get(fault, TOO_LONG)
+        return (
+            Continue([reminder(fault, reply.unmade_call)])
+            if self._remedies.allow(fault)
+            else FINAL_ENDINGS.get(fault, TOO_LONG)
+        )
 
 
 # What a reply may take

@@ -12,6 +12,7 @@ from typing import Any, cast
 from uuid import uuid4
 
 from amanu.agent.fallback import Candidate, Fallbacks
+from amanu.agent.markup.model import MarkupRead
 from amanu.core.conversation import Assistant, Call, Conversation
 from amanu.core.model import CallDelta, CallStarted, Delta, Model, ReplyCompleted, Request, TextDelta
 
@@ -45,7 +46,7 @@ class ReplyAsCall:
         call_id = f"call_{uuid4().hex[:16]}"
         own = replace(request, tools=(), conversation=self._call.conversation, effort="none")
         started = False
-        async with aclosing(cast("Any", self._model.stream(own))) as deltas:
+        async with aclosing(cast("Any", MarkupRead(self._model, {}).stream(own))) as deltas:
             async for delta in deltas:
                 match delta:
                     case TextDelta(text=text) if started or text.strip():

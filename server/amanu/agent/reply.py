@@ -10,7 +10,7 @@ from amanu.agent.thought_sections import ThoughtSections
 from amanu.core.conversation import Assistant, Call, Text
 from amanu.core.emit import Emit
 from amanu.core.foreign_calls import our_name
-from amanu.core.model import CallDelta, CallStarted, ReplyCompleted, TextDelta, ThoughtDelta
+from amanu.core.model import CallDelta, CallStarted, ReplyCompleted, TextDelta, TextWasThought, ThoughtDelta
 from amanu.core.tool import AnyTool
 from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn
 from amanu_protocol.items import Answer, Citations, Thought
@@ -32,7 +32,7 @@ class ReplyItems:
         self._item_ids: list[str] = []
         self._answer: list[str] = []
 
-    def add_delta(self, delta: TextDelta | ThoughtDelta | CallStarted | CallDelta) -> None:
+    def add_delta(self, delta: TextDelta | ThoughtDelta | TextWasThought | CallStarted | CallDelta) -> None:
         """Show one delta."""
         match delta:
             case TextDelta(text=text):
@@ -42,6 +42,8 @@ class ReplyItems:
                 self._write(Answer, text)
             case ThoughtDelta(text=text):
                 self._write_thought(self._sections.feed(text))
+            case TextWasThought():
+                self._turn_into_thought()
             case CallStarted(call_id=call_id, tool=name):
                 self._close()
                 self._item_ids.append(call_id)
@@ -82,6 +84,14 @@ class ReplyItems:
             self._emit(ItemsWithdrawn(item_ids=call_ids, reason=reason))
         text = "".join(self._answer)
         return Assistant(parts=(Text(text=text),), cut=True) if text.strip() else None
+
+    def _turn_into_thought(self) -> None:
+        """What was shown as the answer so far becomes a thought."""
+        text = "".join(self._answer).strip()
+        self.withdraw("It was a thought.")
+        if text:
+            self._write(Thought, text)
+            self._complete()
 
     def _write_thought(self, pieces: Iterable[tuple[bool, str]]) -> None:
         for begins, text in pieces:

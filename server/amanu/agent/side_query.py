@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Protocol
 
+from amanu.agent.markup.model import MarkupRead
 from amanu.core.conversation import Conversation, User
 from amanu.core.model import Model, ModelError, ReplyCompleted, Request, StreamBroken, TokenUsage
 from amanu.core.tool import SearchAnswer
@@ -73,7 +74,10 @@ async def _reply(
     model: Model, request: Request, count: Callable[[TokenUsage], object], policy: RetryPolicy = POLICY
 ) -> ReplyCompleted:
     try:
-        async with asyncio.timeout(SECONDS), aclosing(stream_with_retry(model, request, policy, count)) as deltas:
+        async with (
+            asyncio.timeout(SECONDS),
+            aclosing(stream_with_retry(MarkupRead(model, {}), request, policy, count)) as deltas,
+        ):
             async for delta in deltas:
                 if isinstance(delta, ReplyCompleted):
                     count(delta.usage)

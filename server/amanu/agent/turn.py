@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from amanu.agent import side_query
 from amanu.agent.fallback import REPLACEABLE, Candidate, Fallbacks
+from amanu.agent.markup.quotes import Quotes
 from amanu.agent.recovery import ReplyBudget
 from amanu.agent.usage import Ledger
 from amanu.agent.window.token_gauge import measure_head
@@ -72,6 +73,7 @@ class Turn:
     def __post_init__(self) -> None:
         self.specs: Sequence[ToolSpec] = self._specs(self.info)
         """The tools that are declared to `candidate`."""
+        self.quotes = Quotes(self.tools)
         self.system = ""
         """The whole system prompt for `candidate`; set by `use_model`."""
         self.steering: list[str] = []

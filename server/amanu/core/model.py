@@ -127,6 +127,11 @@ class ThoughtDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class TextWasThought:
+    """All text so far was a thought, as only its end tells."""
+
+
+@dataclass(frozen=True, slots=True)
 class CallStarted:
     """The model began to write a call; its arguments are only complete with `ReplyCompleted`."""
 
@@ -193,9 +198,11 @@ class ReplyCompleted:
     """`stop` is `outputLimit` because prompt and reply together filled the context window."""
     recommended: str = ""
     """The model that the service recommends for what this one refused, by its own name; "" for none."""
+    unmade_call: str = ""
+    """Why a call that the model wrote as text was not made; "" for none."""
 
 
-Delta = TextDelta | ThoughtDelta | CallStarted | CallDelta | UsageCounted | ReplyCompleted
+Delta = TextDelta | ThoughtDelta | TextWasThought | CallStarted | CallDelta | UsageCounted | ReplyCompleted
 
 
 class Model(Protocol):

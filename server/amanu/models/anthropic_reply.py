@@ -185,6 +185,7 @@ class AnthropicReply:
         content: list[dict[str, Any]] = []
         sources: list[Source] = []
         ids: dict[str, str] = {}
+        cut = _STOPS.get(self._stop) == "outputLimit"
         for block in self._blocks.values():  # in the order they were shown
             text = block.text
             match block.kind:
@@ -200,7 +201,7 @@ class AnthropicReply:
                     if block.signature:  # without one it was cut, and would be refused
                         content.append({**_present(block.start), "thinking": text, "signature": block.signature})
                 case "tool_use":
-                    arguments = _arguments(block)
+                    arguments = _arguments(block, cut=cut)
                     theirs: str = block.start["id"]
                     if theirs in ids or self._taken(theirs):
                         theirs = block.call_id  # the service refuses an id it has seen
@@ -208,7 +209,7 @@ class AnthropicReply:
                     parts.append(Call(call_id=block.call_id, tool=block.start["name"], arguments=arguments))
                     content.append({**_present(block.start), "id": theirs, "input": as_object(arguments)})
                 case "server_tool_use" if text:
-                    content.append({**_present(block.start), "input": as_object(parse_arguments(text))})
+                    content.append({**_present(block.start), "input": as_object(parse_arguments(text, cut=cut))})
                 case _:
                     content.append(_present(block.start))
         stop = _STOPS.get(self._stop) or ("calls" if ids else "end")
@@ -244,12 +245,12 @@ def _source(citation: dict[str, Any]) -> Source:
     return Source(title=named or f"Document {number}", url=url, quote=citation.get("cited_text") or "")
 
 
-def _arguments(block: _Block) -> dict[str, Any] | str:
+def _arguments(block: _Block, *, cut: bool) -> dict[str, Any] | str:
     """What the model wrote; where it wrote nothing, the input the block started with."""
     if not block.text.strip() and block.complete:
         arguments: Any = block.start.get("input")
         return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
-    return parse_arguments(block.text) if block.text.strip() else block.text
+    return parse_arguments(block.text, cut=cut) if block.text.strip() else block.text
 
 
 def _tokens(usage: dict[str, Any]) -> TokenUsage:

@@ -27,7 +27,7 @@ from amanu.core.model import (
 )
 from amanu.models.limits import check_arguments, check_calls, tokens
 from amanu.models.openai_messages import WIRE, call_of
-from amanu.models.reply_values import parse_arguments, require_string
+from amanu.models.reply_values import as_json, parse_arguments, require_string
 from amanu_protocol.items import Source
 
 _CUT = {"length", "max_tokens", "model_length", "model_context_window_exceeded"}
@@ -191,7 +191,7 @@ class OpenAIReply:
     def malformed(self) -> bool:
         """Some call's arguments are no JSON object, and the reply was not cut."""
         return self._finish not in _CUT and any(
-            isinstance(parse_arguments("".join(writing.arguments)), str) for writing in self._calls
+            isinstance(parse_arguments("".join(writing.arguments), cut=False), str) for writing in self._calls
         )
 
     def done(self) -> ReplyCompleted:
@@ -214,7 +214,11 @@ class OpenAIReply:
     def _finished(self, stop: StopReason, detail: str = "") -> ReplyCompleted:
         parts = [kind(text="".join(pieces)) for kind, pieces in self._parts]
         calls = [
-            Call(call_id=writing.call_id, tool=writing.tool, arguments=parse_arguments("".join(writing.arguments)))
+            Call(
+                call_id=writing.call_id,
+                tool=writing.tool,
+                arguments=parse_arguments("".join(writing.arguments), cut=stop == "outputLimit"),
+            )
             for writing in self._named
         ]
         message = Assistant(parts=(*parts, *calls), native=self._native(parts, calls), cut=stop == "outputLimit")
@@ -236,8 +240,8 @@ class OpenAIReply:
             if not theirs or theirs in ids or self._conversation.has_wire_id(theirs):
                 theirs = call.call_id
             ids[theirs] = call.call_id
-            well_formed = isinstance(call.arguments, dict) and bool(writing.arguments)
-            wire_call = call_of(theirs, call, "".join(writing.arguments) if well_formed else None)
+            well_formed = isinstance(call.arguments, dict)
+            wire_call = call_of(theirs, call, as_json("".join(writing.arguments)) if well_formed else None)
             if writing.extra is not None:
                 wire_call["extra_content"] = writing.extra
             wire.setdefault("tool_calls", []).append(wire_call)

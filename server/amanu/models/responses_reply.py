@@ -27,7 +27,7 @@ from amanu.core.model import (
     UsageCounted,
 )
 from amanu.models.limits import check_arguments, check_calls, tokens
-from amanu.models.reply_values import parse_arguments, require_string
+from amanu.models.reply_values import as_json, parse_arguments, require_string
 from amanu.models.responses_items import CALLS, WIRE, call_item
 from amanu_protocol.items import Source
 
@@ -228,7 +228,8 @@ class ResponsesReply:
                     if final.get("encrypted_content"):
                         wire.append(_kept(final, "summary", "encrypted_content"))
                 case "function_call" | "custom_tool_call":
-                    call = Call(call_id=item.call_id, tool=item.tool, arguments=self._arguments(item))
+                    arguments = self._arguments(item, cut=stop == "outputLimit")
+                    call = Call(call_id=item.call_id, tool=item.tool, arguments=arguments)
                     theirs = str(final.get("call_id") or "")[-64:]
                     # Our own id stands in for one that is missing or was used by an earlier call.
                     if not theirs or theirs in ids or self._conversation.has_wire_id(theirs):
@@ -246,10 +247,10 @@ class ResponsesReply:
         message = Assistant(parts=tuple(parts), native=native, cut=stop == "outputLimit")
         return ReplyCompleted(message, self._usage, stop, detail, self._sources)
 
-    def _arguments(self, item: _Item) -> dict[str, JsonValue] | str:
+    def _arguments(self, item: _Item, *, cut: bool) -> dict[str, JsonValue] | str:
         if item.kind == "custom_tool_call":
             return {self._argument(item.tool): item.text}
-        return parse_arguments(item.text)
+        return parse_arguments(item.text, cut=cut)
 
 
 def _kept(final: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -267,8 +268,7 @@ def _message(item: _Item, final: dict[str, Any]) -> dict[str, Any]:
 def _call(item: _Item, wire_id: str, call: Call) -> dict[str, Any]:
     if item.kind == "custom_tool_call":
         return {"type": item.kind, "call_id": wire_id, "name": item.tool, "input": item.text}
-    well_formed = isinstance(call.arguments, dict) and bool(item.text)
-    return call_item(wire_id, call, item.text if well_formed else None)
+    return call_item(wire_id, call, as_json(item.text) if isinstance(call.arguments, dict) else None)
 
 
 def _parts(final: dict[str, Any], kind: str, name: str, field_name: str = "content") -> list[str]:

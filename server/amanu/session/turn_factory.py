@@ -156,7 +156,7 @@ class TurnFactory:
             "limits": [LimitGuard(run.limits, self._cost_limits, self._approvals)],
             "context": run.listeners,
             "steering": [] if run.inbox is None else [Steering(run.inbox)],
-            "faults": [FaultReminders(run.tools)],
+            "faults": [FaultReminders()],
             "loops": [] if guard is None else [guard],
             "end": self._stop_listeners(run),
             "late": [] if run.inbox is None else [LateSteering(run.inbox)],

@@ -1,0 +1,168 @@
+"""A model whose server leaves markup in the text, seen by the loop as one whose server reads it."""
+
+import json
+import re
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any, cast
+from uuid import uuid4
+
+from amanu.agent.markup.quotes import Quotes
+from amanu.agent.markup.reading import read_calls
+from amanu.agent.markup.shapes import NotACall, Unreadable, WrittenCall
+from amanu.agent.markup.shown_call import shown_call
+from amanu.agent.markup.text_stream import TextStream
+from amanu.core.conversation import Assistant, Call, Text, Thinking
+from amanu.core.model import (
+    CallDelta,
+    CallStarted,
+    Delta,
+    Model,
+    ModelError,
+    ReplyCompleted,
+    Request,
+    TextDelta,
+    ThoughtDelta,
+    UsageCounted,
+)
+from amanu.core.tool import AnyTool, ToolError
+
+EXAMPLE = re.compile(
+    r"\b(?:example|e\.g|instance|formats?|syntax|templates?|looks? like|would (?:be|write|look)|illustrat\w+"
+    r"|Beispiel|exemple|ejemplo|esempio|exemplo|пример\w*)\b|例|예",
+    re.IGNORECASE,
+)
+"""Words of a paragraph that shows how a call is written."""
+ONLY_SHOWN = "It stands behind words that announce an example."
+PICTURES = "A picture or document is in the conversation, which may show it."
+
+
+@dataclass(frozen=True)
+class _Unmade:
+    """Calls that are written, but not made. `why`: the reason for the model; "" if it need not hear one."""
+
+    why: str
+
+
+class MarkupRead:
+    """`Model` that reads the thoughts and calls that `model` writes as text. `tools`: those that may be called so; with
+    none of them only thoughts are read. Calls are made where the reply ends with them, they are valid, and the model
+    has not read them anywhere (`quotes.py`); any others stay text."""
+
+    def __init__(self, model: Model, tools: Mapping[str, AnyTool], quotes: Quotes | None = None) -> None:
+        self._model = model
+        self._tools = tools
+        self._quotes = quotes or Quotes(tools)
+
+    async def stream(self, request: Request) -> AsyncGenerator[Delta]:
+        text = TextStream(self._tools)
+        async with aclosing(cast("Any", self._model.stream(request))) as deltas:
+            try:
+                async for delta in deltas:
+                    for each in self._read(text, delta, request):
+                        yield each
+            except ModelError:
+                for each in text.finish():  # what there is of the reply may be kept
+                    yield each
+                raise
+
+    async def close(self) -> None:
+        await self._model.close()
+
+    def _read(self, text: TextStream, delta: Delta, request: Request) -> Iterator[Delta]:
+        match delta:
+            case TextDelta(text=piece):
+                yield from text.feed(piece)
+            case ReplyCompleted():
+                yield from self._completed(text, delta, request)
+            case UsageCounted():
+                yield delta
+            case _:
+                yield from text.release()
+                if isinstance(delta, ThoughtDelta):
+                    text.thoughts_came()
+                yield delta
+
+    def _completed(self, text: TextStream, end: ReplyCompleted, request: Request) -> Iterator[Delta]:
+        yield from text.finish()
+        calls: Sequence[Call] = ()
+        unmade = _Unmade("")
+        if text.held and not end.message.calls and end.stop in ("end", "calls", "outputLimit"):
+            judged = self._judge(text, request, cut=end.stop == "outputLimit")
+            if isinstance(judged, _Unmade):
+                unmade = judged
+            else:
+                calls = judged
+        if calls:
+            text.drop_held()
+            for call in calls:
+                yield CallStarted(call.call_id, call.tool)
+                yield CallDelta(call.call_id, json.dumps(call.arguments))
+        yield from text.release()
+        if not unmade.why and not calls and not end.message.calls and end.stop == "end":
+            unmade = self._judge_shown(end.message.text, request)
+        if text.was_read:
+            end = _rebuilt(end, text, calls)
+        yield replace(end, unmade_call=unmade.why) if unmade.why else end
+
+    def _judge(self, text: TextStream, request: Request, *, cut: bool) -> Sequence[Call] | _Unmade:
+        try:
+            written: Sequence[WrittenCall] = read_calls(text.held, self._tools)
+            why = self._invalid(written)
+        except NotACall:
+            return _Unmade("")
+        except Unreadable as fault:
+            written = [WrittenCall(fault.tool, {"": text.held})]
+            why = f"It could not be read at {fault}." if not cut else ""
+        if self._quotes.hold(written, request):
+            return _Unmade("")
+        if cut:  # none of a cut reply's calls is run; the model is told so
+            return [_call(each.tool, text.held) for each in written]
+        if why:
+            return _Unmade(why)
+        if any(request.conversation.iter_pictures()):
+            return _Unmade(PICTURES)
+        if EXAMPLE.search(text.before.rpartition("\n\n")[2]):
+            return _Unmade(ONLY_SHOWN)
+        return [_call(each.tool, dict(each.arguments)) for each in written]
+
+    def _judge_shown(self, text: str, request: Request) -> _Unmade:
+        call = shown_call(text, self._tools) if self._tools else None
+        if call is None or self._quotes.hold([call], request):
+            return _Unmade("")
+        return _Unmade(f"It was of {call.tool}.")
+
+    def _invalid(self, written: Sequence[WrittenCall]) -> str:
+        """Why one of the calls is not valid; "" if all are."""
+        for call in written:
+            try:
+                tool, arguments = self._tools[call.tool].target(call.arguments)
+                tool.parse(arguments)
+            except ToolError as error:
+                return str(error)
+        return ""
+
+
+def _call(tool: str, arguments: Any) -> Call:
+    return Call(call_id=f"call_{uuid4().hex[:16]}", tool=tool, arguments=arguments)
+
+
+def _rebuilt(end: ReplyCompleted, text: TextStream, calls: Sequence[Call]) -> ReplyCompleted:
+    """The reply with its text told apart. The vendor gets it back as it was, unless there are calls in it now."""
+    own: list[Text | Thinking] = [
+        Thinking(text=joined) if kind == "thought" else Text(text=joined)
+        for kind, pieces in text.segments
+        if (joined := "".join(pieces)).strip()
+    ]
+    parts: list[Text | Thinking | Call] = []
+    for part in end.message.parts:
+        if isinstance(part, Text):
+            parts += own
+            own = []
+        else:
+            parts.append(part)
+    message = end.message
+    native = None if calls else message.native
+    made = Assistant(parts=(*parts, *own, *calls), native=native, cut=message.cut)
+    return replace(end, message=made, stop="calls" if calls and end.stop == "end" else end.stop)

@@ -1,0 +1,364 @@
+"""A reply's text as it streams: thoughts apart, and what may be a call held back until that is known."""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Literal
+
+from amanu.agent.markup.reading import HEAD, read_calls
+from amanu.agent.markup.shapes import NotACall, Unreadable
+from amanu.agent.markup.templates import (
+    ANSWER_CLOSES,
+    ANSWER_OPENS,
+    LONE_CLOSES,
+    NOISE,
+    TEMPLATES,
+    THOUGHTS,
+    WRAPPERS,
+    ThoughtMarks,
+)
+from amanu.core.model import TextDelta, TextWasThought, ThoughtDelta
+
+Shown = TextDelta | ThoughtDelta | TextWasThought
+
+MAX_RELEASED = 20
+"""So often in one reply text that began like a call may turn out to be none; after that nothing is held back."""
+
+MAX_BLANK = 1_000
+"""Characters of space before an answer that are held back."""
+
+_MARKS = (
+    *dict.fromkeys(mark for each in TEMPLATES if not each.alone and not each.at_line_start for mark in each.opens),
+    *WRAPPERS,
+    NOISE,
+)
+_WORDS = tuple(dict.fromkeys(mark for each in TEMPLATES if each.at_line_start for mark in each.opens))
+_ALONE = tuple(dict.fromkeys(mark for each in TEMPLATES if each.alone for mark in each.opens))
+_OPENS = (*(each.opens for each in THOUGHTS), *ANSWER_OPENS, *LONE_CLOSES)
+
+
+def _any(marks: Sequence[str]) -> str:
+    return "|".join(re.escape(mark) for mark in sorted(marks, key=len, reverse=True))
+
+
+def _beginnings(marks: Sequence[str]) -> frozenset[str]:
+    return frozenset(mark[:size] for mark in marks for size in range(1, len(mark)))
+
+
+_FIRST = re.escape("".join(sorted({mark[0] for mark in (*_MARKS, *_WORDS, *_OPENS)})))
+_SIGNS = re.compile(
+    rf"(?=[{_FIRST}\n`])(?:(?P<call>{_any(_MARKS)})|(?P<word>^(?:{_any(_WORDS)}))|(?P<close>{_any(LONE_CLOSES)})"
+    rf"|(?P<think>{_any([each.opens for each in THOUGHTS])})|\n|`+)",
+    re.MULTILINE,
+)
+_BEGINNINGS = _beginnings((*_MARKS, *LONE_CLOSES))
+_WORD_BEGINNINGS = _beginnings(_WORDS)
+_OPEN_BEGINNINGS = _beginnings(_OPENS)
+_CLOSE_BEGINNINGS = {each.opens: _beginnings(each.closes) for each in THOUGHTS}
+_CLOSES = frozenset(ANSWER_CLOSES) | _beginnings(ANSWER_CLOSES)
+_LONGEST = max(len(mark) for mark in (*_MARKS, *_WORDS, *_OPENS, *ANSWER_CLOSES))
+_TOKENS = ("<|", "<｜", "[TOOL_CALLS]", "]<]")
+"""Beginnings of marks that nobody types: a call may follow any word."""
+
+_QUOTING = re.compile(r"[>+|#$%*]|-(?!\s*\Z)|\d|\t| {4}")
+"""Beginnings of lines that show something: a quotation, a diff, a table, a log, an indented example."""
+_STOP = re.compile(r"(?:\A|[.!?:…。！？：)\]>*])\s?\Z")
+"""What may stand before a tag on its line."""
+_PROSE_AROUND = " \t`\"'(.,;:)!?"
+
+
+class _Line:
+    """The line that is being written, as far as it tells code from prose."""
+
+    def __init__(self) -> None:
+        self._head = ""
+        self._tail = ""
+        self._odd_ticks = False
+        self._fence = ""
+
+    def add(self, text: str) -> None:
+        """More of it, without a line break."""
+        self._head += text[: max(0, 80 - len(self._head))]
+        self._tail = (self._tail + text)[-4:]
+
+    def tick(self, ticks: str) -> None:
+        self._odd_ticks ^= len(ticks) % 2 == 1
+        self.add(ticks)
+
+    def end(self) -> None:
+        stripped = self._head.strip()
+        if self._fence:
+            if stripped.startswith(self._fence) and not stripped.strip(self._fence[0]):
+                self._fence = ""
+        elif fence := re.match(r"(?:[-*+]\s+|\d+[.)]\s+|>\s*)*(```+|~~~+)[^`]*\Z", stripped):
+            self._fence = fence[1]
+        self._head, self._tail, self._odd_ticks = "", "", False
+
+    @property
+    def in_code(self) -> bool:
+        return bool(self._fence) or self._odd_ticks
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._head
+
+    @property
+    def last(self) -> str:
+        return self._tail[-1:]
+
+    def may_hold(self, mark: str) -> bool:
+        """Whether a call may begin here with that mark."""
+        if self.in_code or _QUOTING.match(self._head):
+            return False
+        return mark.startswith(_TOKENS) or _STOP.search(self._tail if self._head.strip() else "") is not None
+
+
+class TextStream:
+    """Takes the text of one reply in pieces, cut anywhere. `tools`: the names of those that may be called; without any
+    only thoughts are looked for. Linear in the text."""
+
+    def __init__(self, tools: Collection[str]) -> None:
+        self._tools = tools
+        self._phase: Literal["start", "thought", "answer", "held"] = "start"
+        self._marks: ThoughtMarks | None = None
+        """Of the thoughts that are being written."""
+        self._unread = ""
+        """The end of the text, while it is too short to tell."""
+        self._held: list[str] = []
+        self._held_size = self._next_look = 0
+        self._line = _Line()
+        self._released = 0
+        self._is_wrapped = False
+        """A mark that opens the answer was left out."""
+        self._saw_marks = False
+        """An opening mark of thoughts was seen."""
+        self.segments: list[tuple[Literal["thought", "text"], list[str]]] = []
+        """The text so far, told apart, without what is held back."""
+        self.was_read = False
+        """Something else than plain text was found."""
+
+    @property
+    def before(self) -> str:
+        """The end of the answer so far."""
+        if not self.segments or self.segments[-1][0] == "thought":
+            return ""
+        return "".join(self.segments[-1][1][-400:])[-400:]
+
+    def thoughts_came(self) -> None:
+        """The service itself tells thoughts apart."""
+        self._saw_marks = True
+
+    def feed(self, text: str) -> Iterator[Shown]:
+        """Take the next piece; returns what can be shown."""
+        if self._phase == "held":
+            self._hold(text)
+            if self._held_size >= self._next_look and not self._may_be_calls():
+                yield from self._release(ended=False)
+            return
+        self._unread += text
+        yield from self._advance(ended=False)
+
+    def finish(self) -> Iterator[Shown]:
+        """The text is complete; what is held back stays so."""
+        if self._phase != "held":
+            yield from self._advance(ended=True)
+
+    @property
+    def held(self) -> str:
+        """What begins with a mark of a call, and reaches to the end of the text; "" for none."""
+        return "".join(self._held)
+
+    def drop_held(self) -> None:
+        """It was calls."""
+        self.was_read = True
+        self._held = []
+
+    def release(self) -> Iterator[Shown]:
+        """Show what was held back: it is no call, or not the end of the reply."""
+        yield from self.finish()
+        while self._phase == "held":
+            yield from self._release(ended=True)
+
+    def _advance(self, *, ended: bool) -> Iterator[Shown]:
+        while self._unread and self._phase != "held":
+            size, phase = len(self._unread), self._phase
+            match phase:
+                case "start":
+                    yield from self._read_start(ended=ended)
+                case "thought":
+                    yield from self._read_thought(ended=ended)
+                case _:
+                    yield from self._read_answer(ended=ended)
+            if len(self._unread) == size and self._phase == phase:
+                return
+
+    def _read_start(self, *, ended: bool) -> Iterator[Shown]:
+        text = self._unread.lstrip()
+        mark = next((mark for mark in _OPENS if text.startswith(mark)), None)
+        if mark is not None:
+            self._unread = text[len(mark) :]
+            self.was_read = True
+            self._is_wrapped |= mark in ANSWER_OPENS
+            self._marks = next((each for each in THOUGHTS if each.opens == mark), None)
+            if self._marks is not None:
+                self._phase = "thought"
+                self._saw_marks = True
+        elif ended or (text and text not in _OPEN_BEGINNINGS) or len(self._unread) > MAX_BLANK:
+            self._unread = text if self.was_read else self._unread
+            self._phase = "answer"
+            if self._tools and text.startswith(_ALONE):
+                blank, self._unread = self._unread[: len(self._unread) - len(text)], ""
+                yield from self._show(blank)
+                self._begin_hold(text)
+                if self._held_size >= self._next_look and not self._may_be_calls():
+                    yield from self._release(ended=ended)
+
+    def _read_thought(self, *, ended: bool) -> Iterator[Shown]:
+        assert self._marks is not None
+        ends = [(at, mark) for mark in self._marks.closes if (at := self._unread.find(mark)) >= 0]
+        if ends:
+            at, mark = min(ends)
+            yield from self._think(self._unread[:at].rstrip())
+            self._unread = self._unread[at + (0 if mark in ANSWER_OPENS else len(mark)) :]
+            self._phase = "start"
+            return
+        size = 0 if ended else _overlap(self._unread, _CLOSE_BEGINNINGS[self._marks.opens])
+        size = max(size, 0 if ended else len(self._unread) - len(self._unread.rstrip()))
+        yield from self._think(self._unread[: len(self._unread) - size])
+        self._unread = self._unread[len(self._unread) - size :]
+
+    def _read_answer(self, *, ended: bool) -> Iterator[Shown]:
+        text, self._unread = self._unread, ""
+        shown = begin = 0
+        limit = len(text) if ended else len(text) - max(_overlap(text, _BEGINNINGS), self._word_overlap(text))
+        if self._is_wrapped and not ended:
+            limit = min(limit, len(text) - _overlap(text, _CLOSES))
+        for sign in _SIGNS.finditer(text):
+            if sign.start() >= limit:
+                break
+            self._line.add(text[begin : sign.start()])
+            begin = sign.end()
+            found = sign[0]
+            if found == "\n":
+                self._line.end()
+                continue
+            if self._begins_call(sign):
+                yield from self._show(text[shown : sign.start()])
+                self._begin_hold(text[sign.start() :])
+                if self._held_size >= self._next_look and not self._may_be_calls():
+                    yield from self._release(ended=ended)
+                return
+            if sign["close"] and self._ends_thoughts(text, sign, ended=ended):
+                if sign.end() == len(text) and not ended:
+                    limit, begin = sign.start(), sign.start()
+                    break
+                yield from self._show(text[shown : sign.start()])
+                yield from self._was_thought()
+                self._unread, self._phase, self._line = text[sign.end() :], "start", _Line()
+                return
+            self._saw_marks |= bool(sign["think"])
+            if found[0] == "`":
+                self._line.tick(found)
+            else:
+                self._line.add(found)
+        if begin < limit:
+            self._line.add(text[begin:limit])
+        limit = max(limit, begin)
+        self._unread = text[limit:]
+        if ended and self._is_wrapped:
+            limit = len(text[:limit].rstrip())
+            while closing := next((mark for mark in ANSWER_CLOSES if text.endswith(mark, shown, limit)), ""):
+                limit = len(text[: limit - len(closing)].rstrip())
+        yield from self._show(text[shown:limit])
+
+    def _word_overlap(self, text: str) -> int:
+        _, broken, line = text.rpartition("\n")
+        begins_line = bool(broken) or self._line.is_empty
+        return len(line) if begins_line and line in _WORD_BEGINNINGS else 0
+
+    def _begins_call(self, sign: re.Match[str]) -> bool:
+        if not self._tools or self._released >= MAX_RELEASED:
+            return False
+        if sign["word"]:
+            return self._line.is_empty and not self._line.in_code
+        return bool(sign["call"]) and self._line.may_hold(sign[0])
+
+    def _ends_thoughts(self, text: str, sign: re.Match[str], *, ended: bool) -> bool:
+        """Whether a closing mark without an opening one ends thoughts: nobody speaks of it, then spaces, quotes or
+        punctuation would be around it."""
+        before = text[sign.start() - 1 : sign.start()] or self._line.last
+        after = text[sign.end() : sign.end() + 1]
+        return not (
+            self._saw_marks
+            or self._line.in_code
+            or any(kind == "thought" for kind, _ in self.segments)
+            or (before and before in " \t`\"'(")
+            or (after and after in _PROSE_AROUND)
+        )
+
+    def _begin_hold(self, text: str) -> None:
+        self._phase = "held"
+        self._held = []
+        self._held_size = 0
+        self._next_look = HEAD
+        self._hold(text)
+
+    def _hold(self, text: str) -> None:
+        self._held.append(text)
+        self._held_size += len(text)
+
+    def _may_be_calls(self) -> bool:
+        """Look at what is held; the next time when it is twice as long."""
+        self._next_look = 2 * self._held_size
+        text = self.held
+        self._held = [text]
+        if not any(tool in text[:HEAD] for tool in self._tools):
+            return False
+        try:
+            read_calls(text, self._tools, whole=False)
+        except NotACall:
+            return False
+        except Unreadable:
+            pass
+        return True
+
+    def _release(self, *, ended: bool) -> Iterator[Shown]:
+        """It is no call: show its first character, and look at the rest."""
+        text = self.held
+        self._held = []
+        self._released += 1
+        self._phase = "answer"
+        first = re.match(r"`+|.", text, re.DOTALL)
+        mark = first[0] if first is not None else ""
+        (self._line.tick if mark[:1] == "`" else self._line.add)(mark)
+        yield from self._show(mark)
+        self._unread = text[len(mark) :]
+        yield from self._advance(ended=ended)
+
+    def _show(self, text: str) -> Iterator[Shown]:
+        if text:
+            self._keep("text", text)
+            yield TextDelta(text)
+
+    def _think(self, text: str) -> Iterator[Shown]:
+        if self.segments[-1:] and self.segments[-1][0] == "thought":
+            pass
+        else:
+            text = text.lstrip()
+        if text:
+            self._keep("thought", text)
+            yield ThoughtDelta(text)
+
+    def _was_thought(self) -> Iterator[Shown]:
+        self.was_read = True
+        self.segments = [("thought", pieces) for _, pieces in self.segments]
+        yield TextWasThought()
+
+    def _keep(self, kind: Literal["thought", "text"], text: str) -> None:
+        if not self.segments or self.segments[-1][0] != kind:
+            self.segments.append((kind, []))
+        self.segments[-1][1].append(text)
+
+
+def _overlap(text: str, beginnings: Collection[str]) -> int:
+    """How many characters at the end of the text may be the beginning of a mark."""
+    return next((size for size in range(min(_LONGEST, len(text)), 0, -1) if text[-size:] in beginnings), 0)
