@@ -20,6 +20,8 @@ _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": Fal
 _PLAIN = {'"': re.compile(r'[^"\\]*'), "'": re.compile(r"[^'\\]*")}
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _UNICODE = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
+_PYTHON = re.compile(r"\\x[0-9a-fA-F]{2}|\\U[0-9a-fA-F]{8}")
+"""Escapes of Python: a character, or what it looks like?"""
 _OPENING = re.compile(r"\s*(?:```(?:json)?[ \t]*\n\s*)?")
 _CLOSING = re.compile(r"(?:\s|```|</[\w:]+>|<\|[\w/]+\|>)*\Z")
 """What may follow the object: the end of a fence, tags and tokens of a template."""
@@ -176,6 +178,8 @@ class _Reader:
                 pieces.append(json.loads(f'"{coded[0]}"'))  # all at once: two may be one character
                 at = coded.end()
                 continue
+            if _PYTHON.match(text, at) is not None:
+                self._fault(at, "a \\u escape")
             if escape == "'":
                 if quote == '"':  # as in the shell's `'\''`, or to no purpose
                     self._fault(at, "\\\\ or ' alone")

@@ -22,7 +22,8 @@ from amanu.core.model import Request
 RUN = 8
 """Letters and digits of a piece that is looked up: any piece of twice the length that both have is found."""
 
-_ESCAPED = re.compile(r"\\u[0-9a-fA-F]{4}|\\[nrtbf\"'\\/]")
+_ESCAPED = re.compile(r"\\[nrtbf\"'\\/]")
+_CODED = re.compile(r"\\+u([0-9a-fA-F]{4})")
 _NUMBERED = re.compile(r"^\s*\d+(?:[\t:|]|\s*[│→])", re.MULTILINE)
 _OTHERS = re.compile(r"[\W_]+")
 _MARKS = re.compile(
@@ -45,7 +46,7 @@ def _plain(text: str) -> str:
     for _ in range(2):  # a page that shows a page
         if "&" in text:
             text = html.unescape(text)
-    return text
+    return _CODED.sub(lambda code: chr(int(code[1], 16)), text)
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,8 @@ def _leaves(value: JsonValue | Mapping[str, JsonValue]) -> Iterator[str]:
 class _Read:
     messages: list[Message]
     shown: list[Sequence[_Shown]]
+    gone: list[_Shown]
+    """Of messages that were shortened or replaced since: the model may remember them."""
     rewrites: int = 0
 
 
@@ -101,16 +104,21 @@ class Quotes:
         return any(each.holds(call) for call in calls for each in shown)
 
     def _of(self, conversation: Conversation) -> Iterator[_Shown]:
-        read = self._read.setdefault(conversation, _Read([], []))
+        read = self._read.setdefault(conversation, _Read([], [], []))
         same = conversation.unchanged(read.messages, read.rewrites)
+        for message, shown in zip(read.messages[same:], read.shown[same:], strict=True):
+            read.gone += [] if isinstance(message, Assistant) else shown
         del read.messages[same:], read.shown[same:]
         read.rewrites = conversation.rewrites
         for index in range(same, len(conversation)):
             message = conversation[index]
             read.messages.append(message)
             read.shown.append([each for text in _texts(message) if (each := self._shown(text)) is not None])
-        for shown in read.shown:
-            yield from shown
+        yield from read.gone
+        prompt = _last_prompt(read.messages)
+        for index, (message, shown) in enumerate(zip(read.messages, read.shown, strict=True)):
+            if index < prompt or not isinstance(message, Assistant):
+                yield from shown
 
     def _shown(self, text: str) -> _Shown | None:
         """The text, if it shows a call in any template; None if it shows none."""
@@ -122,8 +130,15 @@ class Quotes:
         return _Shown(skeletal, frozenset(skeletal[at : at + RUN] for at in range(0, len(skeletal), RUN)))
 
 
+def _last_prompt(messages: Sequence[Message]) -> int:
+    """The index of the user's last words: what the model wrote before may have been a quotation, what it wrote since
+    may be the same call in a form that could not be read."""
+    indexes = range(len(messages) - 1, -1, -1)
+    return next((at for at in indexes if isinstance(each := messages[at], User) and not each.from_system), 0)
+
+
 def _texts(message: Message) -> Iterator[str]:
-    """What the message may put into the model's mouth. Of the model's own words, calls that were not made."""
+    """What the message may put into the model's mouth."""
     match message:
         case User(text=text, status=status):
             yield text

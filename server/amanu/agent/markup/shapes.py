@@ -23,6 +23,7 @@ MAX_PYTHON = 20_000
 NAME = r"[A-Za-z_][\w.-]*"
 ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "params")
 _NAMES = ("name", "tool_name", "tool", "function")
+_AROUND = ("function", "functionCall", "tool_call")
 _BESIDE = ("type", "id", "tool_call_id", "call_id")
 _PREFIX = re.compile(r"(?:default_api|functions|tools)\.")
 _SPACE = re.compile(r"\s*")
@@ -137,7 +138,7 @@ def _of_object(item: Any) -> WrittenCall:
     if not isinstance(item, dict):
         raise NotACall
     outer = cast("dict[str, Any]", item)
-    inner: Any = next((outer[key] for key in ("function", "functionCall", "tool_call") if key in outer), None)
+    inner: Any = next((outer[key] for key in _AROUND if key in outer), None)
     call = cast("dict[str, Any]", inner) if isinstance(inner, dict) else outer
     name = next((call[key] for key in _NAMES if isinstance(call.get(key), str)), None)
     if name is None or call.keys() - {*_NAMES, *ARGUMENTS, *_BESIDE}:
@@ -172,9 +173,8 @@ def has_arguments(item: Any) -> bool:
     if not isinstance(item, dict):
         return False
     outer = cast("dict[str, Any]", item)
-    return any(
-        key in each for each in (outer, outer.get("function") or ()) if isinstance(each, dict) for key in ARGUMENTS
-    )
+    objects = [cast("dict[str, Any]", each) for each in (outer, *map(outer.get, _AROUND)) if isinstance(each, dict)]
+    return any(key in each for each in objects for key in ARGUMENTS)
 
 
 def named(before: str = "", between: str = r"\s*") -> Reader:

@@ -50,7 +50,7 @@ _SIGNS = re.compile(
     rf"|(?P<think>{_any([each.opens for each in THOUGHTS])})|\n|`+)",
     re.MULTILINE,
 )
-_BEGINNINGS = _beginnings((*_MARKS, *LONE_CLOSES))
+_BEGINNINGS = _beginnings((*_MARKS, *LONE_CLOSES, *(each.opens for each in THOUGHTS)))
 _WORD_BEGINNINGS = _beginnings(_WORDS)
 _OPEN_BEGINNINGS = _beginnings(_OPENS)
 _CLOSE_BEGINNINGS = {each.opens: _beginnings(each.closes) for each in THOUGHTS}
@@ -61,9 +61,11 @@ _TOKENS = ("<|", "<｜", "[TOOL_CALLS]", "]<]")
 
 _QUOTING = re.compile(r"[>+|#$%*]|-(?!\s*\Z)|\d|\t| {4}")
 """Beginnings of lines that show something: a quotation, a diff, a table, a log, an indented example."""
-_STOP = re.compile(r"(?:\A|[.!?:…。！？：)\]>*])\s?\Z")
+_STOP = re.compile(r"(?:\A|[.!?…。！？：)\]>*]|(?<!\d):)\s?\Z")
 """What may stand before a tag on its line."""
-_PROSE_AROUND = " \t`\"'(.,;:)!?"
+_BEFORE_NAMED = " \t`\"'(“„‘«「"
+_BEHIND_NAMED = " \t`\"')”“’»」.,;:!?，。、"
+"""What stands around a closing mark that is spoken of."""
 
 
 class _Line:
@@ -74,6 +76,8 @@ class _Line:
         self._tail = ""
         self._odd_ticks = False
         self._fence = ""
+        self._shows_call = False
+        """A call is shown in this paragraph."""
 
     def add(self, text: str) -> None:
         """More of it, without a line break."""
@@ -91,6 +95,7 @@ class _Line:
                 self._fence = ""
         elif fence := re.match(r"(?:[-*+]\s+|\d+[.)]\s+|>\s*)*(```+|~~~+)[^`]*\Z", stripped):
             self._fence = fence[1]
+        self._shows_call &= bool(stripped)
         self._head, self._tail, self._odd_ticks = "", "", False
 
     @property
@@ -107,9 +112,11 @@ class _Line:
 
     def may_hold(self, mark: str) -> bool:
         """Whether a call may begin here with that mark."""
-        if self.in_code or _QUOTING.match(self._head):
+        if self.in_code:
             return False
-        return mark.startswith(_TOKENS) or _STOP.search(self._tail if self._head.strip() else "") is not None
+        follows = mark.startswith(_TOKENS) or _STOP.search(self._tail if self._head.strip() else "") is not None
+        self._shows_call |= not follows or _QUOTING.match(self._head) is not None
+        return not self._shows_call
 
 
 class TextStream:
@@ -222,16 +229,18 @@ class TextStream:
             self._phase = "start"
             return
         size = 0 if ended else _overlap(self._unread, _CLOSE_BEGINNINGS[self._marks.opens])
-        size = max(size, 0 if ended else len(self._unread) - len(self._unread.rstrip()))
-        yield from self._think(self._unread[: len(self._unread) - size])
-        self._unread = self._unread[len(self._unread) - size :]
+        thought = self._unread[: len(self._unread) - size]
+        thought = thought if ended else thought.rstrip()
+        yield from self._think(thought)
+        self._unread = self._unread[len(thought) :]
 
     def _read_answer(self, *, ended: bool) -> Iterator[Shown]:
         text, self._unread = self._unread, ""
         shown = begin = 0
         limit = len(text) if ended else len(text) - max(_overlap(text, _BEGINNINGS), self._word_overlap(text))
         if self._is_wrapped and not ended:
-            limit = min(limit, len(text) - _overlap(text, _CLOSES))
+            answer = text.rstrip()
+            limit = min(limit, len(answer[: len(answer) - _overlap(answer, _CLOSES)].rstrip()))
         for sign in _SIGNS.finditer(text):
             if sign.start() >= limit:
                 break
@@ -291,8 +300,8 @@ class TextStream:
             self._saw_marks
             or self._line.in_code
             or any(kind == "thought" for kind, _ in self.segments)
-            or (before and before in " \t`\"'(")
-            or (after and after in _PROSE_AROUND)
+            or (before and before in _BEFORE_NAMED)
+            or (after and after in _BEHIND_NAMED)
         )
 
     def _begin_hold(self, text: str) -> None:

@@ -1,0 +1,119 @@
+"""Calls that models write as text: read in every template, and told from all that only looks like one."""
+
+import pytest
+
+from amanu.agent.markup.templates import TEMPLATES, Template
+from amanu.core.conversation import Call, Conversation, Picture, User
+from support.markup import read
+from support.markup_corpus import ASKED, NEGATIVE, POSITIVE, A, Calls, J
+
+SIZES = (1, 2, 7, 1_000_000)
+BY_FAMILY = [pytest.param(each, id=each.family) for each in TEMPLATES]
+
+AROUND = {
+    # The example may stand anywhere in these, but for calls without a mark.
+    "a fence": "So:\n\n```xml\n{}\n```",
+    "an unclosed fence": "So:\n\n~~~\n{}",
+    "code": "It is ``{}``.",
+    "a diff": "@@ -1 +1 @@\n+{}",
+    "a quotation": "> {}",
+    "a log": "2026-11-30 12:00:01 INFO {}",
+    "words behind it": "{}\n\nThat is how it is written.",
+    "an example": "It is easy to see. For example:\n{}",
+}
+
+
+@pytest.mark.parametrize("template", BY_FAMILY)
+@pytest.mark.parametrize("size", SIZES)
+async def test_every_template_is_read(template: Template, size: int) -> None:
+    before = "" if template.alone else "I look.\n\n"
+    seen = await read(before + template.example, size=size)
+    assert (seen.calls, seen.answer, seen.end.stop) == (A, before, "calls")
+    assert seen.end.message.text == before and seen.end.message.native is None
+    assert all(before.startswith(step) for step in seen.steps)  # nothing of it is ever drawn
+    assert template.source
+
+
+@pytest.mark.parametrize(("text", "calls"), POSITIVE, ids=[repr(text[:50]) for text, _ in POSITIVE])
+async def test_calls_are_read(text: str, calls: Calls) -> None:
+    for size in SIZES:
+        seen = await read(text, size=size)
+        assert (seen.calls, seen.end.unmade_call) == (calls, "")
+        assert seen.answer == seen.end.message.text and text.find("<", len(seen.answer)) >= -1
+
+
+@pytest.mark.parametrize("text", NEGATIVE, ids=[repr(text[:50]) for text in NEGATIVE])
+async def test_what_only_looks_like_a_call_is_left_alone(text: str) -> None:
+    for size in SIZES:
+        seen = await read(text, size=size)
+        assert (seen.answer, seen.thought, seen.calls) == (text, "", [])
+
+
+@pytest.mark.parametrize("template", BY_FAMILY)
+@pytest.mark.parametrize("around", AROUND)
+async def test_a_shown_call_is_not_made(template: Template, around: str) -> None:
+    example = template.example if around != "code" else template.example.replace("`", "")
+    text = AROUND[around].format(example)
+    for size in SIZES:
+        seen = await read(text, size=size)
+        assert seen.calls == []
+
+
+@pytest.mark.parametrize(("text", "reason"), ASKED, ids=[repr(text[:50]) for text, _ in ASKED])
+async def test_the_model_is_told_what_is_wrong(text: str, reason: str) -> None:
+    for size in SIZES:
+        seen = await read(text, size=size)
+        assert (seen.answer, seen.calls) == (text, [])
+        assert reason in seen.end.unmade_call
+
+
+def test_the_corpus_is_large() -> None:
+    assert len(POSITIVE) + len(NEGATIVE) + len(ASKED) >= 200
+    assert len({*NEGATIVE}) == len(NEGATIVE)
+
+
+async def test_only_the_end_of_a_reply_is_a_call() -> None:
+    text = f"<tool_call>{J}</tool_call>"
+    native = Call(call_id="n", tool="run", arguments={"command": "ls"})
+    assert (await read(text, native=[native])).calls == [("run", {"command": "ls"})]
+    assert (await read(text, stop="refused")).calls == (await read(text, stop="paused")).calls == []
+    assert (await read(text, tools={})).calls == []
+
+
+async def test_a_cut_call_is_known_as_one_and_not_read() -> None:
+    cut = f"I look.\n<tool_call>{J[:40]}"
+    seen = await read(cut, stop="outputLimit")
+    assert seen.calls == [("read_file", cut[8:])] and (seen.answer, seen.end.stop) == ("I look.\n", "outputLimit")
+
+
+async def test_a_picture_may_show_any_call() -> None:
+    picture = Picture(name="a.png", media_type="image/png", blob_id="b", size=1)
+    seen = await read(f"<tool_call>{J}</tool_call>", Conversation([User(text="See.", pictures=(picture,))]))
+    assert seen.calls == [] and "picture" in seen.end.unmade_call
+
+
+async def test_what_is_no_call_is_shown_soon() -> None:
+    """Text that began like a call is shown again after a few hundred characters, not at the end."""
+    for beginning in ("<tool_call> is a tag. ", "[", "{", "```tool_call\n", f"<tool_call>{J}</tool_call> is it. "):
+        seen = await read(beginning + "word " * 400, size=1)
+        assert max(len(beginning) + at - len(step) for at, step in enumerate(seen.steps)) < 500
+        assert len(seen.steps) > 1000
+
+
+PIECES = [
+    *("<tool_call>", "<tool_call> x\n", "<|tool_call", "[TOOL_CALLS] ", "</function>", '{"a":', "\n[ "),
+    *("```\ncode\n", "```py\nprint(1)\n```\ntext\n", "\n```", "print(default_api.", "[run(", "<invoke name="),
+    *("<function=run><parameter=command>", '<tool_call>{"name": "run", "arguments": {"command": "', "</think>"),
+    *("<tool_call>run<arg_key>a</arg_key><arg_value>", "<|tool_call>call:run{a:", "to=functions.run {", "<think>"),
+    *("[run()]", "<tool_call>run ", "\n", " ", "[", "`", "<"),
+]  # fmt: skip
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("piece", PIECES)
+@pytest.mark.parametrize("end", ["", "x", "\n```", "</tool_call>", "]"])
+async def test_a_long_reply_holds_nobody_up(piece: str, end: str) -> None:
+    """A fraction of a second each, where a pattern that tries all beginnings took up to two minutes."""
+    text = piece * (100_000 // len(piece)) + end
+    for size in (50, 1_000_000):
+        assert (await read(text, size=size)).calls in ([], [("run", {})])
