@@ -60,7 +60,11 @@ class MarkupRead:
         async with aclosing(cast("Any", self._model.stream(request))) as deltas:
             try:
                 async for delta in deltas:
-                    for each in self._read(text, delta, request):
+                    if isinstance(delta, ReplyCompleted):
+                        async for each in self._completed(text, delta, request):
+                            yield each
+                        continue
+                    for each in _told_apart(text, delta):
                         yield each
             except ModelError:
                 for each in text.finish():  # what there is of the reply may be kept
@@ -70,26 +74,13 @@ class MarkupRead:
     async def close(self) -> None:
         await self._model.close()
 
-    def _read(self, text: TextStream, delta: Delta, request: Request) -> Iterator[Delta]:
-        match delta:
-            case TextDelta(text=piece):
-                yield from text.feed(piece)
-            case ReplyCompleted():
-                yield from self._completed(text, delta, request)
-            case UsageCounted():
-                yield delta
-            case _:
-                yield from text.release()
-                if isinstance(delta, ThoughtDelta):
-                    text.thoughts_came()
-                yield delta
-
-    def _completed(self, text: TextStream, end: ReplyCompleted, request: Request) -> Iterator[Delta]:
-        yield from text.finish()
+    async def _completed(self, text: TextStream, end: ReplyCompleted, request: Request) -> AsyncGenerator[Delta]:
+        for shown in text.finish():
+            yield shown
         calls: Sequence[Call] = ()
         unmade = _Unmade("")
         if text.held and not end.message.calls and end.stop in ("end", "calls", "outputLimit"):
-            judged = self._judge(text, request, cut=end.stop == "outputLimit")
+            judged = await self._judge(text, request, cut=end.stop == "outputLimit")
             if isinstance(judged, _Unmade):
                 unmade = judged
             else:
@@ -99,14 +90,15 @@ class MarkupRead:
             for call in calls:
                 yield CallStarted(call.call_id, call.tool)
                 yield CallDelta(call.call_id, json.dumps(call.arguments))
-        yield from text.release()
+        for shown in text.release():
+            yield shown
         if not unmade.why and not calls and not end.message.calls and end.stop == "end":
-            unmade = self._judge_shown(end.message.text, request)
+            unmade = await self._judge_shown(end.message.text, request)
         if text.was_read:
             end = _rebuilt(end, text, calls)
         yield replace(end, unmade_call=unmade.why) if unmade.why else end
 
-    def _judge(self, text: TextStream, request: Request, *, cut: bool) -> Sequence[Call] | _Unmade:
+    async def _judge(self, text: TextStream, request: Request, *, cut: bool) -> Sequence[Call] | _Unmade:
         try:
             written: Sequence[WrittenCall] = read_calls(text.held, self._tools)
             why = self._invalid(written)
@@ -115,7 +107,7 @@ class MarkupRead:
         except Unreadable as fault:
             written = [WrittenCall(fault.tool, {"": text.held})]
             why = f"It could not be read at {fault}." if not cut else ""
-        if self._quotes.hold(written, request):
+        if await self._quotes.hold(written, request):
             return _Unmade("")
         if cut:  # none of a cut reply's calls is run; the model is told so
             return [_call(each.tool, text.held) for each in written]
@@ -127,9 +119,9 @@ class MarkupRead:
             return _Unmade(ONLY_SHOWN)
         return [_call(each.tool, dict(each.arguments)) for each in written]
 
-    def _judge_shown(self, text: str, request: Request) -> _Unmade:
+    async def _judge_shown(self, text: str, request: Request) -> _Unmade:
         call = shown_call(text, self._tools) if self._tools else None
-        if call is None or self._quotes.hold([call], request):
+        if call is None or await self._quotes.hold([call], request):
             return _Unmade("")
         return _Unmade(f"It was of {call.tool}.")
 
@@ -142,6 +134,19 @@ class MarkupRead:
             except ToolError as error:
                 return str(error)
         return ""
+
+
+def _told_apart(text: TextStream, delta: Delta) -> Iterator[Delta]:
+    match delta:
+        case TextDelta(text=piece):
+            yield from text.feed(piece)
+        case UsageCounted():
+            yield delta
+        case _:
+            yield from text.release()
+            if isinstance(delta, ThoughtDelta):
+                text.thoughts_came()
+            yield delta
 
 
 def _call(tool: str, arguments: Any) -> Call:

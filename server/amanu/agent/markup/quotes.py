@@ -5,6 +5,7 @@ another layout, even in another template, so what is compared are letters and di
 message that shows any call of that tool also has a piece of its arguments.
 """
 
+import asyncio
 import html
 import re
 import unicodedata
@@ -26,6 +27,7 @@ _ESCAPED = re.compile(r"\\[nrtbf\"'\\/]")
 _CODED = re.compile(r"\\+u([0-9a-fA-F]{4})")
 _NUMBERED = re.compile(r"^\s*\d+(?:[\t:|]|\s*[│→])", re.MULTILINE)
 _OTHERS = re.compile(r"[\W_]+")
+_NO_LETTERS = {code: None for code in range(128) if not chr(code).isalnum()}
 _MARKS = re.compile(
     "|".join(
         re.escape(_OTHERS.sub("", mark).casefold())
@@ -38,7 +40,15 @@ _KEYS = re.compile(r"""\b(?:arguments|parameters|args|input|tool_input|params)\\
 
 def skeleton(text: str) -> str:
     """The letters and digits of a text, without line numbers and whatever stands for other characters."""
-    text = _ESCAPED.sub(" ", _NUMBERED.sub("", _plain(text)))
+    return _letters(_plain(text))
+
+
+def _letters(text: str) -> str:
+    text = _NUMBERED.sub("", text)
+    if "\\" in text:
+        text = _ESCAPED.sub(" ", text)
+    if text.isascii():
+        return text.lower().translate(_NO_LETTERS)
     return _OTHERS.sub("", unicodedata.normalize("NFKC", text)).casefold()
 
 
@@ -46,7 +56,7 @@ def _plain(text: str) -> str:
     for _ in range(2):  # a page that shows a page
         if "&" in text:
             text = html.unescape(text)
-    return _CODED.sub(lambda code: chr(int(code[1], 16)), text)
+    return _CODED.sub(lambda code: chr(int(code[1], 16)), text) if "\\u" in text else text
 
 
 @dataclass(frozen=True)
@@ -56,16 +66,20 @@ class _Shown:
     text: str
     pieces: frozenset[str]
 
-    def holds(self, call: WrittenCall) -> bool:
-        if skeleton(call.tool) not in self.text:
+    def holds(self, values: "_Values") -> bool:
+        if values.tool not in self.text:
             return False
-        values = [value for each in _leaves(call.arguments) if (value := skeleton(each))]
-        return not values or any(map(self._holds_part, values))
+        texts = values.texts
+        return not texts or not values.pieces.isdisjoint(self.pieces) or any(text in self.text for text in texts)
 
-    def _holds_part(self, value: str) -> bool:
-        if value in self.text:
-            return True
-        return any(value[at : at + RUN] in self.pieces for at in range(len(value) - RUN + 1))
+
+class _Values:
+    """What is looked for of a call: its tool, its arguments, and all pieces of these."""
+
+    def __init__(self, call: WrittenCall) -> None:
+        self.tool = skeleton(call.tool)
+        self.texts = [text for each in _leaves(call.arguments) if (text := skeleton(each))]
+        self.pieces = {text[at : at + RUN] for text in self.texts for at in range(len(text) - RUN + 1)}
 
 
 def _leaves(value: JsonValue | Mapping[str, JsonValue]) -> Iterator[str]:
@@ -97,33 +111,32 @@ class Quotes:
         self._python = re.compile(rf"\b(?:{'|'.join(map(re.escape, tools))})\s*\(") if tools else None
         self._read: WeakKeyDictionary[Conversation, _Read] = WeakKeyDictionary()
 
-    def hold(self, calls: Iterable[WrittenCall], request: Request) -> bool:
+    async def hold(self, calls: Iterable[WrittenCall], request: Request) -> bool:
         """Whether any of the calls may be a quotation of what that request sends."""
         told = [request.system, *(f"{tool.description}\n{tool.parameters}" for tool in request.tools)]
-        shown = [*self._of(request.conversation), *filter(None, map(self._shown, told))]
-        return any(each.holds(call) for call in calls for each in shown)
+        shown = [*filter(None, map(self._shown, told)), *await self._of(request.conversation)]
+        return any(each.holds(values) for values in map(_Values, calls) for each in shown)
 
-    def _of(self, conversation: Conversation) -> Iterator[_Shown]:
+    async def _of(self, conversation: Conversation) -> list[_Shown]:
         read = self._read.setdefault(conversation, _Read([], [], []))
         same = conversation.unchanged(read.messages, read.rewrites)
         for message, shown in zip(read.messages[same:], read.shown[same:], strict=True):
             read.gone += [] if isinstance(message, Assistant) else shown
         del read.messages[same:], read.shown[same:]
         read.rewrites = conversation.rewrites
-        for index in range(same, len(conversation)):
-            message = conversation[index]
+        for message in [*conversation][same:]:
+            await asyncio.sleep(0)  # a long conversation takes a third of a second
             read.messages.append(message)
             read.shown.append([each for text in _texts(message) if (each := self._shown(text)) is not None])
-        yield from read.gone
         prompt = _last_prompt(read.messages)
-        for index, (message, shown) in enumerate(zip(read.messages, read.shown, strict=True)):
-            if index < prompt or not isinstance(message, Assistant):
-                yield from shown
+        recent = enumerate(zip(read.messages, read.shown, strict=True))
+        kept = [shown for at, (message, shown) in recent if at < prompt or not isinstance(message, Assistant)]
+        return [*read.gone, *(each for shown in kept for each in shown)]
 
     def _shown(self, text: str) -> _Shown | None:
         """The text, if it shows a call in any template; None if it shows none."""
-        skeletal = skeleton(text)
         plain = _plain(text)
+        skeletal = _letters(plain)
         in_python = self._python is not None and self._python.search(plain) is not None
         if not in_python and _MARKS.search(skeletal) is None and _KEYS.search(plain) is None:
             return None

@@ -44,9 +44,9 @@ def _beginnings(marks: Sequence[str]) -> frozenset[str]:
     return frozenset(mark[:size] for mark in marks for size in range(1, len(mark)))
 
 
-_FIRST = re.escape("".join(sorted({mark[0] for mark in (*_MARKS, *_WORDS, *_OPENS)})))
+_FIRST = re.escape("".join(sorted({mark[0] for mark in (*_MARKS, *_OPENS)})))
 _SIGNS = re.compile(
-    rf"(?=[{_FIRST}\n`])(?:(?P<call>{_any(_MARKS)})|(?P<word>^(?:{_any(_WORDS)}))|(?P<close>{_any(LONE_CLOSES)})"
+    rf"(?P<word>^(?:{_any(_WORDS)}))|(?=[{_FIRST}\n`])(?:(?P<call>{_any(_MARKS)})|(?P<close>{_any(LONE_CLOSES)})"
     rf"|(?P<think>{_any([each.opens for each in THOUGHTS])})|\n|`+)",
     re.MULTILINE,
 )

@@ -138,11 +138,11 @@ async def test_nor_what_was_taken_out_of_the_conversation(template: Template) ->
     conversation = Conversation(result(text))
     quotes, call = Quotes(TOOLS), WrittenCall("run", {"command": COMMAND})
     request = Request(INFO, "", (), conversation, "s")
-    assert quotes.hold([call], request)
+    assert await quotes.hold([call], request)
     conversation.mask(Masked(texts={"c": "[left out]"}))
-    assert quotes.hold([call], request)
+    assert await quotes.hold([call], request)
     conversation.compact(Compacted(replaced=3, text="Nothing.", snapshot=""))
-    assert quotes.hold([call], request) and not Quotes(TOOLS).hold([call], request)
+    assert await quotes.hold([call], request) and not await Quotes(TOOLS).hold([call], request)
 
 
 @pytest.mark.parametrize("template", BY_FAMILY)
