@@ -10,6 +10,7 @@ import pytest
 
 from amanu.agent.calls import TOO_MANY
 from amanu.agent.loop import run_turn
+from amanu.agent.markup.model import SHOWN
 from amanu.agent.recovery import CUT_CALL, REMEDIES, ReplyFault
 from amanu.core.conversation import User
 from amanu.core.model import Model
@@ -234,7 +235,7 @@ CASES: dict[str, Case] = {
         "writtenCall",
         [Say(text=FENCED), Say(calls=[READ]), FINE],
         answers=[FENCED, "Fine, it is done."],
-        told=[f"{note('writtenCall')} It was of read."],
+        told=[f"{note('writtenCall')} It was of read. {SHOWN}"],
         results=[OK],
     ),
     "a call as text with wrong arguments": Case(
@@ -255,7 +256,7 @@ CASES: dict[str, Case] = {
         "writtenCall",
         [Say(text=FENCED), Say(text=FENCED)],
         answers=[FENCED, FENCED],
-        told=[f"{note('writtenCall')} It was of read."],
+        told=[f"{note('writtenCall')} It was of read. {SHOWN}"],
         reason="failed",
         message="The model keeps writing tool calls as text, which runs nothing.",
     ),

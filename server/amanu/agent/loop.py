@@ -44,6 +44,7 @@ from amanu.core.tool import ToolError
 from amanu_protocol.errors import ErrorKind
 from amanu_protocol.events import ItemStarted
 
+QUOTED_CALL = "The reply ends with a tool call as text. It was not made: the model may only quote what it has read."
 NOTHING_LEFT = "Nothing more can be removed to make room. Start a new session, or send a shorter prompt."
 
 
@@ -165,6 +166,8 @@ async def _request(turn: Turn, step: int, remedies: RemedyCounts) -> ReplyComple
         return Ending("failed", str(error), can_continue=True, kind=error_kind(error))
     if isinstance(reply, Ending):
         return reply
+    if reply.quoted_call:
+        turn.add_note(SystemNote("", QUOTED_CALL, "quotedCall"))
     remedies.on_reply(paused=reply.stop == "paused")
     if reply.window_full:
         turn.context.on_window_filled()

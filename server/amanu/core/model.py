@@ -199,7 +199,9 @@ class ReplyCompleted:
     recommended: str = ""
     """The model that the service recommends for what this one refused, by its own name; "" for none."""
     unmade_call: str = ""
-    """Why a call that the model wrote as text was not made; "" for none."""
+    """Why a call that the model wrote as text was not made, for the model; "" for none."""
+    quoted_call: bool = False
+    """It ends with a call as text that was not made because the model may have read it."""
 
 
 Delta = TextDelta | ThoughtDelta | TextWasThought | CallStarted | CallDelta | UsageCounted | ReplyCompleted

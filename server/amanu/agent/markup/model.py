@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
 from uuid import uuid4
@@ -29,20 +29,23 @@ from amanu.core.model import (
 from amanu.core.tool import AnyTool, ToolError
 
 EXAMPLE = re.compile(
-    r"\b(?:example|e\.g|instance|formats?|syntax|templates?|looks? like|would (?:be|write|look)|illustrat\w+"
-    r"|Beispiel|exemple|ejemplo|esempio|exemplo|пример\w*)\b|例|예",
+    r"\b(?:example|e\.g\.|instance|looks? like|would (?:be|write|look)|illustrat\w+|Beispiel|exemple|ejemplo|esempio"
+    r"|exemplo|пример\w*)|例|예"
+    r"|(?:\b(?:the|its?|their|a)|['’]s)\s+(?:\w+\s+)?(?:format|syntax|template)\b[^.!?]*(?::|\b(?:is|be))\s*\Z",
     re.IGNORECASE,
 )
-"""Words of a paragraph that shows how a call is written."""
-ONLY_SHOWN = "It stands behind words that announce an example."
+"""Words on the line before a call that say it is only shown."""
+SHOWN = "It stands where an example or a quotation would stand."
 PICTURES = "A picture or document is in the conversation, which may show it."
 
 
 @dataclass(frozen=True)
 class _Unmade:
-    """Calls that are written, but not made. `why`: the reason for the model; "" if it need not hear one."""
+    """Calls that are written, but not made. `why`: the reason for the model; "" if it need not hear one. `quoted`: they
+    may be what the model has read."""
 
     why: str
+    quoted: bool = False
 
 
 class MarkupRead:
@@ -93,10 +96,10 @@ class MarkupRead:
         for shown in text.release():
             yield shown
         if not unmade.why and not calls and not end.message.calls and end.stop == "end":
-            unmade = await self._judge_shown(end.message.text, request)
+            unmade = await self._judge_shown(text, end.message.text, request)
         if text.was_read:
             end = _rebuilt(end, text, calls)
-        yield replace(end, unmade_call=unmade.why) if unmade.why else end
+        yield replace(end, unmade_call=unmade.why, quoted_call=unmade.quoted) if unmade != _Unmade("") else end
 
     async def _judge(self, text: TextStream, request: Request, *, cut: bool) -> Sequence[Call] | _Unmade:
         try:
@@ -108,22 +111,28 @@ class MarkupRead:
             written = [WrittenCall(fault.tool, {"": text.held})]
             why = f"It could not be read at {fault}." if not cut else ""
         if await self._quotes.hold(written, request):
-            return _Unmade("")
+            return _Unmade("", quoted=True)
         if cut:  # none of a cut reply's calls is run; the model is told so
             return [_call(each.tool, text.held) for each in written]
         if why:
             return _Unmade(why)
         if any(request.conversation.iter_pictures()):
             return _Unmade(PICTURES)
-        if EXAMPLE.search(text.before.rpartition("\n\n")[2]):
-            return _Unmade(ONLY_SHOWN)
+        if EXAMPLE.search(text.before.rstrip().rpartition("\n")[2]):
+            return _Unmade(SHOWN)
         return [_call(each.tool, dict(each.arguments)) for each in written]
 
-    async def _judge_shown(self, text: str, request: Request) -> _Unmade:
-        call = shown_call(text, self._tools) if self._tools else None
+    async def _judge_shown(self, text: TextStream, answer: str, request: Request) -> _Unmade:
+        """About a reply that ends with a call in a place where none is made."""
+        if not self._tools:
+            return _Unmade("")
+        call = shown_call(answer, self._tools)
+        if call is None and text.passed:
+            with suppress(NotACall, Unreadable):
+                call = read_calls(text.passed, self._tools)[0]
         if call is None or await self._quotes.hold([call], request):
             return _Unmade("")
-        return _Unmade(f"It was of {call.tool}.")
+        return _Unmade(f"It was of {call.tool}. {SHOWN}")
 
     def _invalid(self, written: Sequence[WrittenCall]) -> str:
         """Why one of the calls is not valid; "" if all are."""

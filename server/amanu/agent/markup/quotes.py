@@ -1,8 +1,9 @@
 """Whether a call that a model wrote as text may be one that it has read: in a file, on a page, in the user's words.
 
 Such a call is never made, or whoever can put text before the model could make calls. A model repeats things in part, in
-another layout, even in another template, so what is compared are letters and digits only: a call is a quotation if a
-message that shows any call of that tool also has a piece of its arguments.
+another layout, even in another template, so what is compared are letters and digits only. A call is a quotation if a
+piece of its arguments stands in a text with a mark of any template, or in one that shows a call of that tool in JSON or
+Python. A quotation too many costs the user a word; one too few would run what a stranger wrote.
 """
 
 import asyncio
@@ -23,6 +24,9 @@ from amanu.core.model import Request
 RUN = 8
 """Letters and digits of a piece that is looked up: any piece of twice the length that both have is found."""
 
+TELLING = 4
+"""Letters and digits of a value that is looked up. Shorter ones stand everywhere, and count only if all are short."""
+
 _ESCAPED = re.compile(r"\\[nrtbf\"'\\/]")
 _CODED = re.compile(r"\\+u([0-9a-fA-F]{4})")
 _NUMBERED = re.compile(r"^\s*\d+(?:[\t:|]|\s*[│→])", re.MULTILINE)
@@ -30,12 +34,12 @@ _OTHERS = re.compile(r"[\W_]+")
 _NO_LETTERS = {code: None for code in range(128) if not chr(code).isalnum()}
 _MARKS = re.compile(
     "|".join(
-        re.escape(_OTHERS.sub("", mark).casefold())
-        for mark in (*(mark for each in TEMPLATES for mark in each.opens), *WRAPPERS)
-        if len(_OTHERS.sub("", mark)) > 3
+        re.escape("".join(mark.split()).casefold())
+        for mark in (*(mark for each in TEMPLATES if not each.alone for mark in each.opens), *WRAPPERS)
+        if not mark.isalpha()
     )
 )
-_KEYS = re.compile(r"""\b(?:arguments|parameters|args|input|tool_input|params)\\*["']?\s*:""")
+_KEYS = re.compile(r"""(?:["']|^\s*)(?:arguments|parameters|args|input|tool_input|params)\\*["']?\s*:""", re.MULTILINE)
 
 
 def skeleton(text: str) -> str:
@@ -61,16 +65,19 @@ def _plain(text: str) -> str:
 
 @dataclass(frozen=True)
 class _Shown:
-    """A text that shows a call: its skeleton, cut into pieces too."""
+    """A text that shows a call: its skeleton, cut into pieces too. `marked`: with a mark of a template."""
 
     text: str
     pieces: frozenset[str]
+    marked: bool
 
     def holds(self, values: "_Values") -> bool:
-        if values.tool not in self.text:
+        named = values.tool in self.text
+        if not named and not self.marked:
             return False
-        texts = values.texts
-        return not texts or not values.pieces.isdisjoint(self.pieces) or any(text in self.text for text in texts)
+        if not values.texts:
+            return named
+        return not values.pieces.isdisjoint(self.pieces) or any(text in self.text for text in values.texts)
 
 
 class _Values:
@@ -78,7 +85,8 @@ class _Values:
 
     def __init__(self, call: WrittenCall) -> None:
         self.tool = skeleton(call.tool)
-        self.texts = [text for each in _leaves(call.arguments) if (text := skeleton(each))]
+        texts = [text for each in _leaves(call.arguments) if (text := skeleton(each))]
+        self.texts = [text for text in texts if len(text) >= TELLING] or texts
         self.pieces = {text[at : at + RUN] for text in self.texts for at in range(len(text) - RUN + 1)}
 
 
@@ -137,10 +145,12 @@ class Quotes:
         """The text, if it shows a call in any template; None if it shows none."""
         plain = _plain(text)
         skeletal = _letters(plain)
+        marked = _MARKS.search("".join(plain.split()).replace("\\", "").casefold()) is not None
         in_python = self._python is not None and self._python.search(plain) is not None
-        if not in_python and _MARKS.search(skeletal) is None and _KEYS.search(plain) is None:
+        if not marked and not in_python and _KEYS.search(plain) is None:
             return None
-        return _Shown(skeletal, frozenset(skeletal[at : at + RUN] for at in range(0, len(skeletal), RUN)))
+        pieces = frozenset(skeletal[at : at + RUN] for at in range(0, len(skeletal), RUN))
+        return _Shown(skeletal, pieces, marked)
 
 
 def _last_prompt(messages: Sequence[Message]) -> int:

@@ -23,7 +23,7 @@ def read_calls(text: str, tools: Collection[str], *, whole: bool = True) -> list
                 return calls
             raise
         except Unreadable as fault:
-            if fault.tool not in tools:
+            if fault.tool not in tools and (whole or fault.tool):
                 raise NotACall from None
             raise
         if any(call.tool not in tools for call in found):

@@ -39,7 +39,8 @@ class NotACall(Exception): ...
 
 
 class Unreadable(Exception):
-    """A call of `tool` that is not written to its end, or wrongly. Its text says where, and what was expected."""
+    """A call of `tool` that is not written to its end, or wrongly. Its text says where, and what was expected. The tool
+    is "" while it is not known."""
 
     def __init__(self, tool: str, fault: str) -> None:
         super().__init__(fault)
@@ -122,16 +123,19 @@ def in_json(text: str, at: int) -> Read:
     return calls, at
 
 
+_NAMED = re.compile(r"""["'](?:name|tool_name|tool|function)["']\s*:\s*["']([\w.-]+)["']""")
+ARGUMENTS_FIRST = re.compile(r"""[^\w"']*["'](?:arguments|parameters)["']\s*:""")
+"""The beginning of a call that is named behind its arguments, as Hermes' template has it."""
+
+
 def _value(text: str, at: int) -> tuple[Any, int]:
     try:
         return scan(text, at)
     except JSONFault as fault:
-        name = re.compile(r'["\'](?:name|tool_name|tool|function)["\']\s*:\s*["\']([\w.-]+)["\']').search(
-            text, at, at + 200
-        )
-        if name is None:
+        name = _NAMED.search(text, at, at + 200)
+        if name is None and ARGUMENTS_FIRST.match(text, at) is None:
             raise NotACall from None
-        raise Unreadable(_bare(name[1]), str(fault)) from None
+        raise Unreadable("" if name is None else _bare(name[1]), str(fault)) from None
 
 
 def _of_object(item: Any) -> WrittenCall:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Literal
 
 from amanu.agent.markup.reading import HEAD, read_calls
-from amanu.agent.markup.shapes import NotACall, Unreadable
+from amanu.agent.markup.shapes import ARGUMENTS_FIRST, NotACall, Unreadable
 from amanu.agent.markup.templates import (
     ANSWER_CLOSES,
     ANSWER_OPENS,
@@ -115,8 +115,12 @@ class _Line:
         if self.in_code:
             return False
         follows = mark.startswith(_TOKENS) or _STOP.search(self._tail if self._head.strip() else "") is not None
-        self._shows_call |= not follows or _QUOTING.match(self._head) is not None
+        self._shows_call |= not follows or self.quotes
         return not self._shows_call
+
+    @property
+    def quotes(self) -> bool:
+        return _QUOTING.match(self._head) is not None
 
 
 class TextStream:
@@ -140,6 +144,10 @@ class TextStream:
         """An opening mark of thoughts was seen."""
         self.segments: list[tuple[Literal["thought", "text"], list[str]]] = []
         """The text so far, told apart, without what is held back."""
+        self._shown = 0
+        """Characters of text that were shown."""
+        self._passed: int | None = None
+        """The place of the last mark in the middle of a sentence."""
         self.was_read = False
         """Something else than plain text was found."""
 
@@ -173,6 +181,11 @@ class TextStream:
     def held(self) -> str:
         """What begins with a mark of a call, and reaches to the end of the text; "" for none."""
         return "".join(self._held)
+
+    @property
+    def passed(self) -> str:
+        """What begins with a mark of a call in the middle of a sentence, and reaches to the end; "" for none."""
+        return "" if self._passed is None else "".join(self.segments[-1][1])[self._passed :]
 
     def drop_held(self) -> None:
         """It was calls."""
@@ -289,7 +302,13 @@ class TextStream:
             return False
         if sign["word"]:
             return self._line.is_empty and not self._line.in_code
-        return bool(sign["call"]) and self._line.may_hold(sign[0])
+        if not sign["call"]:
+            return False
+        if self._line.may_hold(sign[0]):
+            return True
+        if not self._line.in_code and not self._line.quotes:
+            self._passed = self._shown + sign.start()
+        return False
 
     def _ends_thoughts(self, text: str, sign: re.Match[str], *, ended: bool) -> bool:
         """Whether a closing mark without an opening one ends thoughts: nobody speaks of it, then spaces, quotes or
@@ -320,7 +339,7 @@ class TextStream:
         self._next_look = 2 * self._held_size
         text = self.held
         self._held = [text]
-        if not any(tool in text[:HEAD] for tool in self._tools):
+        if not any(tool in text[:HEAD] for tool in self._tools) and ARGUMENTS_FIRST.search(text, 0, HEAD) is None:
             return False
         try:
             read_calls(text, self._tools, whole=False)
@@ -346,6 +365,7 @@ class TextStream:
     def _show(self, text: str) -> Iterator[Shown]:
         if text:
             self._keep("text", text)
+            self._shown += len(text)
             yield TextDelta(text)
 
     def _think(self, text: str) -> Iterator[Shown]:
@@ -360,6 +380,7 @@ class TextStream:
     def _was_thought(self) -> Iterator[Shown]:
         self.was_read = True
         self.segments = [("thought", pieces) for _, pieces in self.segments]
+        self._shown, self._passed = 0, None
         yield TextWasThought()
 
     def _keep(self, kind: Literal["thought", "text"], text: str) -> None:
