@@ -48,6 +48,9 @@ class _Unmade:
     quoted: bool = False
 
 
+_NONE = _Unmade("")
+
+
 class MarkupRead:
     """`Model` that reads the thoughts and calls that `model` writes as text. `tools`: those that may be called so; with
     none of them only thoughts are read. Calls are made where the reply ends with them, they are valid, and the model
@@ -81,7 +84,7 @@ class MarkupRead:
         for shown in text.finish():
             yield shown
         calls: Sequence[Call] = ()
-        unmade = _Unmade("")
+        unmade = _NONE
         if text.held and not end.message.calls and end.stop in ("end", "calls", "outputLimit"):
             judged = await self._judge(text, request, cut=end.stop == "outputLimit")
             if isinstance(judged, _Unmade):
@@ -95,18 +98,18 @@ class MarkupRead:
                 yield CallDelta(call.call_id, json.dumps(call.arguments))
         for shown in text.release():
             yield shown
-        if not unmade.why and not calls and not end.message.calls and end.stop == "end":
+        if unmade == _NONE and not calls and not end.message.calls and end.stop == "end":
             unmade = await self._judge_shown(text, end.message.text, request)
         if text.was_read:
             end = _rebuilt(end, text, calls)
-        yield replace(end, unmade_call=unmade.why, quoted_call=unmade.quoted) if unmade != _Unmade("") else end
+        yield replace(end, unmade_call=unmade.why, quoted_call=unmade.quoted) if unmade != _NONE else end
 
     async def _judge(self, text: TextStream, request: Request, *, cut: bool) -> Sequence[Call] | _Unmade:
         try:
             written: Sequence[WrittenCall] = read_calls(text.held, self._tools)
             why = self._invalid(written)
         except NotACall:
-            return _Unmade("")
+            return _NONE
         except Unreadable as fault:
             written = [WrittenCall(fault.tool, {"": text.held})]
             why = f"It could not be read at {fault}." if not cut else ""
@@ -125,13 +128,13 @@ class MarkupRead:
     async def _judge_shown(self, text: TextStream, answer: str, request: Request) -> _Unmade:
         """About a reply that ends with a call in a place where none is made."""
         if not self._tools:
-            return _Unmade("")
+            return _NONE
         call = shown_call(answer, self._tools)
         if call is None and text.passed:
             with suppress(NotACall, Unreadable):
                 call = read_calls(text.passed, self._tools)[0]
         if call is None or await self._quotes.hold([call], request):
-            return _Unmade("")
+            return _NONE
         return _Unmade(f"It was of {call.tool}. {SHOWN}")
 
     def _invalid(self, written: Sequence[WrittenCall]) -> str:
