@@ -18,14 +18,12 @@ def read_calls(text: str, tools: Collection[str], *, whole: bool = True) -> list
     while at < len(text):
         try:
             found, at = _read_one(text, at, first=not calls)
-        except NotACall:
+        except (NotACall, Unreadable) as fault:
             if not whole and len(text) - at < HEAD:
                 return calls
-            raise
-        except Unreadable as fault:
-            if fault.tool not in tools and (whole or fault.tool):
-                raise NotACall from None
-            raise
+            if isinstance(fault, Unreadable) and (fault.tool in tools or not (whole or fault.tool)):
+                raise
+            raise NotACall from None
         if any(call.tool not in tools for call in found):
             raise NotACall
         calls += found

@@ -88,14 +88,14 @@ def end_of_calls(text: str) -> int:
     return end
 
 
-def _take(pattern: str | re.Pattern[str], text: str, at: int) -> re.Match[str]:
+def take(pattern: str | re.Pattern[str], text: str, at: int) -> re.Match[str]:
     match = (re.compile(pattern, re.DOTALL) if isinstance(pattern, str) else pattern).match(text, at)
     if match is None:
         raise NotACall
     return match
 
 
-def _bare(name: str) -> str:
+def bare_name(name: str) -> str:
     return _PREFIX.sub("", name, count=1)
 
 
@@ -110,7 +110,7 @@ def in_json(text: str, at: int) -> Read:
             at += doubled[0].index("{", 1)
         value, end = _value(text, at)
         if doubled:
-            end = _take(r"\s*\}", text, end).end()
+            end = take(r"\s*\}", text, end).end()
         for item in cast("list[Any]", value) if isinstance(value, list) else [value]:
             calls.append(_of_object(item))
         at = end
@@ -132,10 +132,10 @@ def _value(text: str, at: int) -> tuple[Any, int]:
     try:
         return scan(text, at)
     except JSONFault as fault:
-        name = _NAMED.search(text, at, at + 200)
+        name = _NAMED.search(text, at, min(at + 200, fault.position))
         if name is None and ARGUMENTS_FIRST.match(text, at) is None:
             raise NotACall from None
-        raise Unreadable("" if name is None else _bare(name[1]), str(fault)) from None
+        raise Unreadable("" if name is None else bare_name(name[1]), str(fault)) from None
 
 
 def _of_object(item: Any) -> WrittenCall:
@@ -150,10 +150,10 @@ def _of_object(item: Any) -> WrittenCall:
     given: Any = next((call[key] for key in ARGUMENTS if key in call), None)
     if given is None:
         given = cast("dict[str, Any]", {})
-    return WrittenCall(_bare(name), _as_object(_bare(name), given))
+    return WrittenCall(bare_name(name), as_object(bare_name(name), given))
 
 
-def _as_object(tool: str, given: Any) -> dict[str, JsonValue]:
+def as_object(tool: str, given: Any) -> dict[str, JsonValue]:
     if isinstance(given, str) and given.lstrip().startswith("{"):
         try:
             given, _ = scan(given, skip_space(given, 0))
@@ -186,8 +186,8 @@ def named(before: str = "", between: str = r"\s*") -> Reader:
     head = re.compile(rf"\s*(?:{before})({NAME})(?:{between})", re.DOTALL)
 
     def read(text: str, at: int) -> Read:
-        name = _take(head, text, at)
-        tool = _bare(name[1])
+        name = take(head, text, at)
+        tool = bare_name(name[1])
         if not text.startswith("{", name.end()):
             if name.end() == len(text):
                 raise Unreadable(tool, "the text ends before the arguments")
@@ -196,104 +196,9 @@ def named(before: str = "", between: str = r"\s*") -> Reader:
             value, end = scan(text, name.end())
         except JSONFault as fault:
             raise Unreadable(tool, str(fault)) from None
-        return [WrittenCall(tool, _as_object(tool, value))], end
+        return [WrittenCall(tool, as_object(tool, value))], end
 
     return read
-
-
-_TAG = r"(?:[\w-]+:|｜DSML｜)?"
-_PARAMETER = re.compile(
-    rf"\s*<{_TAG}(?:parameter(?:=|\s+name=)[\"']?(?P<name>[\w.-]+)[\"']?[^<>\n]*|(?!/)(?P<tag>\w[\w.-]*))>"
-)
-_END = re.compile(rf"\s*</{_TAG}(?:invoke|function)>")
-
-
-def tagged(text: str, at: int) -> Read:
-    """`NAME">` or `NAME>`, the rest of an opening tag, then parameters in tags of their own or as JSON, then the
-    closing tag."""
-    head = _take(rf"\s*(?:<{_TAG}(?:invoke|function)(?:=|\s+name=))?[\"']?({NAME})[\"']?[^<>\n]*>", text, at)
-    tool, at = _bare(head[1]), head.end()
-    arguments: dict[str, JsonValue] = {}
-    if text.startswith("{", skip_space(text, at)):
-        try:
-            value, at = scan(text, skip_space(text, at))
-        except JSONFault as fault:
-            raise Unreadable(tool, str(fault)) from None
-        arguments = _as_object(tool, value)
-    while (begin := _PARAMETER.match(text, at)) is not None:
-        name = begin["name"] or begin["tag"]
-        closing = rf"</{_TAG}{'parameter' if begin['name'] else re.escape(name)}>"
-        end = re.compile(rf"{closing}(?=\s*(?:<{_TAG}\w|</{_TAG}(?:invoke|function)>))").search(text, begin.end())
-        if end is None:
-            raise Unreadable(tool, f"the parameter {name}: expected its closing tag and that of the call")
-        arguments[name] = _line_ends_off(text[begin.end() : end.start()])
-        at = end.end()
-    end = _END.match(text, at)
-    if end is None:
-        raise Unreadable(tool, "expected a parameter or the closing tag")
-    return [WrittenCall(tool, arguments)], end.end()
-
-
-def _line_ends_off(value: str) -> str:
-    """Without the line break that templates put on either side."""
-    return value.removeprefix("\n").removesuffix("\n")
-
-
-_KEY = re.compile(r"\s*<arg_key>\s*([\w.-]+)\s*</arg_key>\s*<arg_value>", re.DOTALL)
-_VALUE_END = re.compile(r"</arg_value>(?=\s*(?:<arg_key>|</\w*tool_call>|\Z))")
-
-
-def in_keys(text: str, at: int) -> Read:
-    """A name, then pairs of `<arg_key>` and `<arg_value>`, then `</tool_call>`."""
-    head = _take(rf"\s*({NAME})\s*(?:<tool_sep>)?(?=\s*(?:<arg_key>|</\w*tool_call>))", text, at)
-    tool, at = _bare(head[1]), head.end()
-    arguments: dict[str, JsonValue] = {}
-    while (key := _KEY.match(text, at)) is not None:
-        end = _VALUE_END.search(text, key.end())
-        if end is None:
-            raise Unreadable(tool, f"the argument {key[1]}: expected </arg_value>")
-        arguments[key[1]] = _line_ends_off(text[key.end() : end.start()])
-        at = end.end()
-    end = re.compile(r"\s*(?:</\w*tool_call>|\Z)").match(text, at)
-    if end is None:
-        raise Unreadable(tool, "expected <arg_key> or </tool_call>")
-    return [WrittenCall(tool, arguments)], end.end()
-
-
-_XTML = re.compile(r'<\|open\|>argument key="([\w.-]+)"[^<]*<\|sep\|>(.*?)<\|close\|>argument<\|sep\|>', re.DOTALL)
-
-
-def in_xtml(text: str, at: int) -> Read:
-    """`"NAME" …<|sep|>`, then arguments between `<|open|>` and `<|close|>`."""
-    head = _take(rf'"({NAME})"[^<]*<\|sep\|>', text, at)
-    tool, at = _bare(head[1]), head.end()
-    arguments: dict[str, JsonValue] = {}
-    while (argument := _XTML.match(text, at)) is not None:
-        arguments[argument[1]] = argument[2]
-        at = argument.end()
-    if not text.startswith(close := "<|close|>call<|sep|>", at):
-        raise Unreadable(tool, f"expected an argument or {close}")
-    return [WrittenCall(tool, arguments)], at + len(close)
-
-
-_QUOTE = re.compile(r'<escape>|<\|"\|>')
-
-
-def in_braces(text: str, at: int) -> Read:
-    """`call:NAME{key:value}`, with strings between marks of their own."""
-    head = _take(rf"\s*call:({NAME})(?=\{{)", text, at)
-    tool, at = _bare(head[1]), head.end()
-    end = next((end.start() for end in re.finditer(r"<end_function_call>|<tool_call\|>", text[at:])), len(text) - at)
-    pieces = _QUOTE.split(text[at : at + end])
-    if len(pieces) % 2 == 0:
-        raise Unreadable(tool, "a string: expected its closing mark")
-    pieces[1::2] = [json.dumps(piece) for piece in pieces[1::2]]
-    written = "".join(pieces)
-    try:
-        value, _ = scan(written, 0)
-    except JSONFault as fault:
-        raise Unreadable(tool, str(fault)) from None
-    return [WrittenCall(tool, _as_object(tool, value))], at + end
 
 
 def in_python(text: str, at: int) -> Read:
@@ -304,7 +209,7 @@ def in_python(text: str, at: int) -> Read:
     head = re.match(rf"\[?\s*(?:print\(\s*)?({NAME})\(", code)
     if head is None:
         raise NotACall
-    tool = _bare(head[1])
+    tool = bare_name(head[1])
     if len(code) > MAX_PYTHON:
         raise Unreadable(tool, f"no more than {MAX_PYTHON:,} characters")
     try:
@@ -331,7 +236,7 @@ def _of_expression(tool: str, node: ast.expr) -> WrittenCall:
         case ast.Call(func=ast.Name(id="print"), args=[inner], keywords=[]):
             return _of_expression(tool, inner)
         case ast.Call(func=ast.Name() | ast.Attribute() as function, args=[], keywords=keywords):
-            name = _bare(ast.unparse(function))
+            name = bare_name(ast.unparse(function))
             try:
                 arguments = {str(each.arg): ast.literal_eval(each.value) for each in keywords if each.arg is not None}
                 arguments = cast("dict[str, JsonValue]", json.loads(json.dumps(arguments, allow_nan=False)))
@@ -354,5 +259,5 @@ def by_name(text: str, at: int) -> Read:
         if not isinstance(item, dict) or len(cast("dict[str, Any]", item)) != 1:
             raise NotACall
         for name, given in cast("dict[str, Any]", item).items():
-            calls.append(WrittenCall(_bare(name), _as_object(name, given)))
+            calls.append(WrittenCall(bare_name(name), as_object(name, given)))
     return calls, end

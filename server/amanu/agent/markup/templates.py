@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from amanu.agent.markup.shapes import (
     Reader,
     by_name,
-    in_braces,
     in_json,
-    in_keys,
     in_python,
-    in_xtml,
     named,
-    tagged,
     whole_object,
 )
+from amanu.agent.markup.tag_shapes import in_braces, in_keys, in_xtml, tagged
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Literal
 
+from amanu.agent.markup.line import Line
 from amanu.agent.markup.reading import HEAD, read_calls
 from amanu.agent.markup.shapes import ARGUMENTS_FIRST, NotACall, Unreadable
 from amanu.agent.markup.templates import (
@@ -56,71 +57,9 @@ _OPEN_BEGINNINGS = _beginnings(_OPENS)
 _CLOSE_BEGINNINGS = {each.opens: _beginnings(each.closes) for each in THOUGHTS}
 _CLOSES = frozenset(ANSWER_CLOSES) | _beginnings(ANSWER_CLOSES)
 _LONGEST = max(len(mark) for mark in (*_MARKS, *_WORDS, *_OPENS, *ANSWER_CLOSES))
-_TOKENS = ("<|", "<｜", "[TOOL_CALLS]", "]<]")
-"""Beginnings of marks that nobody types: a call may follow any word."""
-
-_QUOTING = re.compile(r"[>+|#$%*]|-(?!\s*\Z)|\d|\t| {4}")
-"""Beginnings of lines that show something: a quotation, a diff, a table, a log, an indented example."""
-_STOP = re.compile(r"(?:\A|[.!?…。！？：)\]>*]|(?<!\d):)\s?\Z")
-"""What may stand before a tag on its line."""
 _BEFORE_NAMED = " \t`\"'(“„‘«「"
 _BEHIND_NAMED = " \t`\"')”“’»」.,;:!?，。、"
 """What stands around a closing mark that is spoken of."""
-
-
-class _Line:
-    """The line that is being written, as far as it tells code from prose."""
-
-    def __init__(self) -> None:
-        self._head = ""
-        self._tail = ""
-        self._odd_ticks = False
-        self._fence = ""
-        self._shows_call = False
-        """A call is shown in this paragraph."""
-
-    def add(self, text: str) -> None:
-        """More of it, without a line break."""
-        self._head += text[: max(0, 80 - len(self._head))]
-        self._tail = (self._tail + text)[-4:]
-
-    def tick(self, ticks: str) -> None:
-        self._odd_ticks ^= len(ticks) % 2 == 1
-        self.add(ticks)
-
-    def end(self) -> None:
-        stripped = self._head.strip()
-        if self._fence:
-            if stripped.startswith(self._fence) and not stripped.strip(self._fence[0]):
-                self._fence = ""
-        elif fence := re.match(r"(?:[-*+]\s+|\d+[.)]\s+|>\s*)*(```+|~~~+)[^`]*\Z", stripped):
-            self._fence = fence[1]
-        self._shows_call &= bool(stripped)
-        self._head, self._tail, self._odd_ticks = "", "", False
-
-    @property
-    def in_code(self) -> bool:
-        return bool(self._fence) or self._odd_ticks
-
-    @property
-    def is_empty(self) -> bool:
-        return not self._head
-
-    @property
-    def last(self) -> str:
-        return self._tail[-1:]
-
-    def may_hold(self, mark: str) -> bool:
-        """Whether a call may begin here with that mark."""
-        if self.in_code:
-            return False
-        follows = mark.startswith(_TOKENS) or _STOP.search(self._tail if self._head.strip() else "") is not None
-        self._shows_call |= not follows or self.quotes
-        return not self._shows_call
-
-    @property
-    def quotes(self) -> bool:
-        return _QUOTING.match(self._head) is not None
 
 
 class TextStream:
@@ -136,7 +75,7 @@ class TextStream:
         """The end of the text, while it is too short to tell."""
         self._held: list[str] = []
         self._held_size = self._next_look = 0
-        self._line = _Line()
+        self._line = Line()
         self._released = 0
         self._is_wrapped = False
         """A mark that opens the answer was left out."""
@@ -173,9 +112,11 @@ class TextStream:
         yield from self._advance(ended=False)
 
     def finish(self) -> Iterator[Shown]:
-        """The text is complete; what is held back stays so."""
+        """The text is complete; what is held back stays so if it is calls, be they unreadable."""
         if self._phase != "held":
             yield from self._advance(ended=True)
+        while self._phase == "held" and not self._may_be_calls(whole=True):
+            yield from self._release(ended=True)
 
     @property
     def held(self) -> str:
@@ -275,7 +216,7 @@ class TextStream:
                     break
                 yield from self._show(text[shown : sign.start()])
                 yield from self._was_thought()
-                self._unread, self._phase, self._line = text[sign.end() :], "start", _Line()
+                self._unread, self._phase, self._line = text[sign.end() :], "start", Line()
                 return
             self._saw_marks |= bool(sign["think"])
             if found[0] == "`":
@@ -334,7 +275,7 @@ class TextStream:
         self._held.append(text)
         self._held_size += len(text)
 
-    def _may_be_calls(self) -> bool:
+    def _may_be_calls(self, *, whole: bool = False) -> bool:
         """Look at what is held; the next time when it is twice as long."""
         self._next_look = 2 * self._held_size
         text = self.held
@@ -342,7 +283,7 @@ class TextStream:
         if not any(tool in text[:HEAD] for tool in self._tools) and ARGUMENTS_FIRST.search(text, 0, HEAD) is None:
             return False
         try:
-            read_calls(text, self._tools, whole=False)
+            read_calls(text, self._tools, whole=whole)
         except NotACall:
             return False
         except Unreadable:

@@ -1,10 +1,27 @@
 """Calls that models write as text: read in every template, and told from all that only looks like one."""
 
-import pytest
+import itertools
+from collections.abc import Sequence
 
-from amanu.agent.markup.templates import TEMPLATES, Template
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amanu.agent.markup.reading import read_calls
+from amanu.agent.markup.shapes import CLOSING, NotACall, Unreadable
+from amanu.agent.markup.templates import (
+    ANSWER_CLOSES,
+    ANSWER_OPENS,
+    LONE_CLOSES,
+    NOISE,
+    TEMPLATES,
+    THOUGHTS,
+    WRAPPERS,
+    Template,
+)
+from amanu.agent.markup.text_stream import TextStream
 from amanu.core.conversation import Call, Conversation, Picture, User
-from support.markup import read
+from support.markup import TOOLS, read
 from support.markup_corpus import ASKED, NEGATIVE, POSITIVE, A, Calls, J
 
 SIZES = (1, 2, 7, 1_000_000)
@@ -72,6 +89,40 @@ def test_the_corpus_is_large() -> None:
     assert len({*NEGATIVE}) == len(NEGATIVE)
 
 
+WORDS = [
+    *("I ", "read", "_file ", "run", "\n", "\n\n", " ", "`", "```", "\n```\n", "> ", "- ", ". ", ": ", "x"),
+    *("{", "[", "(", '"', *LONE_CLOSES, NOISE, *WRAPPERS, *CLOSING, *ANSWER_OPENS, *ANSWER_CLOSES),
+    *(mark for each in TEMPLATES for mark in each.opens), *(each.example for each in TEMPLATES),
+    *(each.opens for each in THOUGHTS), *(mark for each in THOUGHTS for mark in each.closes),
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=14).map("".join), st.data())
+def test_how_a_reply_is_cut_makes_no_difference(text: str, data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
+    whole = told_apart([text])
+    for pieces in ([text[a:b] for a, b in itertools.pairwise([0, *cuts, len(text)])], list(text)):
+        assert told_apart(pieces) == whole
+
+
+def told_apart(pieces: Sequence[str]) -> tuple[str, list[tuple[str, str]]]:
+    stream = TextStream(TOOLS)
+    for piece in pieces:
+        for _ in stream.feed(piece):
+            pass
+    for _ in stream.finish():
+        pass
+    try:
+        calls = str(read_calls(stream.held, TOOLS))
+        for _ in () if calls else stream.release():
+            pass
+    except (NotACall, Unreadable) as fault:
+        calls = repr(fault)
+        for _ in stream.release():
+            pass
+    return calls, [(kind, "".join(pieces).strip()) for kind, pieces in stream.segments]
+
+
 async def test_only_the_end_of_a_reply_is_a_call() -> None:
     text = f"<tool_call>{J}</tool_call>"
     native = Call(call_id="n", tool="run", arguments={"command": "ls"})
@@ -111,9 +162,9 @@ PIECES = [
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("piece", PIECES)
-@pytest.mark.parametrize("end", ["", "x", "\n```", "</tool_call>", "]"])
+@pytest.mark.parametrize("end", ["", "x\n```", "</tool_call>"])
 async def test_a_long_reply_holds_nobody_up(piece: str, end: str) -> None:
     """A fraction of a second each, where a pattern that tries all beginnings took up to two minutes."""
-    text = piece * (100_000 // len(piece)) + end
+    text = piece * (50_000 // len(piece)) + end
     for size in (50, 1_000_000):
         assert (await read(text, size=size)).calls in ([], [("run", {})])
