@@ -67,7 +67,7 @@ class _Played:
 
 @dataclass
 class Seen:
-    """What the user saw of a reply, and what the loop got."""
+    """A reply as the user saw it, and as the loop got it."""
 
     answer: str
     thought: str

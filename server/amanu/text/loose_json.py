@@ -24,7 +24,7 @@ _PYTHON = re.compile(r"\\x[0-9a-fA-F]{2}|\\U[0-9a-fA-F]{8}")
 """Escapes of Python: a character, or what it looks like?"""
 _OPENING = re.compile(r"\s*(?:```(?:json)?[ \t]*\n\s*)?")
 _CLOSING = re.compile(r"(?:\s|```|</[\w:]+>|<\|[\w/]+\|>)*\Z")
-"""What may follow the object: the end of a fence, tags and tokens of a template."""
+"""Text that may follow the object: the end of a fence, tags and tokens of a template."""
 
 
 class JSONFault(ValueError):

@@ -81,7 +81,7 @@ class _Shown:
 
 
 class _Values:
-    """What is looked for of a call: its tool, its arguments, and all pieces of these."""
+    """The skeletons of a call that are looked up: its tool, its arguments, and all pieces of these."""
 
     def __init__(self, call: WrittenCall) -> None:
         self.tool = skeleton(call.tool)
@@ -107,13 +107,13 @@ class _Read:
     messages: list[Message]
     shown: list[Sequence[_Shown]]
     gone: list[_Shown]
-    """Of messages that were shortened or replaced since: the model may remember them."""
+    """Texts of messages that were shortened or replaced since: the model may remember them."""
     rewrites: int = 0
 
 
 class Quotes:
-    """What models have read, by conversation: each message is looked at once. `tools`: the names of those that may be
-    called."""
+    """The texts that models have read, by conversation; each message is looked at once. `tools`: the names of those
+    that may be called."""
 
     def __init__(self, tools: Collection[str]) -> None:
         self._python = re.compile(rf"\b(?:{'|'.join(map(re.escape, tools))})\s*\(") if tools else None
@@ -161,7 +161,7 @@ def _last_prompt(messages: Sequence[Message]) -> int:
 
 
 def _texts(message: Message) -> Iterator[str]:
-    """What the message may put into the model's mouth."""
+    """The texts that the message may put into the model's mouth."""
     match message:
         case User(text=text, status=status):
             yield text

@@ -51,7 +51,7 @@ def tagged(text: str, at: int) -> Read:
 
 
 def _line_ends_off(value: str) -> str:
-    """Without the line break that templates put on either side."""
+    """The value without the line break that templates put on either side."""
     return value.removeprefix("\n").removesuffix("\n")
 
 

@@ -1,4 +1,4 @@
-"""How models write calls and thoughts: a row for each template that is in use.
+"""The table of templates in which models write calls and thoughts: a row for each that is in use.
 
 A new template is a row with an example. The tests read the example as a call, and see that it is not run when a file, a
 page, the user or a picture may have put it into the model's mouth.
@@ -20,7 +20,7 @@ from amanu.agent.markup.tag_shapes import in_braces, in_keys, in_xtml, tagged
 
 @dataclass(frozen=True)
 class Template:
-    """How the models of a family write a call. `opens`: the marks that begin one, behind which `read` reads."""
+    """The way a family of models writes a call. `opens`: the marks that begin one, behind which `read` reads."""
 
     family: str
     source: str
@@ -181,7 +181,7 @@ THOUGHTS = (
     ThoughtMarks("Kimi K3", "<|open|>think<|sep|>", ("<|close|>think<|sep|>",)),
     ThoughtMarks("Kimi k1.5", "◁think▷", ("◁/think▷",)),
 )
-"""By vllm/reasoning/ and the chat templates of the models."""
+"""The marks are those of vllm/reasoning/ and of the models' chat templates."""
 
 LONE_CLOSES = ("</think>", "</thinking>", "</seed:think>", "[/THINK]", "<|END_THINKING|>", "<channel|>", "◁/think▷")
 """Marks that end thoughts whose opening mark the template put into the prompt (DeepSeek-R1), or the server took out."""

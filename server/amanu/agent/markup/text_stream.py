@@ -59,7 +59,7 @@ _CLOSES = frozenset(ANSWER_CLOSES) | _beginnings(ANSWER_CLOSES)
 _LONGEST = max(len(mark) for mark in (*_MARKS, *_WORDS, *_OPENS, *ANSWER_CLOSES))
 _BEFORE_NAMED = " \t`\"'(“„‘«「"
 _BEHIND_NAMED = " \t`\"')”“’»」.,;:!?，。、"
-"""What stands around a closing mark that is spoken of."""
+"""Characters around a closing mark that is spoken of."""
 
 
 class TextStream:
@@ -70,7 +70,7 @@ class TextStream:
         self._tools = tools
         self._phase: Literal["start", "thought", "answer", "held"] = "start"
         self._marks: ThoughtMarks | None = None
-        """Of the thoughts that are being written."""
+        """The marks of the thoughts that are being written."""
         self._unread = ""
         """The end of the text, while it is too short to tell."""
         self._held: list[str] = []
@@ -120,12 +120,12 @@ class TextStream:
 
     @property
     def held(self) -> str:
-        """What begins with a mark of a call, and reaches to the end of the text; "" for none."""
+        """The end of the text from a mark of a call on; "" for none."""
         return "".join(self._held)
 
     @property
     def passed(self) -> str:
-        """What begins with a mark of a call in the middle of a sentence, and reaches to the end; "" for none."""
+        """The end of the text from a mark of a call in the middle of a sentence on; "" for none."""
         return "" if self._passed is None else "".join(self.segments[-1][1])[self._passed :]
 
     def drop_held(self) -> None:
@@ -331,5 +331,5 @@ class TextStream:
 
 
 def _overlap(text: str, beginnings: Collection[str]) -> int:
-    """How many characters at the end of the text may be the beginning of a mark."""
+    """The number of characters at the end of the text that may begin a mark."""
     return next((size for size in range(min(_LONGEST, len(text)), 0, -1) if text[-size:] in beginnings), 0)
