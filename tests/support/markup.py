@@ -9,6 +9,7 @@ from amanu.core.model import (
     CallDelta,
     CallStarted,
     Delta,
+    HeldBack,
     ReplyCompleted,
     Request,
     StopReason,
@@ -113,7 +114,7 @@ async def read(
                 seen.thought, seen.answer = seen.answer, ""
             case ReplyCompleted():
                 seen.end = delta
-            case CallStarted() | CallDelta():
+            case CallStarted() | CallDelta() | HeldBack():
                 pass
             case _:
                 raise AssertionError(delta)

@@ -17,6 +17,7 @@ from amanu.core.ending import Ending
 from amanu.core.listeners import ChangedRequest
 from amanu.core.model import (
     Delta,
+    HeldBack,
     ModelError,
     ReplyCompleted,
     Request,
@@ -148,7 +149,7 @@ async def _show(
                         _check_cost(turn)
                         retrying = True
                         _announce_retry(turn, delta, nudged)
-                    case UsageCounted():
+                    case UsageCounted() | HeldBack():
                         pass  # the attempt's own affair
                     case _:
                         reply.add_delta(delta)

@@ -127,6 +127,11 @@ class ThoughtDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldBack:
+    """The model has written more, of which nothing can be shown yet."""
+
+
+@dataclass(frozen=True, slots=True)
 class TextWasThought:
     """All text so far was a thought, as only its end tells."""
 
@@ -204,7 +209,7 @@ class ReplyCompleted:
     """It ends with a call as text that was not made because the model may have read it."""
 
 
-Delta = TextDelta | ThoughtDelta | TextWasThought | CallStarted | CallDelta | UsageCounted | ReplyCompleted
+Delta = TextDelta | ThoughtDelta | HeldBack | TextWasThought | CallStarted | CallDelta | UsageCounted | ReplyCompleted
 
 
 class Model(Protocol):

@@ -19,6 +19,7 @@ from amanu.core.model import (
     CallStarted,
     ContextTooLong,
     Delta,
+    HeldBack,
     Model,
     ModelError,
     RateLimited,
@@ -224,7 +225,7 @@ async def _attempt(
                             used = None
                             yield delta
                             return
-                        case TextDelta() | CallDelta() | CallStarted():
+                        case TextDelta() | CallDelta() | CallStarted() | HeldBack():
                             limit = policy.idle_text
                         case _:
                             limit = policy.idle_thinking

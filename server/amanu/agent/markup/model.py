@@ -18,6 +18,7 @@ from amanu.core.model import (
     CallDelta,
     CallStarted,
     Delta,
+    HeldBack,
     Model,
     ModelError,
     ReplyCompleted,
@@ -151,7 +152,8 @@ class MarkupRead:
 def _told_apart(text: TextStream, delta: Delta) -> Iterator[Delta]:
     match delta:
         case TextDelta(text=piece):
-            yield from text.feed(piece)
+            shown = [*text.feed(piece)]
+            yield from shown or [HeldBack()]
         case UsageCounted():
             yield delta
         case _:

@@ -48,6 +48,7 @@ async def test_every_template_is_read(template: Template, size: int) -> None:
     assert (seen.calls, seen.answer, seen.end.stop) == (A, before, "calls")
     assert seen.end.message.text == before and seen.end.message.native is None
     assert all(before.startswith(step) for step in seen.steps)  # nothing of it is ever drawn
+    assert len(seen.steps) >= len(before + template.example) / size  # a model that writes is not silent
     assert template.source
 
 
