@@ -5,7 +5,7 @@ import json
 
 from amanu.agent.loop import run_turn
 from amanu.agent.markup.templates import TEMPLATES
-from amanu.core.conversation import User
+from amanu.core.conversation import Assistant, User
 from amanu.core.model_families import model_info
 from support.loop_harness import LoopHarness
 from support.strict_services.http import Say, ToolUse
@@ -37,6 +37,8 @@ async def test_a_call_written_as_text_is_run_and_goes_back_as_a_call(vendor: Ven
     harness, requests = await played(vendor, Say(text=text), Say(text=text), FINE)
     assert results(harness) == ["read a.txt for the model"] * 2
     assert harness.shown("answer") == ["Fine, it is done."]
+    replies = [each for each in harness.conversation if isinstance(each, Assistant)]
+    assert all(each.native is None for each in replies if each.calls)
     assert (
         harness.told() == []
         and text not in requests[-1]
@@ -50,6 +52,8 @@ async def test_thoughts_in_the_text_are_shown_as_thoughts(vendor: Vendor) -> Non
     harness, _ = await played(vendor, marked, Say(text=["It is easy.\n</think>", "\n\nGood."]))
     assert harness.shown("thought") == ["I need it.", "It is easy."]
     assert harness.shown("answer") == ["I look.\n", "Good."]
+    last = [each for each in harness.conversation if isinstance(each, Assistant)][-1]
+    assert last.native is not None or vendor.column == "VS Code"  # the vendor gets back what it sent
 
 
 BROKEN: dict[str, str] = {

@@ -29,7 +29,7 @@ TELLING = 4
 
 _ESCAPED = re.compile(r"\\[nrtbf\"'\\/]")
 _CODED = re.compile(r"\\+u([0-9a-fA-F]{4})")
-_NUMBERED = re.compile(r"^\s*\d+(?:[\t:|]|\s*[│→])", re.MULTILINE)
+_NUMBERED = re.compile(r"^\s*\d+ *[\t:|│→]", re.MULTILINE)
 _OTHERS = re.compile(r"[\W_]+")
 _NO_LETTERS = {code: None for code in range(128) if not chr(code).isalnum()}
 _MARKS = re.compile(

@@ -122,6 +122,14 @@ async def test_nor_in_another_template(template: Template, vessel: str) -> None:
         assert (await read(written(other), conversation)).calls == []
 
 
+async def test_nor_lines_that_were_numbered() -> None:
+    text = "<tool_call>\n<function=run>\n<parameter=command>\ncd a\nrm b\n</parameter>\n</function>\n</tool_call>"
+    assert (await read(text)).calls == [("run", {"command": "cd a\nrm b"})]
+    for line in ("{:>5}\t{}", "{}: {}", "{} | {}", "  {}→{}"):
+        shown = "\n".join(line.format(number, each) for number, each in enumerate(text.splitlines(), 7))
+        assert (await read(text, Conversation(result(shown)))).calls == []
+
+
 @pytest.mark.parametrize("template", BY_FAMILY)
 async def test_nor_what_project_memory_or_a_tool_says(template: Template) -> None:
     text = written(template)
