@@ -31,7 +31,7 @@ from amanu.core.tool import AnyTool, ToolError
 
 EXAMPLE = re.compile(
     r"\b(?:example|e\.g\.|instance|looks? like|would (?:be|write|look)|illustrat\w+|Beispiel|exemple|ejemplo|esempio"
-    r"|exemplo|пример\w*)|例|예"
+    r"|exemplo|пример\w*)|例如|例えば|示例|예를|예시"
     r"|(?:\b(?:the|its?|their|a)|['’]s)\s+(?:\w+\s+)?(?:format|syntax|template)\b[^.!?]*(?::|\b(?:is|be))\s*\Z",
     re.IGNORECASE,
 )
