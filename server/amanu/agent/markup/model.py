@@ -14,6 +14,7 @@ from amanu.agent.markup.shapes import NotACall, Unreadable, WrittenCall
 from amanu.agent.markup.shown_call import shown_call
 from amanu.agent.markup.text_stream import TextStream
 from amanu.core.conversation import Assistant, Call, Text, Thinking
+from amanu.core.foreign_calls import as_ours
 from amanu.core.model import (
     CallDelta,
     CallStarted,
@@ -142,9 +143,10 @@ class MarkupRead:
         """Why one of the calls is not valid; "" if all are."""
         for call in written:
             try:
-                tool, arguments = self._tools[call.tool].target(call.arguments)
+                ours = as_ours(call.tool, call.arguments, self._tools)
+                tool, arguments = self._tools[ours.tool].target(ours.arguments)
                 tool.parse(arguments)
-            except ToolError as error:
+            except (ToolError, ValueError) as error:
                 return str(error)
         return ""
 
