@@ -33,7 +33,7 @@ from support.strict_services.responses import Responses
             Responses,
             "openai:gpt-5",
             {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "{url}/v1"},
-            "Its vendor shuts it down on 2026-12-11; choose openai:gpt-6.1-terra instead.",
+            "Its vendor shuts it down on 2026-12-11; choose openai:gpt-6.1-sol instead.",
         ),
         (
             Responses,

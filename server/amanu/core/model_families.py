@@ -343,7 +343,7 @@ def _model(
 
 
 _HAIKU_LONG = LongPrompt(above=100_000, input=5, output=5)
-_GEMINI_PRO_LONG = LongPrompt(above=200_000, input=2, output=1)  # what the reply costs then was not to be found
+_GEMINI_PRO_LONG = LongPrompt(above=200_000, input=2, output=1.5)
 _GPT_LONG = LongPrompt(above=272_000, input=2, output=1.5)
 """Of the models with a window of 1,050,000 tokens."""
 _GPT_WINDOW = 272_000 + 64_000
@@ -391,8 +391,17 @@ def _gpt(
     return _model(f"openai:{model}", name, _GPT_WINDOW, 128_000, prices, cache, long=long)
 
 
-MODELS_DATE = "2026-11-23"
-"""The day `MODELS` was compared with the vendors' pages."""
+def _gpt_5(model: str, name: str, prices: tuple[float, float], read: float | None = None) -> ModelInfo:
+    """One of before 5.6: writing to a cache costs as much as input. `read`: None where nothing is cached."""
+    return _gpt(model, name, prices, prices[0] if read is None else read, write=prices[0], long=None)
+
+
+def _gpt_4(model: str, name: str, prices: tuple[float, float], read: float, window: int, output: int) -> ModelInfo:
+    return _model(f"openai:{model}", name, window, output, prices, (read, prices[0]), thinking=False)
+
+
+MODELS_DATE = "2026-11-30"
+"""The day the models here were compared with the vendors' pages and SDKs."""
 
 MODELS: tuple[ModelInfo, ...] = (
     _claude("claude-opus-5-5", "Claude Opus 5.5", 1_000_000, 128_000, (4, 20), 0.2),
@@ -413,11 +422,12 @@ MODELS: tuple[ModelInfo, ...] = (
     _gemini("gemini-4-argon", "Gemini 4 Argon", (4, 20), 0.2, 131_072),
     _gemini("gemini-4-neon", "Gemini 4 Neon", (3, 15), 0.15, 131_072),
     _gemini("gemini-4-hydrogen", "Gemini 4 Hydrogen", (1.5, 7.5), 0.075, 131_072),
+    # 3.6 to 3.8 Flash cost twice as much from 1 January 2027 on.
     _gemini("gemini-3.8-flash", "Gemini 3.8 Flash", (0.75, 3.75), 0.075),
     _gemini("gemini-3.5-flash", "Gemini 3.5 Flash", (1.5, 9), 0.15),
     _gemini("gemini-3.1-pro-preview", "Gemini 3.1 Pro", (2, 12), 0.2, long=_GEMINI_PRO_LONG),
     _gemini("gemini-3.1-flash-lite", "Gemini 3.1 Flash-Lite", (0.25, 1.5), 0.025),
-    _gemini("gemini-2.5-pro", "Gemini 2.5 Pro", (1.25, 10), 0.125),
+    _gemini("gemini-2.5-pro", "Gemini 2.5 Pro", (1.25, 10), 0.125, long=_GEMINI_PRO_LONG),
     _gemini("gemini-2.5-flash", "Gemini 2.5 Flash", (0.3, 2.5), 0.03),
     _gpt("gpt-6.2-astra", "GPT-6.2 Astra", (8, 40), 0.4),
     _gpt("gpt-6.2-sol", "GPT-6.2 Sol", (2, 10), 0.1),
@@ -431,12 +441,43 @@ MODELS: tuple[ModelInfo, ...] = (
     _gpt("gpt-5.6-luna", "GPT-5.6 Luna", (0.2, 1.2), 0.02),
     _gpt("gpt-5.5", "GPT-5.5", (5, 30), 0.5, write=5),
     _gpt("gpt-5.4", "GPT-5.4", (2.5, 15), 0.25, write=2.5),
-    _gpt("gpt-5.4-mini", "GPT-5.4 mini", (0.75, 4.5), 0.075, write=0.75, long=None),
-    _model("openai:gpt-4.1", "GPT-4.1", 1_047_576, 32_768, (2, 8), (0.5, 2), thinking=False),
-    _gpt("gpt-5.3-codex", "GPT-5.3 Codex", (1.75, 14), 0.175, write=1.75, long=None),
+    _gpt_5("gpt-5.4-mini", "GPT-5.4 mini", (0.75, 4.5), 0.075),
+    _gpt_4("gpt-4.1", "GPT-4.1", (2, 8), 0.5, 1_047_576, 32_768),
+    _gpt_5("gpt-5.3-codex", "GPT-5.3 Codex", (1.75, 14), 0.175),
 )
 
-_KNOWN = {info.model_id: info for info in MODELS}
+UNOFFERED: tuple[ModelInfo, ...] = (
+    _claude("claude-mythos-5-2", "Claude Mythos 5.2", 1_000_000, 128_000, (8, 40), 0.2),
+    _claude("claude-mythos-5-1", "Claude Mythos 5.1", 1_000_000, 128_000, (10, 50), 0.25),
+    _claude("claude-mythos-5", "Claude Mythos 5", 1_000_000, 128_000, (10, 50)),
+    _claude("claude-fable-5", "Claude Fable 5", 1_000_000, 128_000, (10, 50)),
+    _claude("claude-sonnet-4-5", "Claude Sonnet 4.5", 200_000, 64_000, (3, 15)),
+    _gemini("gemini-3.7-flash", "Gemini 3.7 Flash", (0.75, 3.75), 0.075),
+    _gemini("gemini-3.6-flash", "Gemini 3.6 Flash", (0.75, 3.75), 0.075),
+    _gemini("gemini-3.5-flash-lite", "Gemini 3.5 Flash-Lite", (0.3, 2.5), 0.03),
+    _gemini("gemini-3-flash-preview", "Gemini 3 Flash", (0.5, 3), 0.05),
+    _gemini("gemini-3.1-pro-preview-customtools", "Gemini 3.1 Pro, custom tools", (2, 12), 0.2, long=_GEMINI_PRO_LONG),
+    _gemini("gemini-2.5-flash-lite", "Gemini 2.5 Flash-Lite", (0.1, 0.4), 0.01),
+    _gpt("gpt-5.5-pro", "GPT-5.5 pro", (30, 180), 30, write=30),
+    _gpt("gpt-5.4-pro", "GPT-5.4 pro", (30, 180), 30, write=30),
+    _gpt_5("gpt-5.4-nano", "GPT-5.4 nano", (0.2, 1.25), 0.02),
+    _gpt_5("gpt-5.2", "GPT-5.2", (1.75, 14), 0.175),
+    _gpt_5("gpt-5.2-pro", "GPT-5.2 pro", (21, 168)),
+    _gpt_5("gpt-5.1", "GPT-5.1", (1.25, 10), 0.125),
+    _gpt_5("gpt-5", "GPT-5", (1.25, 10), 0.125),
+    _gpt_5("gpt-5-mini", "GPT-5 mini", (0.25, 2), 0.025),
+    _gpt_5("gpt-5-nano", "GPT-5 nano", (0.05, 0.4), 0.005),
+    _gpt_5("gpt-5-pro", "GPT-5 pro", (15, 120)),
+    _gpt_4("gpt-4.1-mini", "GPT-4.1 mini", (0.4, 1.6), 0.1, 1_047_576, 32_768),
+    _gpt_4("gpt-4o", "GPT-4o", (2.5, 10), 1.25, 128_000, 16_384),
+    _gpt_4("gpt-4o-mini", "GPT-4o mini", (0.15, 0.6), 0.075, 128_000, 16_384),
+    _model("openai:o3", "o3", 200_000, 100_000, (2, 8), (0.5, 2)),
+    _model("openai:o3-pro", "o3-pro", 200_000, 100_000, (20, 80), (20, 20)),
+)
+"""Known too, but offered only where their vendor lists them: older ones, and ones that are not for everybody."""
+
+KNOWN: Mapping[str, ModelInfo] = MappingProxyType({info.model_id: info for info in (*MODELS, *UNOFFERED)})
+"""All models of this release, by id."""
 
 _UNKNOWN = {
     "anthropic": _model("", "", 200_000, 32_000),
@@ -453,10 +494,10 @@ def model_info(model_id: str) -> ModelInfo:
     model. `available` is False: the registry decides whether the model can be used."""
     if (at_its_maker := original(model_id)) != model_id:
         return model_info(at_its_maker).model_copy(update={"model_id": model_id})
-    info = _KNOWN.get(model_id) or _KNOWN.get(re.sub(r"-\d{8}$", "", model_id))
+    info = KNOWN.get(model_id) or KNOWN.get(re.sub(r"-(\d{8}|\d{4}-\d{2}-\d{2})$", "", model_id))
     vendor, _, model = model_id.partition(":")
     if info is None and vendor == "google-openai":
-        info = _KNOWN.get(f"gemini:{model.removeprefix('models/')}")
+        info = KNOWN.get(f"gemini:{model.removeprefix('models/')}")
     if info is None:
         info = _UNKNOWN.get(vendor, _LOCAL)
     return with_efforts(info.model_copy(update={"model_id": model_id, "name": info.name or model}))

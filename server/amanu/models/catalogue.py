@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from amanu.core.model import ModelError
-from amanu.core.model_families import MODELS, MODELS_DATE, model_info, with_efforts
+from amanu.core.model_families import KNOWN, MODELS, MODELS_DATE, model_info, with_efforts
 from amanu.core.original_models import original
 from amanu.core.retirements import retirement
 from amanu.models.listing import MAX_MODELS, ListedModel, read_listing
@@ -32,7 +32,7 @@ FRESH_SECONDS = 24 * 3600.0
 SHIPPED_FROM = f"Amanu, {MODELS_DATE}"
 ASSUMED = "assumed"
 
-_SHIPPED = {info.model_id: info for info in MODELS}
+_OFFERED = frozenset(info.model_id for info in MODELS)
 _TITLES = {"anthropic": "Anthropic", "gemini": "Google", "openai": "OpenAI", "openrouter": "OpenRouter"}
 PRICE_LIST = "openrouter"
 """The vendor whose list has prices of other vendors' models, for everybody to read."""
@@ -128,7 +128,7 @@ class Catalogue:
         others = [
             f"{vendor}:{each.id}"
             for each in listing.models.values()
-            if each.usable and f"{vendor}:{undated(each.id)}" not in _SHIPPED and not _is_twin(each.id, listing)
+            if each.usable and f"{vendor}:{undated(each.id)}" not in _OFFERED and not _is_twin(each.id, listing)
         ]
         return [*shipped, *others]
 
@@ -205,11 +205,11 @@ class Catalogue:
     def _base(self, model_id: str, is_listed: bool) -> "_Base":
         """The facts without the vendor's listing. For a listed model, relatives are sought only in the shipped table,
         so that the time for a long list is linear in its length."""
-        shipped = _SHIPPED.get(model_id) or _SHIPPED.get(undated(model_id))
+        shipped = KNOWN.get(model_id) or KNOWN.get(undated(model_id))
         if shipped is not None:
             return _Base(shipped, SHIPPED_FROM, is_shipped=True)
         cautious = model_info(model_id).model_copy(update={"name": ""})
-        relative = nearest_relative(model_id, MODELS if is_listed else [*MODELS, *self._priced(model_id)])
+        relative = nearest_relative(model_id, [*KNOWN.values(), *(() if is_listed else self._priced(model_id))])
         if relative is None:
             return _Base(cautious, ASSUMED)
         facts = relative.model_copy(update={"name": ""})
@@ -284,7 +284,7 @@ def _kept(new: ListedModel, old: ListedModel | None) -> ListedModel:
 
 def is_shipped(model_id: str) -> bool:
     """Whether `vendor:model` is one that this release knows."""
-    return model_id in _SHIPPED or undated(model_id) in _SHIPPED
+    return model_id in KNOWN or undated(model_id) in KNOWN
 
 
 def _is_twin(model: str, listing: _Listing) -> bool:

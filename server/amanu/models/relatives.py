@@ -21,8 +21,8 @@ def undated(model_id: str) -> str:
 
 def nearest_relative(model_id: str, known: Iterable[ModelInfo]) -> ModelInfo | None:
     """The known model of the same vendor, with the same words in its name, that shares the longest prefix of whole name
-    parts with `vendor:model`; of several, the one with the nearest version. None if no known model has the same words:
-    a Flash says nothing about a Pro."""
+    parts with `vendor:model`; of several, the one with the nearest version, or the newest if it names none. None if no
+    known model has the same words: a Flash says nothing about a Pro."""
     vendor = model_id.partition(":")[0]
     pieces = _pieces(model_id)
     words, own = _words(pieces), version(model_id)
@@ -34,7 +34,8 @@ def nearest_relative(model_id: str, known: Iterable[ModelInfo]) -> ModelInfo | N
         others = _pieces(info.model_id)
         if _words(others) != words:
             continue
-        rank = (_shared(pieces, others), -abs(_order(own) - _order(version(info.model_id))))
+        theirs = _order(version(info.model_id))
+        rank = (_shared(pieces, others), -abs(_order(own) - theirs) if own else theirs)
         if best_rank is None or rank > best_rank:
             best, best_rank = info, rank
     return best

@@ -56,7 +56,7 @@ SHORT, LONG = 10_000, 300_000
         ("openai:gpt-6-astra", TokenUsage(SHORT, 10_000, output=1_000), 0.1 + 0.01 + 0.05),
         ("openai:gpt-6-sol", TokenUsage(SHORT, 10_000, output=1_000), 0.02 + 0.002 + 0.01),
         ("gemini:gemini-3.1-pro-preview", TokenUsage(SHORT, 10_000, output=1_000), 0.02 + 0.002 + 0.012),
-        ("gemini:gemini-3.1-pro-preview", TokenUsage(LONG, 10_000, output=1_000), 1.2 + 0.004 + 0.012),
+        ("gemini:gemini-3.1-pro-preview", TokenUsage(LONG, 10_000, output=1_000), 1.2 + 0.004 + 0.018),
         ("gemini:gemini-4-argon", TokenUsage(LONG, 10_000, output=1_000), 1.2 + 0.002 + 0.02),
         ("ollama:x", ALL, None),
     ],

@@ -68,12 +68,12 @@ def home() -> Home:
 def test_the_shipped_ones(tmp_path: Path, inside: InProcessCli, openrouter: type[Handler]) -> None:
     ran = inside.run(models.main, cwd=tmp_path)
     lines = [re.sub(" +", " ", line).strip() for line in ran.stdout.splitlines()]
-    assert "anthropic:claude-opus-5-5 1M $4 / $20 Amanu, 2026-11-23" in lines
+    assert "anthropic:claude-opus-5-5 1M $4 / $20 Amanu, 2026-11-30" in lines
     haiku, sol = "anthropic:claude-haiku-5-5 1M $0.1 / $0.5", "openai:gpt-6.2-sol 336k $2 / $10"
-    assert f"{haiku} Amanu, 2026-11-23 · above 100k tokens: 5 times the price" in lines
-    assert f"{sol} Amanu, 2026-11-23" in lines  # whose prompts never get that long
+    assert f"{haiku} Amanu, 2026-11-30 · above 100k tokens: 5 times the price" in lines
+    assert f"{sol} Amanu, 2026-11-30" in lines  # whose prompts never get that long
     assert "anthropic — Set ANTHROPIC_API_KEY, or run: amanu auth set anthropic" in lines
-    assert any(line.endswith("· shuts down on 2027-01-14; use openai:gpt-6.1-terra") for line in lines)
+    assert any(line.endswith("· shuts down on 2027-01-14; use openai:gpt-6-luna") for line in lines)
     assert any(line.endswith("· deprecated; use gemini:gemini-3.8-flash") for line in lines)
     assert (ran.returncode, ran.stderr, openrouter.asked) == (0, "", 0), "nobody is asked unasked"
 

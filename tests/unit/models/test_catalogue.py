@@ -16,9 +16,9 @@ from amanu.models.listing_request import MAX_ANSWER, ListingAddress
 from amanu_protocol.items import ModelInfo
 from support.strict_services.listing import KEY, ListingService
 
-NOW = 1_795_500_000.0
-"""2026-11-24, 06:00 UTC."""
-DAY = "2026-11-24"
+NOW = 1_796_191_200.0
+"""2026-12-02, 06:00 UTC."""
+DAY = "2026-12-02"
 
 WITHOUT_TOOLS = {"supported_parameters": ["temperature"]}
 """Of no use to an agent, so not offered."""
@@ -108,14 +108,28 @@ def facts(info: ModelInfo) -> tuple[object, ...]:
         ("anthropic:claude-opus-4-5-20251101", ("Claude Opus 4.5", 200_000, 64_000, 5, SHIPPED_FROM)),
         ("anthropic:claude-opus-5-6", ("claude-opus-5-6", 1_000_000, 128_000, 4, "like anthropic:claude-opus-5-5")),
         ("anthropic:claude-opus-6", ("claude-opus-6", 1_000_000, 128_000, 4, "like anthropic:claude-opus-5-5")),
-        ("anthropic:claude-sonnet-4-5", ("claude-sonnet-4-5", 200_000, 32_000, 3, "like anthropic:claude-sonnet-4-6")),
+        ("anthropic:claude-sonnet-4-5", ("Claude Sonnet 4.5", 200_000, 64_000, 3, SHIPPED_FROM)),
+        ("anthropic:claude-sonnet-4-2", ("claude-sonnet-4-2", 200_000, 32_000, 3, "like anthropic:claude-sonnet-4-5")),
+        ("anthropic:claude-mythos-5-2", ("Claude Mythos 5.2", 1_000_000, 128_000, 8, SHIPPED_FROM)),
         ("anthropic:claude-poem-1", ("claude-poem-1", 200_000, 32_000, None, "assumed")),
         ("openai:gpt-6.3-sol", ("gpt-6.3-sol", 336_000, 128_000, 2, "like openai:gpt-6.2-sol")),
         ("openai:gpt-7-sol", ("gpt-7-sol", 336_000, 128_000, 2, "like openai:gpt-6.2-sol")),
-        ("openai:gpt-5-mini", ("gpt-5-mini", 336_000, 128_000, 0.75, "like openai:gpt-5.4-mini")),
-        ("openai:gpt-5.2", ("gpt-5.2", 336_000, 128_000, 2.5, "like openai:gpt-5.4")),
+        ("openai:gpt-5-mini", ("GPT-5 mini", 336_000, 128_000, 0.25, SHIPPED_FROM)),
+        ("openai:gpt-5-2025-08-07", ("GPT-5", 336_000, 128_000, 1.25, SHIPPED_FROM)),
+        ("openai:gpt-5.2", ("GPT-5.2", 336_000, 128_000, 1.75, SHIPPED_FROM)),
+        ("openai:gpt-5.3", ("gpt-5.3", 336_000, 128_000, 2.5, "like openai:gpt-5.4")),
+        ("openai:gpt-5.3-mini", ("gpt-5.3-mini", 336_000, 128_000, 0.75, "like openai:gpt-5.4-mini")),
+        ("openai:gpt-4o", ("GPT-4o", 128_000, 16_384, 2.5, SHIPPED_FROM)),
+        ("openai:gpt-4o-mini-2024-07-18", ("GPT-4o mini", 128_000, 16_384, 0.15, SHIPPED_FROM)),
         ("openai:gpt-6-nova", ("gpt-6-nova", 336_000, 128_000, None, "assumed")),
-        ("gemini:gemini-3.7-flash", ("gemini-3.7-flash", 1_000_000, 65_536, 0.75, "like gemini:gemini-3.8-flash")),
+        ("gemini:gemini-3.7-flash", ("Gemini 3.7 Flash", 1_048_576, 65_536, 0.75, SHIPPED_FROM)),
+        ("gemini:gemini-3.9-flash", ("gemini-3.9-flash", 1_048_576, 65_536, 0.75, "like gemini:gemini-3.8-flash")),
+        ("gemini:gemini-flash", ("gemini-flash", 1_000_000, 65_536, 0.75, "like gemini:gemini-3.8-flash")),
+        ("gemini:gemini-flash-latest", ("Gemini 3.8 Flash", 1_048_576, 65_536, 0.75, SHIPPED_FROM)),
+        ("google-openai:models/gemini-flash-latest", ("Gemini 3.8 Flash", 1_048_576, 65_536, 0.75, SHIPPED_FROM)),
+        ("vertex:gemini-flash-lite-latest", ("Gemini 3.5 Flash-Lite", 1_048_576, 65_536, 0.3, SHIPPED_FROM)),
+        ("gemini:gemini-pro-latest", ("Gemini 3.1 Pro", 1_048_576, 65_536, 2, SHIPPED_FROM)),
+        ("gemini:gemini-2.5-flash-latest", ("Gemini 2.5 Flash", 1_048_576, 65_536, 0.3, SHIPPED_FROM)),
         ("gemini:gemini-3.2-pro", ("gemini-3.2-pro", 1_048_576, 65_536, 2, "like gemini:gemini-3.1-pro-preview")),
         ("google-openai:models/gemini-3.8-flash", ("Gemini 3.8 Flash", 1_048_576, 65_536, 0.75, SHIPPED_FROM)),
         ("azure:gpt-6.2-sol", ("GPT-6.2 Sol", 336_000, 128_000, 2, SHIPPED_FROM)),
@@ -184,6 +198,8 @@ def test_a_model_of_openrouter_has_prices_and_sees(asked: Catalogue) -> None:
         ("google-openai:gemini-3.8-flash", "google-openai:gemini-3.8-flash"),
         ("anthropic:claude-haiku-4-5", "anthropic:claude-haiku-4-5"),
         ("gemini:gemini-2.0-flash", "gemini:gemini-2.5-flash"),
+        ("gemini:gemini-pro-latest", "gemini:gemini-3.1-pro-preview"),
+        ("gemini:gemini-flash-lite-latest", "gemini:gemini-3.5-flash-lite"),
         ("azure:gpt-6.2-sol", "openai:gpt-6.2-sol"),
     ],
 )
@@ -207,14 +223,25 @@ def test_what_can_be_chosen(asked: Catalogue) -> None:
 @pytest.mark.parametrize(
     ("model_id", "day", "successor"),
     [
-        ("openai:gpt-5", "2026-12-11", "openai:gpt-6.1-terra"),
-        ("openai:gpt-5-2025-08-07", "2026-12-11", "openai:gpt-6.1-terra"),
+        ("openai:gpt-5", "2026-12-11", "openai:gpt-6.1-sol"),
+        ("openai:gpt-5-2025-08-07", "2026-12-11", "openai:gpt-6.1-sol"),
+        ("openai:gpt-5-mini", "2026-12-11", "openai:gpt-6.1-terra"),
+        ("openai:gpt-5-pro-2025-10-06", "2026-12-11", "openai:gpt-6.1-sol"),
+        ("openai:o3-pro", "2026-12-11", "openai:gpt-6.1-sol"),
+        ("openai:gpt-4o", "2027-01-14", "openai:gpt-6-luna"),
+        ("openai:gpt-4o-mini-2024-07-18", "2027-01-14", "openai:gpt-6-luna"),
+        ("openai:gpt-4o-2024-05-13", "2026-10-23", "openai:gpt-5.6-sol"),
+        ("openai:o4-mini", "2026-10-23", "openai:gpt-5.6-terra"),
+        ("openai:gpt-5.3-codex", "2027-04-01", "openai:gpt-6.1-sol"),
+        ("openai:gpt-5.4-nano", "2027-04-01", "openai:gpt-6-luna"),
+        ("openai:gpt-5.4-mini", None, None),
         ("openai:gpt-5-nano", "2026-12-11", "openai:gpt-6-luna"),
         ("openai:gpt-5.4", None, None),
-        ("openai:o3", "2026-12-11", "openai:gpt-6.1-terra"),
-        ("openai:gpt-4.1", "2027-01-14", "openai:gpt-6.1-terra"),
-        ("openai:gpt-5.1", "2027-04-01", "openai:gpt-6.1-terra"),
+        ("openai:o3", "2026-12-11", "openai:gpt-6.1-sol"),
+        ("openai:gpt-4.1", "2027-01-14", "openai:gpt-6-luna"),
+        ("openai:gpt-5.1", "2027-04-01", "openai:gpt-6.1-sol"),
         ("anthropic:claude-sonnet-4-5-20250929", "2026-11-30", "anthropic:claude-sonnet-5-5"),
+        ("anthropic:claude-opus-4-5-20251101", "2027-01-22", "anthropic:claude-opus-5-5"),
         ("anthropic:claude-sonnet-4-6", None, None),
         ("gemini:gemini-2.5-flash-lite", None, "gemini:gemini-3.8-flash"),
         ("google-openai:models/gemini-2.5-pro", None, "google-openai:gemini-3.8-flash"),
@@ -225,7 +252,7 @@ def test_what_can_be_chosen(asked: Catalogue) -> None:
 def test_what_is_shut_down(asked: Catalogue, model_id: str, day: str | None, successor: str | None) -> None:
     info = asked.facts(model_id)
     assert (info.retires, info.successor) == (day, successor)
-    assert successor is None or asked.facts(successor).facts_from == SHIPPED_FROM, "the successor is known"
+    assert successor is None or asked.facts(successor).facts_from.endswith(SHIPPED_FROM), "the successor is known"
 
 
 # What is asked and kept -------------------------------------------------------------------------------

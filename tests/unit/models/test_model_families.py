@@ -37,11 +37,13 @@ from amanu.core.model_families import (
     GPT_PLAIN_ROUTED,
     GPT_REASONING,
     GPT_ROUTED,
+    KNOWN,
     MAX_TOOLS,
     MODELS,
     SCRIPTED,
     THINKS_IN_TEXT,
     TOOL_NAME,
+    UNOFFERED,
     ModelFamily,
     family,
     model_info,
@@ -80,6 +82,8 @@ IDS = {
     "gemini:gemini-3.1-flash-lite": GEMINI_3_FLASH,
     "gemini:gemini-3-flash-preview": GEMINI_3_FLASH,
     "gemini:gemini-flash-latest": GEMINI_3,
+    "gemini:gemini-pro-latest": GEMINI_3_PRO,
+    "google-openai:models/gemini-flash-lite-latest": GEMINI_3_COMPATIBLE,
     "google-openai:models/gemini-2.5-pro": GEMINI_2_5_COMPATIBLE,
     "google-openai:gemini-3-pro": GEMINI_3_COMPATIBLE,
     "openai:gpt-4.1": GPT_PLAIN,
@@ -145,9 +149,8 @@ def test_a_model_nobody_knows_has_no_price() -> None:
 
 
 def test_the_list_is_sound() -> None:
-    ids = [info.model_id for info in MODELS]
-    assert len(ids) == len(set(ids))
-    for info in MODELS:
+    assert len(KNOWN) == len(MODELS) + len(UNOFFERED), "each id is there once"
+    for info in KNOWN.values():
         assert info.max_output <= info.context_window
         assert (info.input_price is None) == (info.output_price is None)
         facts = family(info.model_id)
@@ -216,6 +219,11 @@ def test_more_tools_than_some_service_takes() -> None:
 PRICES = {
     "anthropic:claude-sonnet-5-5": (2, 10, 0.1),
     "gemini:gemini-4-neon": (3, 15, 0.15),
+    "gemini:gemini-flash-latest": (0.75, 3.75, 0.075),
+    "anthropic:claude-mythos-5-2": (8, 40, 0.2),
+    "openai:gpt-5": (1.25, 10, 0.125),
+    "openai:gpt-5.2-2025-12-11": (1.75, 14, 0.175),
+    "openai:gpt-4o": (2.5, 10, 1.25),
 }
 """Model → input, output, cache read; US dollars per million tokens."""
 
