@@ -884,6 +884,15 @@ class LongPrompt(Wire):
     """Multiplies the price of the reply."""
 
 
+class ModelPrices(Wire):
+    """US dollars per million tokens."""
+
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+
 class ModelInfo(Wire):
     """A model one can choose."""
 
@@ -899,6 +908,10 @@ class ModelInfo(Wire):
     cache_write_price: float | None = None
     long_prompt: LongPrompt | None = None
     """None if a long prompt costs no more by the token than a short one."""
+    search_price: float | None = None
+    """US dollars for each search of the web that its service makes; None if not known."""
+    other_prices: ModelPrices | None = None
+    """What this release says where a newer list says otherwise; limits on costs count with the dearer of the two."""
     thinking: bool
     images: bool
     efforts: list[Effort] = []

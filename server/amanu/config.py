@@ -221,7 +221,7 @@ class CatalogueSettings(SettingsSection):
     refresh: bool = True
     """The daemon asks each vendor you have a key for once a day. `amanu models --refresh` does so at any time."""
     prices: bool = False
-    """OpenRouter is asked too, which needs no key: its public list has prices of models newer than this release."""
+    """OpenRouter is asked too, which needs no key: its public list has newer prices than this release."""
 
 
 class HistorySettings(SettingsSection):

@@ -725,8 +725,18 @@ def test_usage_is_cumulative_and_null_changes_nothing() -> None:
         *ended("end_turn", output_tokens=30, output_tokens_details={"thinking_tokens": 20}),
     )
     usage = done.usage
+    assert usage.searches == 0
     counts = (usage.input, usage.cache_read, usage.cache_write, usage.output, usage.thoughts, usage.context)
     assert counts == (10, 5, 3, 10, 20, 48)
+
+
+@pytest.mark.parametrize(
+    ("told", "searches"),
+    [({"web_search_requests": 3, "web_fetch_requests": 1}, 3), ({"web_search_requests": None}, 0), (None, 0)],
+)
+def test_searches_are_counted(told: dict[str, Any] | None, searches: int) -> None:
+    start: dict[str, Any] = {"type": "message_start", "message": {"usage": {"input_tokens": 1}}}
+    assert reply(start, *ended("end_turn", server_tool_use=told)).usage.searches == searches
 
 
 JSON: st.SearchStrategy[JsonValue] = st.recursive(

@@ -201,6 +201,25 @@ async def test_usage_is_the_last_told_and_counts_once() -> None:
     assert (usage.input, usage.cache_read, usage.output, usage.thoughts, usage.context) == (30, 20, 9, 4, 63)
 
 
+@pytest.mark.parametrize(
+    ("told", "searches"),
+    [
+        ([["mango"]], 1),
+        ([["mango", "kiwi"]], 2),
+        ([["mango"], ["mango", "kiwi"]], 2),  # a later chunk repeats what an earlier one said
+        ([[]], 0),
+        ([[""]], 0),
+        ([None], 0),
+    ],
+)
+async def test_searches_are_counted_once(told: list[list[str] | None], searches: int) -> None:
+    chunks = [
+        event({"candidates": [{"content": {"parts": [HI]}, "groundingMetadata": {"webSearchQueries": each}}]})
+        for each in told
+    ]
+    assert (await reply_to([Raw([*chunks, STOP])])).usage.searches == searches
+
+
 CITED: dict[str, tuple[dict[str, Any], list[Source]]] = {
     "pages": (
         {"groundingMetadata": {"groundingChunks": [{"web": {"uri": "https://a.example", "title": "A"}}]}},

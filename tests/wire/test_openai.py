@@ -22,6 +22,7 @@ from amanu.core.model import (
     ReplyCompleted,
     Request,
     StreamBroken,
+    TokenUsage,
     ToolSpec,
 )
 from amanu.core.model_families import model_info
@@ -256,6 +257,37 @@ STREAMS: dict[str, tuple[list[bytes], str]] = {
 async def test_streams_are_understood(events: list[bytes], text: str) -> None:
     done = await reply_to([Raw(events)])
     assert (done.message.text, done.stop) == (text, "end")
+
+
+CACHED = {"prompt_tokens": 100, "prompt_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 30}}
+
+# What is counted → the tokens and the dollars it means (OpenRouter's "Usage Accounting").
+USAGES: dict[str, tuple[dict[str, Any], TokenUsage]] = {
+    "reads": ({"prompt_tokens": 100, "prompt_tokens_details": {"cached_tokens": 60}}, TokenUsage(40, 60)),
+    "writes": (CACHED, TokenUsage(10, 60, 30)),
+    "more in the cache than in the prompt": ({**CACHED, "prompt_tokens": 50}, TokenUsage(0, 60, 30)),
+    "searches": ({"server_tool_use": {"web_search_requests": 2}}, TokenUsage(searches=2)),
+    "a cost": ({"cost": 0.0123}, TokenUsage(told_usd=0.0123)),
+    "a whole number of dollars": ({"cost": 2}, TokenUsage(told_usd=2)),
+    "nothing": ({"cost": 0}, TokenUsage()),
+    "no cost": ({"cost": None, "cost_details": None, "server_tool_use": None}, TokenUsage()),
+    "a cost in words": ({"cost": "free"}, TokenUsage()),
+    "a cost below nothing": ({"cost": -1.0}, TokenUsage()),
+    "the user's own key": (
+        {"cost": 0.001, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.02}},
+        TokenUsage(told_usd=0.021),
+    ),
+    "the provider's part of the cost": (
+        {"cost": 0.03, "is_byok": False, "cost_details": {"upstream_inference_cost": 0.02}},
+        TokenUsage(told_usd=0.03),
+    ),
+}
+
+
+@pytest.mark.parametrize(("counted", "expected"), USAGES.values(), ids=USAGES)
+async def test_usage_is_understood(counted: dict[str, Any], expected: TokenUsage) -> None:
+    done = await reply_to([Raw(sent(HI, STOP, {"choices": [], "usage": counted}))])
+    assert done.usage == expected
 
 
 THOUGHTS: dict[str, list[Any]] = {

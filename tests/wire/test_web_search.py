@@ -42,6 +42,7 @@ async def test_the_service_searches_the_web(vendor: Vendor) -> None:
         ("Aardvark", "https://a.example/"),
     ]
     assert len(bodies) == len(used) == 1
+    assert (used[0].searches, used[0].told_usd) in ((1, 0), (0, 0.021)), "OpenRouter tells what it costs"
     assert "function" not in str(bodies[0].get("tools"))
 
 

@@ -924,6 +924,14 @@ export interface LongPrompt {
   output: number;
 }
 
+/** US dollars per million tokens. */
+export interface ModelPrices {
+  input: number;
+  output: number;
+  cacheRead: number | null;
+  cacheWrite: number | null;
+}
+
 /** A model one can choose. */
 export interface ModelInfo {
   /** `vendor:model`. */
@@ -938,6 +946,10 @@ export interface ModelInfo {
   cacheWritePrice: number | null;
   /** None if a long prompt costs no more by the token than a short one. */
   longPrompt: LongPrompt | null;
+  /** US dollars for each search of the web that its service makes; None if not known. */
+  searchPrice: number | null;
+  /** What this release says where a newer list says otherwise; limits on costs count with the dearer of the two. */
+  otherPrices: ModelPrices | null;
   thinking: boolean;
   images: boolean;
   /** How much one can let it think, from least to most; empty where nothing can be chosen. */

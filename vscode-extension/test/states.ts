@@ -122,6 +122,8 @@ export function model(modelId: string, given: Partial<ModelInfo> = {}): ModelInf
     cacheReadPrice: null,
     cacheWritePrice: null,
     longPrompt: null,
+    searchPrice: null,
+    otherPrices: null,
     thinking: false,
     images: false,
     efforts: [],

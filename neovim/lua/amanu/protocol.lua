@@ -551,6 +551,13 @@
 ---@field input number Multiplies the prices of the whole prompt, and of reading and writing a cache.
 ---@field output number Multiplies the price of the reply.
 
+---US dollars per million tokens.
+---@class amanu.ModelPrices
+---@field input number
+---@field output number
+---@field cacheRead? number
+---@field cacheWrite? number
+
 ---A model one can choose.
 ---@class amanu.ModelInfo
 ---@field modelId string `vendor:model`.
@@ -562,6 +569,8 @@
 ---@field cacheReadPrice? number
 ---@field cacheWritePrice? number
 ---@field longPrompt? amanu.LongPrompt None if a long prompt costs no more by the token than a short one.
+---@field searchPrice? number US dollars for each search of the web that its service makes; None if not known.
+---@field otherPrices? amanu.ModelPrices What this release says where a newer list says otherwise; limits on costs count with the dearer of the two.
 ---@field thinking boolean
 ---@field images boolean
 ---@field efforts amanu.Effort[] How much one can let it think, from least to most; empty where nothing can be chosen.

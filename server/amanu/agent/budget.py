@@ -36,6 +36,8 @@ class CostLimits:
         self._times = stops + (0 if self._asking else 1)
         """How many times `session_usd` may be spent so far."""
         self._warned = False
+        self._doubtful = False
+        """Something was counted at more than it is thought to cost."""
 
     def start_turn(self) -> None:
         """A prompt starts a turn; if the session's limit stopped the last one, it allows more spending."""
@@ -44,9 +46,12 @@ class CostLimits:
             self._asking = False
             self._times = max(self._times, int(self._session / self._session_usd)) + 1
 
-    def add(self, cost: float | None) -> None:
-        self._turn += cost or 0.0
-        self._session += cost or 0.0
+    def add(self, cost: float | None, most: float | None = None) -> None:
+        """Count US dollars: `most` of them where a price is in doubt, or else `cost`."""
+        counted = most or cost or 0.0
+        self._doubtful |= counted > (cost or 0.0)
+        self._turn += counted
+        self._session += counted
 
     @property
     def left(self) -> float | None:
@@ -59,15 +64,18 @@ class CostLimits:
     def limit_reached(self) -> str | None:
         """The message for the user when no further request may be sent; None while one may."""
         if self._turn_usd is not None and self._turn >= self._turn_usd:
-            return f"This turn has spent {money(self._turn)}; its limit is {money(self._turn_usd)}."
+            return f"This turn has spent {self._spent(self._turn)}; its limit is {money(self._turn_usd)}."
         if self._session_usd is not None and self._session >= self._times * self._session_usd:
             self._asking = True
             limit, allowance = money(self._times * self._session_usd), money(self._session_usd)
             return (
-                f"{SESSION_SPENT} {money(self._session)}; its limit is {limit}. "
+                f"{SESSION_SPENT} {self._spent(self._session)}; its limit is {limit}. "
                 f"Send another prompt to continue and spend up to {allowance} more."
             )
         return None
+
+    def _spent(self, dollars: float) -> str:
+        return f"up to {money(dollars)} (two prices are known, the dearer counts)" if self._doubtful else money(dollars)
 
     def unknown_price(self, info: ModelInfo) -> str | None:
         """A warning, once, when no limit can hold because the price of this model is unknown; otherwise None."""

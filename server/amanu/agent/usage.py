@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from amanu.agent.budget import CostLimits
 from amanu.core.agent import NOTHING_SPENT
 from amanu.core.model import TokenUsage
-from amanu_protocol.items import ModelInfo, Spend, Usage
+from amanu_protocol.items import ModelInfo, ModelPrices, Spend, Usage
 
 NO_USAGE = Usage(
     input_tokens=0,
@@ -49,7 +49,7 @@ class Ledger:
     def _pay(self, info: ModelInfo, used: TokenUsage) -> Spend:
         spend = spend_of(info, used)
         self.spent = add_spends(self.spent, spend)
-        self.cost_limits.add(spend.cost_usd)
+        self.cost_limits.add(spend.cost_usd, most(info, used))
         if self.on_spend is not None:
             self.on_spend(info, used)
         return spend
@@ -95,8 +95,11 @@ def _sum(first: Spend | Usage, second: Spend) -> dict[str, float | None]:
 
 
 def price(info: ModelInfo, used: TokenUsage) -> float | None:
-    """US dollars for one request; None when the model's prices are unknown. Cached tokens without a known price of
-    their own cost as much as input, so that an estimate is never too low. A long prompt may raise every price."""
+    """US dollars for one request: what the service says, or else an estimate; None when the model's prices are unknown.
+    Cached tokens without a known price of their own cost as much as input, so that an estimate is never too low. A long
+    prompt may raise every price but that of a search."""
+    if used.told_usd:
+        return used.told_usd
     if info.input_price is None or info.output_price is None:
         return None
     read = info.input_price if info.cache_read_price is None else info.cache_read_price
@@ -108,4 +111,14 @@ def price(info: ModelInfo, used: TokenUsage) -> float | None:
     long = info.long_prompt
     if long is not None and used.prompt > long.above:
         prompt, reply = prompt * long.input, reply * long.output
-    return (prompt + reply) / 1_000_000
+    return (prompt + reply) / 1_000_000 + used.searches * (info.search_price or 0)
+
+
+def most(info: ModelInfo, used: TokenUsage) -> float | None:
+    """US dollars for one request at the dearer of two prices, where a newer list and this release differ."""
+    other = info.other_prices
+    costs = [price(info, used)]
+    if other is not None:
+        prices = {f"{name}_price": getattr(other, name) for name in ModelPrices.model_fields}
+        costs.append(price(info.model_copy(update=prices), used))
+    return max((cost for cost in costs if cost is not None), default=None)

@@ -78,6 +78,7 @@ async def examine(home: Home, environ: Mapping[str, str], *, online: bool) -> li
         _settings(home, environ),
         await _daemon(home),
         *_keys(home, environ),
+        _prices(home),
         *(await _endpoints(home, environ) if online else ()),
         _ripgrep(environ),
         _program("git", "git", environ, "files ignored by git cannot be recognized; install git"),
@@ -186,6 +187,16 @@ def _keys(home: Home, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     if all(status.source == "none" for status in statuses):
         todo = "amanu auth set VENDOR, or try amanu demo, which needs none"
         yield DoctorFinding("note", "keys", "no model service has a key", todo)
+
+
+def _prices(home: Home) -> DoctorFinding:
+    """The age of what is known of models."""
+    from amanu.models.catalogue import Catalogue
+
+    catalogue = Catalogue(home.catalogue)
+    if not catalogue.is_stale:
+        return DoctorFinding("ok", "models", catalogue.told_age)
+    return DoctorFinding("note", "models", f"{catalogue.told_age}: prices may have changed", catalogue.how_to_renew)
 
 
 async def _endpoints(home: Home, environ: Mapping[str, str]) -> list[DoctorFinding]:

@@ -16,6 +16,7 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import LongPrompt, ModelInfo
 
 if TYPE_CHECKING:
+    from amanu.models.catalogue import Catalogue
     from amanu.models.registry import ModelRegistry
 
 
@@ -48,7 +49,9 @@ async def _run(search: Sequence[str], *, refresh: bool) -> int:
     if not models:
         print(f"No model has “{visible(' '.join(search))}” in its id or name.", file=sys.stderr)
         return exits.FAILED
-    show_models(models, open_console(sys.stdout))
+    console = open_console(sys.stdout)
+    show_models(models, console)
+    show_age(registry.catalogue, console)
     return exits.OK if complete else exits.FAILED
 
 
@@ -103,6 +106,13 @@ def show_models(models: Sequence[ModelInfo], console: Console) -> None:
                 ("dim", f"  {one_line(info.facts_from)}"),
                 ("yellow", "".join(f" · {note}" for note in notes(info))),
             )
+
+
+def show_age(catalogue: "Catalogue", console: Console) -> None:
+    """Print of which day the facts are, and what to do when that is long ago."""
+    console.line(("dim", one_line(catalogue.told_age)))
+    if catalogue.is_stale:
+        console.line(("yellow", f"Prices may have changed since. {catalogue.how_to_renew}"))
 
 
 def _window(info: ModelInfo) -> str:

@@ -166,6 +166,10 @@ class TokenUsage:
     thoughts: int = 0
     tools: int = 0
     """The part of `input` that the service's own tools added."""
+    searches: int = 0
+    """How often the service searched the web, each time for a fee."""
+    told_usd: float = 0.0
+    """US dollars that the service says it charges for the request, all fees included; 0 if it does not say."""
     repeated: int = 0
     """The part of `input` and `cache_read` that was sent again so that the reply could go on: it costs, and takes no
     more room."""

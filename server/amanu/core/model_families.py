@@ -322,10 +322,12 @@ def _model(
     cache: tuple[float, float] | None = None,
     *,
     long: LongPrompt | None = None,
+    search: float | None = None,
     thinking: bool = True,
     images: bool = True,
 ) -> ModelInfo:
-    """`prices`: input, output; `cache`: read, write; US dollars per million tokens. `long`: of a long prompt."""
+    """`prices`: input, output; `cache`: read, write; US dollars per million tokens. `long`: of a long prompt. `search`:
+    US dollars for a search of the web."""
     return ModelInfo(
         model_id=model_id,
         name=name,
@@ -336,6 +338,7 @@ def _model(
         cache_read_price=cache[0] if cache else None,
         cache_write_price=cache[1] if cache else None,
         long_prompt=long,
+        search_price=search,
         thinking=thinking,
         images=images,
         available=False,
@@ -363,7 +366,7 @@ def _claude(
     """`read`: the price of a cache read, a tenth of the input price unless the price list says otherwise. A five-minute
     cache write costs 1.25 times the input price."""
     cache = (round(prices[0] * 0.1, 4) if read is None else read, round(prices[0] * 1.25, 4))
-    return _model(f"anthropic:{model}", name, window, output, prices, cache, long=long)
+    return _model(f"anthropic:{model}", name, window, output, prices, cache, long=long, search=0.01)
 
 
 def _gemini(
@@ -375,7 +378,8 @@ def _gemini(
     long: LongPrompt | None = None,
 ) -> ModelInfo:
     """`read`: the price of reading from the implicit cache; writing to it costs the same as input."""
-    return _model(f"gemini:{model}", name, 1_048_576, output, prices, (read, prices[0]), long=long)
+    search = 0.035 if model.startswith("gemini-2") else 0.014
+    return _model(f"gemini:{model}", name, 1_048_576, output, prices, (read, prices[0]), long=long, search=search)
 
 
 def _gpt(
@@ -388,7 +392,7 @@ def _gpt(
 ) -> ModelInfo:
     """`read`: as in `_gemini`. `write`: of a cache, 1.25 times the input price from 5.6 on."""
     cache = (read, round(prices[0] * 1.25, 4) if write is None else write)
-    return _model(f"openai:{model}", name, _GPT_WINDOW, 128_000, prices, cache, long=long)
+    return _model(f"openai:{model}", name, _GPT_WINDOW, 128_000, prices, cache, long=long, search=0.01)
 
 
 def _gpt_5(model: str, name: str, prices: tuple[float, float], read: float | None = None) -> ModelInfo:
@@ -397,7 +401,7 @@ def _gpt_5(model: str, name: str, prices: tuple[float, float], read: float | Non
 
 
 def _gpt_4(model: str, name: str, prices: tuple[float, float], read: float, window: int, output: int) -> ModelInfo:
-    return _model(f"openai:{model}", name, window, output, prices, (read, prices[0]), thinking=False)
+    return _model(f"openai:{model}", name, window, output, prices, (read, prices[0]), search=0.01, thinking=False)
 
 
 MODELS_DATE = "2026-11-30"
@@ -471,8 +475,8 @@ UNOFFERED: tuple[ModelInfo, ...] = (
     _gpt_4("gpt-4.1-mini", "GPT-4.1 mini", (0.4, 1.6), 0.1, 1_047_576, 32_768),
     _gpt_4("gpt-4o", "GPT-4o", (2.5, 10), 1.25, 128_000, 16_384),
     _gpt_4("gpt-4o-mini", "GPT-4o mini", (0.15, 0.6), 0.075, 128_000, 16_384),
-    _model("openai:o3", "o3", 200_000, 100_000, (2, 8), (0.5, 2)),
-    _model("openai:o3-pro", "o3-pro", 200_000, 100_000, (20, 80), (20, 20)),
+    _model("openai:o3", "o3", 200_000, 100_000, (2, 8), (0.5, 2), search=0.01),
+    _model("openai:o3-pro", "o3-pro", 200_000, 100_000, (20, 80), (20, 20), search=0.01),
 )
 """Known too, but offered only where their vendor lists them: older ones, and ones that are not for everybody."""
 

@@ -258,6 +258,7 @@ def _tokens(usage: dict[str, Any]) -> TokenUsage:
     thoughts = tokens(details.get("thinking_tokens"))
     written = tokens(usage.get("cache_creation_input_tokens"))
     lasting: dict[str, Any] = usage.get("cache_creation") or {}
+    served: dict[str, Any] = usage.get("server_tool_use") or {}
     return TokenUsage(
         input=tokens(usage.get("input_tokens")),
         cache_read=tokens(usage.get("cache_read_input_tokens")),
@@ -265,4 +266,5 @@ def _tokens(usage: dict[str, Any]) -> TokenUsage:
         cache_write_hour=min(written, tokens(lasting.get("ephemeral_1h_input_tokens"))),
         output=max(0, tokens(usage.get("output_tokens")) - thoughts),
         thoughts=thoughts,
+        searches=tokens(served.get("web_search_requests")),
     )

@@ -1,7 +1,7 @@
 """The facts about models: the table shipped with Amanu, overridden by cached listings from the vendors.
 
-If a vendor is down, slow or returns nonsense, nothing changes. Prices in the shipped table are never replaced: the only
-vendor that states prices is OpenRouter, and the table has none of its models.
+If a vendor is down, slow or returns nonsense, nothing changes. Only OpenRouter states prices, other vendors' too: one
+that it listed after the day of the table replaces the table's, which then stays beside it (`ModelInfo.other_prices`).
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from amanu.models.listing_request import ListingAddress, request_listing
 from amanu.models.relatives import nearest_relative, undated, version
 from amanu.system.private_file import read_private, write_private
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import ModelInfo
+from amanu_protocol.items import ModelInfo, ModelPrices
 
 FRESH_SECONDS = 24 * 3600.0
 """How long a vendor's answer counts as up to date."""
@@ -38,7 +38,10 @@ PRICE_LIST = "openrouter"
 """The vendor whose list has prices of other vendors' models, for everybody to read."""
 _MAKERS = {"anthropic": "anthropic", "gemini": "google", "openai": "openai"}
 """Vendor → what the price list calls it."""
-_KEPT = ("window", "output", "input_price", "output_price", "cache_read_price", "cache_write_price")
+STALE_DAYS = 30
+"""Prices older than that are told to be old: in a month of 2026 the vendors changed five."""
+_PRICES = ("input_price", "output_price", "cache_read_price", "cache_write_price")
+_KEPT = ("window", "output", *_PRICES)
 """Fields that keep their previous value when an answer omits them or gives an implausible one."""
 
 log = logging.getLogger(__name__)
@@ -74,9 +77,15 @@ class _Listing:
         try:
             return datetime.fromtimestamp(self.fetched_at, UTC).date().isoformat()
         except (ValueError, OverflowError, OSError):
-            return "date unknown"
+            return _UNKNOWN_DAY
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether it is of a later day than the shipped table."""
+        return self.day != _UNKNOWN_DAY and self.day > MODELS_DATE
 
 
+_UNKNOWN_DAY = "date unknown"
 _NOTHING = _Listing(0.0, {}, {})
 
 
@@ -102,9 +111,15 @@ class Catalogue:
         base = self._base(f"{vendor}:{model}", listed is not None)
         facts = base.facts if listed is None else _overlaid(base, listed)
         source = _source(base, listed, f"{_TITLES.get(vendor, vendor)}, {listing.day}")
-        if not base.is_shipped and (public := self._public_price(vendor, model)) is not None:
-            facts = facts.model_copy(update=_prices(public))
-            source = f"{source.partition('; price')[0]}; price: {_TITLES[PRICE_LIST]}, {self._listing(PRICE_LIST).day}"
+        if (public := self._public_price(vendor, model, base)) is not None:
+            priced_by = f"{_TITLES[PRICE_LIST]}, {self._listing(PRICE_LIST).day}"
+            says_window = listed is not None and listed.window is not None
+            narrower = None if says_window else _narrower(facts, public)
+            sized_by = source.partition("; price")[0] if narrower is None else priced_by
+            facts = _repriced(narrower or facts, public, is_shipped=base.is_shipped)
+            source = priced_by if sized_by == priced_by else f"{sized_by}; price: {priced_by}"
+            if facts.other_prices is not None:
+                source += f" (Amanu: {_difference(facts.other_prices, facts)})"
         end = retirement(model_id)
         day = (listed.retires if listed is not None else None) or (end.day if end is not None else None)
         fields = {
@@ -152,6 +167,30 @@ class Catalogue:
         listing = self._listing(vendor)
         listed = listing.find(model)
         return not listing.of_plan or (listed is not None and listed.usable)
+
+    @property
+    def age(self) -> int:
+        """Days since prices were last compared: by this release, or by a price list that was read later."""
+        newest = max(self._days(), key=date.fromisoformat)
+        return (datetime.fromtimestamp(self._clock(), UTC).date() - date.fromisoformat(newest)).days
+
+    @property
+    def told_age(self) -> str:
+        """The days of what is known, in words for the user."""
+        names = ("Amanu's table of models", f"{_TITLES[PRICE_LIST]}'s prices")
+        days = " · ".join(f"{name}: {day}" for name, day in zip(names, self._days(), strict=False))
+        return f"{days}, {self.age} {'day' if self.age == 1 else 'days'} old" if self.age > 0 else days
+
+    how_to_renew = "Update Amanu, or set prices = true under [catalogue] in config.toml and run: amanu models --refresh"
+
+    @property
+    def is_stale(self) -> bool:
+        return self.age > STALE_DAYS
+
+    def _days(self) -> Sequence[str]:
+        """The day of the shipped table, then of the price list if that is newer."""
+        listing = self._listing(PRICE_LIST)
+        return (MODELS_DATE, listing.day) if listing.is_newer else (MODELS_DATE,)
 
     async def refresh(self, addresses: Iterable[ListingAddress], *, force: bool = False) -> dict[str, str | None]:
         """Ask these vendors for their models, all at once; without `force`, only those that did not answer within the
@@ -219,8 +258,11 @@ class Catalogue:
             facts = facts.model_copy(update={"context_window": window, "max_output": output})
         return _Base(facts, f"like {relative.model_id}")
 
-    def _public_price(self, vendor: str, model: str) -> ListedModel | None:
-        """The model on the price list, which writes `opus-5.6` for `opus-5-6`; None if it has no price."""
+    def _public_price(self, vendor: str, model: str, base: "_Base") -> ListedModel | None:
+        """The model on the price list, which writes `opus-5.6` for `opus-5-6`; None if it has no price, or if what was
+        shipped is newer."""
+        if base.is_shipped and not self._listing(PRICE_LIST).is_newer:
+            return None
         names = (undated(model), re.sub(r"(?<=\d)-(?=\d)", ".", undated(model)))
         found = (self._listing(PRICE_LIST).find(f"{_MAKERS.get(vendor)}/{name}") for name in names)
         return next((listed for listed in found if listed is not None and listed.priced), None)
@@ -247,9 +289,9 @@ class _Base:
 
 def _overlaid(base: _Base, listed: ListedModel) -> ModelInfo:
     """The base facts with the vendor's listing applied."""
-    window = listed.window or base.facts.context_window
-    output = listed.output or base.facts.max_output
-    fields: dict[str, Any] = {"context_window": window, "max_output": output if output < window else window // 4}
+    facts = base.facts
+    facts = _in_window(facts, listed.window or facts.context_window, listed.output or facts.max_output)
+    fields: dict[str, Any] = {}
     if not base.is_shipped:
         fields["name"] = listed.name or base.facts.name
     if base.takes_prices_of(listed):
@@ -257,12 +299,52 @@ def _overlaid(base: _Base, listed: ListedModel) -> ModelInfo:
     for name in ("thinking", "images"):
         if getattr(listed, name) is not None:
             fields[name] = getattr(listed, name)
-    return base.facts.model_copy(update=fields)
+    return facts.model_copy(update=fields)
 
 
-def _prices(listed: ListedModel) -> dict[str, float | None]:
-    """Fields of `ModelInfo`."""
-    return {name: getattr(listed, name) for name in _KEPT if name.endswith("_price")} | {"long_prompt": None}
+def _in_window(facts: ModelInfo, window: int, output: int) -> ModelInfo:
+    """`window`, `output`: tokens. A reply as long as the window gets a quarter of it."""
+    return facts.model_copy(update={"context_window": window, "max_output": output if output < window else window // 4})
+
+
+def _prices(listed: ListedModel) -> dict[str, Any]:
+    """The listed prices as fields of `ModelInfo`."""
+    search = {} if listed.search_price is None else {"search_price": listed.search_price}
+    return {name: getattr(listed, name) for name in (*_PRICES, "long_prompt")} | search
+
+
+def _narrower(facts: ModelInfo, public: ListedModel) -> ModelInfo | None:
+    """The model with the listed window; None if that is not smaller. A larger one is not taken: what lies above may
+    cost more."""
+    if public.window is None or public.window >= facts.context_window:
+        return None
+    return _in_window(facts, public.window, facts.max_output)
+
+
+def _repriced(facts: ModelInfo, public: ListedModel, *, is_shipped: bool) -> ModelInfo:
+    """The model at the listed prices. Of a shipped one, what is not listed stays, and its own prices stay beside the
+    listed ones if any differs."""
+    prices = _prices(public)
+    if not is_shipped or facts.input_price is None or facts.output_price is None:
+        return facts.model_copy(update=prices)
+    prices = {name: value for name, value in prices.items() if value is not None}
+    is_changed = any(prices.get(name, getattr(facts, name)) != getattr(facts, name) for name in _PRICES)
+    return facts.model_copy(update={**prices, "other_prices": _all_prices(facts) if is_changed else None})
+
+
+def _all_prices(info: ModelInfo) -> ModelPrices:
+    return ModelPrices.model_validate({name.removesuffix("_price"): getattr(info, name) for name in _PRICES})
+
+
+def _difference(other: ModelPrices, info: ModelInfo) -> str:
+    """The other prices as far as they differ from the model's, in words: "$4 / $20"."""
+    if (other.input, other.output) != (info.input_price, info.output_price):
+        return f"${other.input:g} / ${other.output:g}"
+    pairs = (
+        ("cache read", other.cache_read, info.cache_read_price),
+        ("cache write", other.cache_write, info.cache_write_price),
+    )
+    return ", ".join(f"{name} ${price:g}" for name, price, listed in pairs if price is not None and price != listed)
 
 
 def _source(base: _Base, listed: ListedModel | None, vendor: str) -> str:

@@ -1,6 +1,7 @@
 """A reply of Gemini in the making: chunks in, deltas out, and the whole message at the end."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, cast
 from uuid import uuid4
 
@@ -90,14 +91,21 @@ class GeminiReply:
         self._resumed: list[str] = []
         """The tokens that were sent."""
         self._sources: list[Source] = []
+        self._queries: set[str] = set()
+        """What was searched for on the web."""
         self._calls = 0
+
+    @property
+    def _whole_usage(self) -> TokenUsage:
+        """Of all requests for the reply so far."""
+        return replace(_sum([*self._used, _usage(self._counted)]), searches=len(self._queries))
 
     def add(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         """Take in a chunk. It may lack candidates, content, parts or a role, and several may say STOP. One of the wrong
         form raises `LookupError`, `TypeError` or `AttributeError`."""
         if (counted := chunk.get("usageMetadata")) is not None:
             self._counted = _require_object(counted)
-            yield UsageCounted(_sum([*self._used, _usage(self._counted)]))
+            yield UsageCounted(self._whole_usage)
         if blocked := _object(chunk.get("promptFeedback")).get("blockReason"):
             self._blocked = require_string(blocked).upper()
         for candidate in _objects(chunk.get("candidates"))[:1]:
@@ -109,6 +117,7 @@ class GeminiReply:
                 self._token, self._is_exact = _standard(token), True
             if "groundingMetadata" in candidate or "citationMetadata" in candidate:
                 self._sources += _cited(candidate)
+                self._queries.update(_queries(candidate))
             if (finish := candidate.get("finishReason")) is not None and self._finish in (None, "STOP"):
                 self._finish = require_string(finish).upper()
                 self._said = candidate.get("finishMessage") or ""
@@ -220,7 +229,7 @@ class GeminiReply:
             native=native if self._blocks else None,
             cut=stop == "outputLimit",
         )
-        return ReplyCompleted(message, _sum([*self._used, _usage(self._counted)]), stop, detail, self._sources)
+        return ReplyCompleted(message, self._whole_usage, stop, detail, self._sources)
 
     def _end_run(self) -> None:
         if self._run is not None:
@@ -258,6 +267,12 @@ def _cited(candidate: dict[str, Any]) -> Iterator[Source]:
     recited = _object(candidate.get("citationMetadata"))
     for citation in _objects(recited.get("citationSources") or recited.get("citations")):
         yield _source(citation)
+
+
+def _queries(candidate: dict[str, Any]) -> list[str]:
+    """Each is charged for (ai.google.dev/gemini-api/docs/google-search); a later chunk may repeat them."""
+    queries: list[Any] = _object(candidate.get("groundingMetadata")).get("webSearchQueries") or []
+    return [query for query in queries if isinstance(query, str) and query]
 
 
 def _source(found: dict[str, Any]) -> Source:

@@ -12,6 +12,8 @@ from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from amanu_protocol.items import LongPrompt
+
 MAX_MODELS = 5_000
 """Entries of one answer. OpenRouter, which lists the most, has some 450."""
 WINDOWS = (1_000, 20_000_000)
@@ -75,12 +77,22 @@ def _object(value: Any) -> Any:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
+def _objects(value: Any) -> Any:
+    return [each for each in cast("list[Any]", value) if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _fee(value: Any) -> float | None:
+    """US dollars, as text."""
+    return _price(float(value)) if isinstance(value, str | float | int) and not isinstance(value, bool) else None
+
+
 Id = Annotated[str, Field(pattern=r"^[!-~]{1,200}$")]
 Title = Annotated[str | None, _or_none(_title)]
 Window = Annotated[int | None, _or_none(_count(WINDOWS[0]))]
 Output = Annotated[int | None, _or_none(_count(1))]
 Price = Annotated[float | None, _or_none(_price)]
 TokenPrice = Annotated[float | None, _or_none(_per_token)]
+Fee = Annotated[float | None, _or_none(_fee)]
 Day = Annotated[str | None, _or_none(_day)]
 Names = Annotated[frozenset[str] | None, _or_none(_names)]
 
@@ -104,6 +116,9 @@ class ListedModel(_Entry):
     output_price: Price = None
     cache_read_price: Price = None
     cache_write_price: Price = None
+    search_price: Price = None
+    """US dollars for one search of the web."""
+    long_prompt: LongPrompt | None = None
     thinking: bool | None = None
     images: bool | None = None
     retires: Day = None
@@ -122,24 +137,28 @@ class _Anthropic(_Entry):
     max_input_tokens: Window = None
     max_tokens: Output = None
     retires_at: Day = None
+    lifecycle: Any = None
 
     def listed(self) -> ListedModel | None:
+        """A retired model stays on the list."""
         return ListedModel(
             id=self.id,
             name=self.display_name,
             window=self.max_input_tokens,
             output=self.max_tokens,
             retires=self.retires_at,
+            usable=self.lifecycle != "retired",
         )
 
 
 class _OpenAI(_Entry):
     id: Id
+    shutdown_date: Day = None
 
     def listed(self) -> ListedModel | None:
-        """OpenAI lists ids only, including those of embedding and voice models."""
+        """OpenAI lists ids and last days only, including those of embedding and voice models."""
         usable = _CHATS.match(self.id) is not None and _DOES_NOT_CHAT.search(self.id) is None
-        return ListedModel(id=self.id, usable=usable)
+        return ListedModel(id=self.id, usable=usable, retires=self.shutdown_date)
 
 
 _CHATS = re.compile(r"gpt-\d|o\d")
@@ -176,11 +195,35 @@ class _Gemini(_Entry):
 _NO_GEMINI_CHAT = re.compile(r"image|tts|audio|live|embedding|robotics|computer-use")
 
 
+class _Override(_Entry):
+    """Prices of a long prompt, or of some hours of the day."""
+
+    min_prompt_tokens: Output = None
+    prompt: TokenPrice = None
+    completion: TokenPrice = None
+
+
 class _Prices(_Entry):
     prompt: TokenPrice = None
     completion: TokenPrice = None
     input_cache_read: TokenPrice = None
     input_cache_write: TokenPrice = None
+    web_search: Fee = None
+    overrides: Annotated[list[_Override], BeforeValidator(_objects)] = []
+
+    @property
+    def long_prompt(self) -> LongPrompt | None:
+        """Of several thresholds the first, with the dearest prices: a cost is never too low."""
+        tiers = [tier for tier in self.overrides if tier.min_prompt_tokens is not None]
+        if not tiers or not self.prompt or not self.completion:
+            return None
+        inputs = [tier.prompt for tier in tiers if tier.prompt is not None]
+        outputs = [tier.completion for tier in tiers if tier.completion is not None]
+        return LongPrompt(
+            above=min(tier.min_prompt_tokens or 0 for tier in tiers),
+            input=round(max([self.prompt, *inputs]) / self.prompt, 6),
+            output=round(max([self.completion, *outputs]) / self.completion, 6),
+        )
 
 
 class _TopProvider(_Entry):
@@ -201,6 +244,7 @@ class _OpenRouter(_Entry):
     pricing: Annotated[_Prices, BeforeValidator(_object)] = _Prices()
     architecture: Annotated[_Architecture, BeforeValidator(_object)] = _Architecture()
     supported_parameters: Names = None
+    expiration_date: Day = None
 
     def listed(self) -> ListedModel | None:
         inputs, outputs = self.architecture.input_modalities, self.architecture.output_modalities
@@ -215,6 +259,9 @@ class _OpenRouter(_Entry):
             output_price=self.pricing.completion,
             cache_read_price=self.pricing.input_cache_read,
             cache_write_price=self.pricing.input_cache_write,
+            search_price=self.pricing.web_search or None,
+            long_prompt=self.pricing.long_prompt,
+            retires=self.expiration_date,
             thinking=None if parameters is None else "reasoning" in parameters,
             images=None if inputs is None else "image" in inputs,
             usable=(parameters is None or "tools" in parameters) and (outputs is None or "text" in outputs),

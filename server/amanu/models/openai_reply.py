@@ -4,6 +4,7 @@ Written for what servers send, not for what the specification says (tests/record
 """
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -275,14 +276,28 @@ def _cited(annotation: dict[str, Any]) -> Iterator[Source]:
 
 
 def _usage(counted: dict[str, Any]) -> TokenUsage:
-    """The prompt's tokens include those from a cache, the completion's those of reasoning."""
+    """The prompt's tokens include those from and to a cache, the completion's those of reasoning."""
     prompt: dict[str, Any] = counted.get("prompt_tokens_details") or {}
     completion: dict[str, Any] = counted.get("completion_tokens_details") or {}
     cached = tokens(prompt.get("cached_tokens") or counted.get("prompt_cache_hit_tokens"))
+    written = tokens(prompt.get("cache_write_tokens"))
     thoughts = tokens(completion.get("reasoning_tokens"))
+    searched: dict[str, Any] = counted.get("server_tool_use") or {}
     return TokenUsage(
-        input=max(0, tokens(counted.get("prompt_tokens")) - cached),
+        input=max(0, tokens(counted.get("prompt_tokens")) - cached - written),
         cache_read=cached,
+        cache_write=written,
         output=max(0, tokens(counted.get("completion_tokens")) - thoughts),
         thoughts=thoughts,
+        searches=tokens(searched.get("web_search_requests")),
+        told_usd=_charged(counted),
     )
+
+
+def _charged(counted: dict[str, Any]) -> float:
+    """OpenRouter's `cost` (openrouter.ai/docs, "Usage Accounting"). With a key of the user's own at the provider it is
+    OpenRouter's fee alone, and what the provider charges stands beside it."""
+    details: dict[str, Any] = counted.get("cost_details") or {}
+    fee: Any = counted.get("cost")
+    upstream: Any = details.get("upstream_inference_cost") if counted.get("is_byok") is True else None
+    return sum(float(cost) for cost in (fee, upstream) if isinstance(cost, float | int) and 0 < cost < math.inf)

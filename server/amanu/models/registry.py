@@ -597,8 +597,8 @@ def _priced(info: ModelInfo, key: Credential) -> ModelInfo:
     """The model at the prices that hold for whoever has this key: a plan is paid for already."""
     if not isinstance(key, ChatGPTTokens):
         return info
-    prices = ("input_price", "output_price", "cache_read_price", "cache_write_price")
-    plan = {"long_prompt": None, "facts_from": f"{info.facts_from}; price: your ChatGPT plan"}
+    prices = ("input_price", "output_price", "cache_read_price", "cache_write_price", "search_price")
+    plan = {"long_prompt": None, "other_prices": None, "facts_from": f"{info.facts_from}; price: your ChatGPT plan"}
     return info.model_copy(update={**dict.fromkeys(prices, 0.0), **plan})
 
 

@@ -6,7 +6,7 @@ events lack is taken from `response.output_item.done`, and whatever that lacks f
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 from uuid import uuid4
 
@@ -192,7 +192,8 @@ class ResponsesReply:
 
     def _count(self, response: dict[str, Any]) -> Iterator[UsageCounted]:
         if isinstance(usage := response.get("usage"), dict):
-            self._usage = _usage(cast(dict[str, Any], usage))
+            searches = sum(_searched(item) for item in self._items.values())
+            self._usage = replace(_usage(cast(dict[str, Any], usage)), searches=searches)
             yield UsageCounted(self._usage)
 
     def done(self) -> ReplyCompleted:
@@ -288,6 +289,12 @@ def _cited(final: dict[str, Any]) -> Iterator[Source]:
                     yield Source(title=name)
                 case _:
                     pass
+
+
+def _searched(item: _Item) -> bool:
+    """Whether the service asked a search engine: to open a page that it found costs nothing."""
+    action: dict[str, Any] = (item.final or {}).get("action") or {}
+    return item.kind == "web_search_call" and action.get("type", "search") == "search"
 
 
 def _usage(counted: dict[str, Any]) -> TokenUsage:

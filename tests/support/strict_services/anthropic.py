@@ -311,6 +311,8 @@ class Anthropic(Service):
         counts: dict[str, Any] = {"output_tokens": say.usage.get("output", 20) + say.usage.get("thoughts", 0)}
         if "thoughts" in say.usage:
             counts["output_tokens_details"] = {"thinking_tokens": say.usage["thoughts"]}
+        if any("type" in tool for tool in body.get("tools", ())):
+            counts["server_tool_use"] = {"web_search_requests": int(bool(say.cites or say.stop == "paused"))}
         yield _event("message_delta", delta=delta, usage=counts)
         yield _event("message_stop")
 

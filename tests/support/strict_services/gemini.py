@@ -239,7 +239,8 @@ class Gemini(Service):
             last["continuationToken"] = base64.b64encode(f"long decode {self._made}".encode()).decode()
             self._paused[last["continuationToken"]] = _without_token(request.json)
         if say.cites:
-            last["groundingMetadata"] = {"groundingChunks": [_chunk(cite) for cite in say.cites]}
+            chunks = [_chunk(cite) for cite in say.cites]
+            last["groundingMetadata"] = {"webSearchQueries": ["what was asked"], "groundingChunks": chunks}
         yield self._event(model, last, usageMetadata=counts)
 
     def _sign(self, part: dict[str, Any], model: str) -> str:

@@ -238,6 +238,8 @@ class OpenAI(Service):
         finish = _STOPS.get(stop, stop)
         calls = [self._call(number, call.tool, call.arguments, call.call_id) for number, call in enumerate(say.calls)]
         usage = _usage(say)
+        if body.get("plugins"):
+            usage["cost"] = 0.021
         if say.thoughts:
             self._thoughts.add("".join(say.thoughts))
             if calls:

@@ -5,11 +5,14 @@ from typing import Any
 import pytest
 
 from amanu.agent import usage as spending
+from amanu.agent.budget import CostLimits
 from amanu.core.agent import NOTHING_SPENT
 from amanu.core.model import TokenUsage
 from amanu.core.model_families import model_info
-from amanu_protocol.items import ModelInfo, Spend
+from amanu_protocol.items import ModelInfo, ModelPrices, Spend
+from amanu_protocol.state import SessionState
 
+SESSION = SessionState(session_id="s", title="", roots=[], mode="ask", model_id="m", trusted=False, read_only=False)
 ALL = TokenUsage(input=1000, cache_read=2000, cache_write=300, output=40, thoughts=5, tools=600)
 
 
@@ -58,12 +61,49 @@ SHORT, LONG = 10_000, 300_000
         ("gemini:gemini-3.1-pro-preview", TokenUsage(SHORT, 10_000, output=1_000), 0.02 + 0.002 + 0.012),
         ("gemini:gemini-3.1-pro-preview", TokenUsage(LONG, 10_000, output=1_000), 1.2 + 0.004 + 0.018),
         ("gemini:gemini-4-argon", TokenUsage(LONG, 10_000, output=1_000), 1.2 + 0.002 + 0.02),
+        ("gemini:gemini-2.5-pro", TokenUsage(LONG, output=1_000), 0.75 + 0.015),
+        ("anthropic:claude-sonnet-5-5", TokenUsage(SHORT, searches=3), 0.02 + 0.03),
+        ("anthropic:claude-haiku-5-5", TokenUsage(LONG, searches=1), 0.15 + 0.01),
+        ("gemini:gemini-3.8-flash", TokenUsage(SHORT, searches=2), 0.0075 + 0.028),
+        ("openai:gpt-6.2-sol", TokenUsage(SHORT, searches=1), 0.02 + 0.01),
+        ("openai:gpt-6.2-sol", TokenUsage(SHORT, told_usd=0.5), 0.5),
+        ("openrouter:openrouter/auto", TokenUsage(SHORT, told_usd=0.5), 0.5),
+        ("openrouter:openrouter/auto", TokenUsage(SHORT, searches=1), None),
         ("ollama:x", ALL, None),
     ],
 )  # fmt: skip
 def test_what_a_request_of_a_known_model_costs(model_id: str, used: TokenUsage, dollars: float | None) -> None:
     cost = spending.price(model_info(model_id), used)
     assert cost == (None if dollars is None else pytest.approx(dollars))
+
+
+OURS = {"input_price": 2.0, "output_price": 10.0, "cache_read_price": 0.1, "cache_write_price": 2.5}
+
+
+@pytest.mark.parametrize(
+    ("listed", "used", "shown", "counted"),
+    [
+        ({"input_price": 3.0}, TokenUsage(1_000_000), 3.0, 3.0),
+        ({"input_price": 1.0}, TokenUsage(1_000_000), 1.0, 2.0),
+        ({"cache_read_price": 0.2}, TokenUsage(0, 1_000_000), 0.2, 0.2),
+        ({"cache_read_price": 0.05}, TokenUsage(0, 1_000_000), 0.05, 0.1),
+        # One is dearer for this request, the other for that one.
+        ({"input_price": 1.0, "output_price": 20.0}, TokenUsage(1_000_000), 1.0, 2.0),
+        ({"input_price": 1.0, "output_price": 20.0}, TokenUsage(output=1_000_000), 20.0, 20.0),
+        ({"input_price": 1.0}, TokenUsage(1_000_000, told_usd=0.7), 0.7, 0.7),
+    ],
+)
+def test_limits_count_the_dearer_of_two_prices(
+    listed: dict[str, float], used: TokenUsage, shown: float, counted: float
+) -> None:
+    other = ModelPrices.model_validate({name.removesuffix("_price"): price for name, price in OURS.items()})
+    info = priced(**{**OURS, **listed}, other_prices=other)
+    limits = CostLimits(counted, None, SESSION)
+    ledger = spending.Ledger(spending.NO_USAGE, limits)
+    assert ledger.count_request(info, used).cost_usd == ledger.usage.cost_usd == pytest.approx(shown)
+    assert limits.left == pytest.approx(0, abs=1e-9)
+    said = limits.limit_reached()
+    assert said is not None and ("two prices are known, the dearer counts" in said) == (counted > shown)
 
 
 def test_steps_add_up_to_the_turn_and_the_turn_to_the_session() -> None:

@@ -2,8 +2,10 @@
 
 import json
 import re
+import sys
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,9 @@ from typing import Any
 import pytest
 
 from amanu.cli import models
+from amanu.cli.console import open_console
 from amanu.home import Home, find_home
+from amanu.models.catalogue import Catalogue
 from amanu_protocol.items import ModelInfo
 from support.cli_in_process import InProcessCli, fails
 
@@ -81,7 +85,8 @@ def test_the_shipped_ones(tmp_path: Path, inside: InProcessCli, openrouter: type
 def test_refresh_and_search(tmp_path: Path, inside: InProcessCli, openrouter: type[Handler]) -> None:
     ran = inside.run(models.main, "--refresh", "GLM", "z-ai", cwd=tmp_path)
     assert re.fullmatch(
-        r"openrouter\n  openrouter:z-ai/glm-5\.3      1M  \$1\.4 / \$4\.4       OpenRouter, \d{4}-\d\d-\d\d\n",
+        r"openrouter\n  openrouter:z-ai/glm-5\.3      1M  \$1\.4 / \$4\.4       OpenRouter, \d{4}-\d\d-\d\d\n"
+        r"Amanu's table of models: 2026-11-30.*\n",
         ran.stdout,
     )
     assert (ran.returncode, ran.stderr, openrouter.asked) == (0, "", 1)
@@ -122,6 +127,21 @@ def test_a_key_that_others_can_read(tmp_path: Path, inside: InProcessCli, home: 
     (home.config / "auth.json").write_text('{"keys": {"openai": "k"}}')
     (home.config / "auth.json").chmod(0o644)
     fails(inside.run(models.main, "--refresh", cwd=tmp_path), 1, "can be read by others")
+
+
+@pytest.mark.parametrize(
+    ("days", "expected"),
+    [
+        (0, "Amanu's table of models: 2026-11-30\n"),
+        (31, "Amanu's table of models: 2026-11-30, 31 days old\nPrices may have changed since. Update Amanu, or "),
+    ],
+)
+def test_the_age_of_what_is_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], days: int, expected: str
+) -> None:
+    now = datetime(2026, 11, 30, 12, tzinfo=UTC).timestamp() + days * 24 * 3600
+    models.show_age(Catalogue(tmp_path, lambda: now), open_console(sys.stdout))
+    assert capsys.readouterr().out.replace("\n  ", " ").startswith(expected)
 
 
 TIER = {"above": 200_000, "input": 2, "output": 1}

@@ -9,7 +9,9 @@ import pytest
 
 from amanu import __main__
 from amanu.cli import auth, doctor, exits, logs, run, sessions, trust
+from amanu.core.model_families import MODELS_DATE
 from amanu.home import Home, find_home
+from amanu.models.catalogue import STALE_DAYS, Catalogue
 from amanu_protocol.labels import TRUST
 from amanu_protocol.requests import AuthStatus
 from support.cli_in_process import InProcessCli, fails
@@ -213,6 +215,15 @@ def test_problems(tmp_path: Path, inside: InProcessCli, home: Home) -> None:
     ]
     assert found["state"]["todo"] == f"chmod 700 {home.state}"
     assert "mode" in found["settings"]["detail"]
+
+
+@pytest.mark.parametrize(("days", "level"), [(0, "ok"), (STALE_DAYS, "ok"), (STALE_DAYS + 1, "note")])
+def test_the_age_of_the_prices(
+    tmp_path: Path, inside: InProcessCli, monkeypatch: pytest.MonkeyPatch, days: int, level: str
+) -> None:
+    monkeypatch.setattr(Catalogue, "age", days)
+    found = findings(inside, tmp_path)["models"]
+    assert (found["level"], MODELS_DATE in found["detail"]) == (level, True)
 
 
 def test_keys_by_source_only(tmp_path: Path, inside: InProcessCli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from amanu.core.model_families import MODELS, model_info
 from amanu.models import listing_request
-from amanu.models.catalogue import FRESH_SECONDS, SHIPPED_FROM, Catalogue
+from amanu.models.catalogue import FRESH_SECONDS, SHIPPED_FROM, STALE_DAYS, Catalogue, is_shipped
 from amanu.models.listing_request import MAX_ANSWER, ListingAddress
 from amanu_protocol.items import ModelInfo
 from support.strict_services.listing import KEY, ListingService
@@ -34,7 +34,13 @@ LISTINGS: dict[str, list[dict[str, Any]]] = {
         {"id": "claude-opus-4-5-20251101", "display_name": "Old", "max_input_tokens": 200_000, "max_tokens": 64_000},
         {"id": "claude-poem-1", "retires_at": "2026-12-24T00:00:00Z"},
     ],
-    "openai": [{"id": "gpt-6.3-sol"}, {"id": "gpt-5"}, {"id": "gpt-6-luna"}, {"id": "gpt-6-luna-2026-10-01"}],
+    "openai": [
+        {"id": "gpt-6.3-sol"},
+        {"id": "gpt-5"},
+        {"id": "gpt-5.4", "shutdown_date": "2027-06-01"},
+        {"id": "gpt-6-luna"},
+        {"id": "gpt-6-luna-2026-10-01"},
+    ],
     "gemini": [
         {
             "name": "models/gemini-3.9-flash",
@@ -158,7 +164,7 @@ def test_without_any_answer(catalogue: Catalogue, model_id: str, expected: tuple
         ),
         (
             "anthropic:claude-opus-5-5",
-            ("Claude Opus 5.5", 900_000, 100_000, 4, f"Anthropic, {DAY}; price: {SHIPPED_FROM}"),
+            ("Claude Opus 5.5", 900_000, 100_000, 9, f"Anthropic, {DAY}; price: OpenRouter, {DAY} (Amanu: $4 / $20)"),
         ),
         ("openai:gpt-6.3-sol", ("gpt-6.3-sol", 336_000, 128_000, 2, "like openai:gpt-6.2-sol")),
         ("openai:gpt-6-luna", ("GPT-6 Luna", 336_000, 128_000, 0.1, SHIPPED_FROM)),
@@ -182,6 +188,99 @@ def test_without_any_answer(catalogue: Catalogue, model_id: str, expected: tuple
 )
 def test_with_the_answers(asked: Catalogue, model_id: str, expected: tuple[object, ...]) -> None:
     assert facts(asked.facts(model_id)) == expected
+
+
+SONNET, GPT_5 = "anthropic:claude-sonnet-5-5", "openai:gpt-5"
+BEFORE = NOW - 30 * 24 * 3600
+LISTED_PRICES: list[tuple[str, dict[str, Any], tuple[Any, ...], tuple[float, ...] | None, str]] = [
+    # The same price, of a later day.
+    (SONNET, {"prompt": 2, "completion": 10}, (2, 10, 0.1, 2.5), None, f"price: OpenRouter, {DAY}"),
+    # Another: what is listed counts, and what was shipped stays beside it.
+    (SONNET, {"prompt": 3, "completion": 10}, (3, 10, 0.1, 2.5), (2, 10, 0.1, 2.5), "(Amanu: $2 / $10)"),
+    (SONNET, {"prompt": 1, "completion": 5}, (1, 5, 0.1, 2.5), (2, 10, 0.1, 2.5), "(Amanu: $2 / $10)"),
+    (
+        SONNET,
+        {"prompt": 2, "completion": 10, "input_cache_read": 0.2},
+        (2, 10, 0.2, 2.5),
+        (2, 10, 0.1, 2.5),
+        "(Amanu: cache read $0.1)",
+    ),
+    ("bedrock:anthropic.claude-sonnet-5-5", {"prompt": 3, "completion": 15}, (3, 15, 0.1, 2.5), (2, 10, 0.1, 2.5), ")"),
+    # Half a price is none.
+    (SONNET, {"prompt": 3}, (2, 10, 0.1, 2.5), None, SHIPPED_FROM),
+    (GPT_5, {"prompt": 1.25, "completion": 10}, (1.25, 10, 0.125, 1.25), None, f"price: OpenRouter, {DAY}"),
+    ("anthropic:claude-sonnet-5-6", {"prompt": 3, "completion": 15}, (3, 15, None, None), None, f", {DAY}"),
+]
+
+
+@pytest.mark.parametrize(("model_id", "prices", "expected", "beside", "source"), LISTED_PRICES)
+async def test_a_price_listed_later_is_taken_and_ours_is_told(
+    catalogue: Catalogue,
+    model_id: str,
+    prices: dict[str, Any],
+    expected: tuple[Any, ...],
+    beside: tuple[float, ...] | None,
+    source: str,
+) -> None:
+    listed = {name: f"{price / 1_000_000:.9f}" for name, price in prices.items()}
+    names = ("anthropic/claude-sonnet-5.5", "openai/gpt-5", "anthropic/claude-sonnet-5.6")
+    await ask(catalogue, "openrouter", answer("openrouter", [{"id": name, "pricing": listed} for name in names]))
+    info = catalogue.facts(model_id)
+    assert (info.input_price, info.output_price, info.cache_read_price, info.cache_write_price) == expected
+    other = info.other_prices
+    assert (None if other is None else (other.input, other.output, other.cache_read, other.cache_write)) == beside
+    assert info.facts_from.endswith(source)
+
+
+async def test_a_price_listed_before_ours_is_not_taken(tmp_path: Path) -> None:
+    listed = [{"id": "openai/gpt-5", "pricing": {"prompt": "0.000009", "completion": "0.00009"}}]
+    for listed_at, price in ((BEFORE, 1.25), (NOW, 9)):
+        catalogue = Catalogue(tmp_path / "catalogue", lambda listed_at=listed_at: listed_at)
+        await ask(catalogue, "openrouter", answer("openrouter", listed))
+        assert catalogue.facts(GPT_5).input_price == price
+
+
+@pytest.mark.parametrize(
+    ("listed", "window", "output", "source"),
+    [
+        (200_000, 200_000, 128_000, f"OpenRouter, {DAY}"),
+        (100_000, 100_000, 25_000, f"OpenRouter, {DAY}"),
+        (1_050_000, 336_000, 128_000, f"{SHIPPED_FROM}; price: OpenRouter, {DAY}"),
+        (None, 336_000, 128_000, f"{SHIPPED_FROM}; price: OpenRouter, {DAY}"),
+    ],
+)
+async def test_a_smaller_window_is_taken_where_the_vendor_says_none(
+    catalogue: Catalogue, listed: int | None, window: int, output: int, source: str
+) -> None:
+    entry = {"id": "openai/gpt-5", "context_length": listed}
+    prices = {"prompt": "0.00000125", "completion": "0.00001"}
+    await ask(catalogue, "openrouter", answer("openrouter", [{**entry, "pricing": prices}]))
+    info = catalogue.facts(GPT_5)
+    assert (info.context_window, info.max_output, info.facts_from) == (window, output, source)
+
+
+DAY_SECONDS = 24 * 3600
+
+
+@pytest.mark.parametrize(
+    ("days", "listed", "told", "stale"),
+    [
+        (0, None, "Amanu's table of models: 2026-11-30", False),
+        (1, None, "Amanu's table of models: 2026-11-30, 1 day old", False),
+        (STALE_DAYS, None, "Amanu's table of models: 2026-11-30, 30 days old", False),
+        (STALE_DAYS + 1, None, "Amanu's table of models: 2026-11-30, 31 days old", True),
+        (40, 38, "Amanu's table of models: 2026-11-30 · OpenRouter's prices: 2027-01-07, 2 days old", False),
+        (80, 38, "Amanu's table of models: 2026-11-30 · OpenRouter's prices: 2027-01-07, 42 days old", True),
+        (40, -3, "Amanu's table of models: 2026-11-30, 40 days old", True),
+    ],
+)
+async def test_the_age_of_what_is_known(tmp_path: Path, days: int, listed: int | None, told: str, stale: bool) -> None:
+    shipped = NOW - 2 * DAY_SECONDS
+    if listed is not None:
+        then = Catalogue(tmp_path, lambda: shipped + listed * DAY_SECONDS)
+        assert await ask(then, "openrouter", answer("openrouter")) is None
+    now = Catalogue(tmp_path, lambda: shipped + days * DAY_SECONDS)
+    assert (now.told_age, now.is_stale) == (told, stale)
 
 
 def test_a_model_of_openrouter_has_prices_and_sees(asked: Catalogue) -> None:
@@ -236,7 +335,7 @@ def test_what_can_be_chosen(asked: Catalogue) -> None:
         ("openai:gpt-5.4-nano", "2027-04-01", "openai:gpt-6-luna"),
         ("openai:gpt-5.4-mini", None, None),
         ("openai:gpt-5-nano", "2026-12-11", "openai:gpt-6-luna"),
-        ("openai:gpt-5.4", None, None),
+        ("openai:gpt-5.4", "2027-06-01", None),
         ("openai:o3", "2026-12-11", "openai:gpt-6.1-sol"),
         ("openai:gpt-4.1", "2027-01-14", "openai:gpt-6-luna"),
         ("openai:gpt-5.1", "2027-04-01", "openai:gpt-6.1-sol"),
@@ -252,7 +351,7 @@ def test_what_can_be_chosen(asked: Catalogue) -> None:
 def test_what_is_shut_down(asked: Catalogue, model_id: str, day: str | None, successor: str | None) -> None:
     info = asked.facts(model_id)
     assert (info.retires, info.successor) == (day, successor)
-    assert successor is None or asked.facts(successor).facts_from.endswith(SHIPPED_FROM), "the successor is known"
+    assert successor is None or is_shipped(successor.replace("google-openai", "gemini")), "the successor is known"
 
 
 # What is asked and kept -------------------------------------------------------------------------------

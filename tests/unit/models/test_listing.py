@@ -41,6 +41,12 @@ def routed(**fields: Any) -> ListedModel:
         ),
         ("anthropic", {"id": "claude-opus-5-6"}, ListedModel(id="claude-opus-5-6")),
         ("openai", {"id": "gpt-6.3-sol", "object": "model"}, ListedModel(id="gpt-6.3-sol")),
+        ("openai", {"id": "gpt-5", "shutdown_date": "2026-12-11"}, ListedModel(id="gpt-5", retires="2026-12-11")),
+        ("openai", {"id": "gpt-6-sol", "shutdown_date": None}, ListedModel(id="gpt-6-sol")),
+        ("openai", {"id": "gpt-6-sol", "shutdown_date": "soon"}, ListedModel(id="gpt-6-sol")),
+        ("anthropic", {"id": "claude-2", "lifecycle": "retired"}, ListedModel(id="claude-2", usable=False)),
+        ("anthropic", {"id": "claude-3", "lifecycle": "deprecated"}, ListedModel(id="claude-3")),
+        ("anthropic", {"id": "claude-3", "lifecycle": 7}, ListedModel(id="claude-3")),
         ("chatgpt", {"slug": "gpt-6.3-sol", "visibility": "list"}, ListedModel(id="gpt-6.3-sol")),
         ("chatgpt", {"slug": "gpt-6.3-sol", "visibility": "hide"}, ListedModel(id="gpt-6.3-sol", usable=False)),
         (
@@ -94,6 +100,45 @@ def routed(**fields: Any) -> ListedModel:
 )
 def test_what_is_said(vendor: str, entry: dict[str, Any], expected: ListedModel) -> None:
     check(vendor, [entry], [expected])
+
+
+TWO = {"prompt": "0.000002", "completion": "0.00001"}
+AT_TWO = {"input_price": 2.0, "output_price": 10.0}
+PRICINGS: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"web_search": "0.01"}, {"search_price": 0.01}),
+    ({"web_search": "0"}, {}),
+    ({"web_search": "dear"}, {}),
+    (
+        {"overrides": [{"min_prompt_tokens": 272_000, "prompt": "0.000004", "completion": "0.000015"}]},
+        {"long_prompt": {"above": 272_000, "input": 2, "output": 1.5}},
+    ),
+    (
+        {"overrides": [{"min_prompt_tokens": 200_000, "completion": "0.00003"}]},
+        {"long_prompt": {"above": 200_000, "input": 1, "output": 3}},
+    ),
+    # Of several the first threshold and the dearest prices, so that no cost is too low.
+    (
+        {
+            "overrides": [
+                {"min_prompt_tokens": 256_000, "prompt": "0.000006"},
+                {"min_prompt_tokens": 128_000, "prompt": "0.000003"},
+            ]
+        },
+        {"long_prompt": {"above": 128_000, "input": 3, "output": 1}},
+    ),
+    ({"overrides": [{"utc_start": 1_200, "prompt": "0.000001"}]}, {}),  # of some hours
+    ({"overrides": [7, {"min_prompt_tokens": "many"}]}, {}),
+    ({"overrides": None}, {}),
+]
+
+
+@pytest.mark.parametrize(("pricing", "expected"), PRICINGS)
+def test_prices_of_long_prompts_and_searches(pricing: dict[str, Any], expected: dict[str, Any]) -> None:
+    check("openrouter", [openrouter(pricing={**TWO, **pricing})], [routed(**AT_TWO, **expected)])
+
+
+def test_the_last_day_of_a_model_of_openrouter() -> None:
+    check("openrouter", [openrouter(expiration_date="2026-12-31")], [routed(retires="2026-12-31")])
 
 
 @pytest.mark.parametrize("value", [-1, 0, 999, 20_000_001, 1e300, "many", "100000", True, None, [], {}])
