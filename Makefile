@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .NOTPARALLEL:
 .DEFAULT_GOAL := setup
-.PHONY: setup help demo test test-quick test-without test-vscode test-neovim-versions check bench bench-faces bench-tasks soak vsix generate format lock clean
+.PHONY: setup help demo test test-quick test-without test-vscode test-neovim-versions check bench bench-faces bench-tasks soak vsix generate facts format lock clean
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 # Tests of processes wait for a third of their time: on two cores five are done 12 % sooner than three.
@@ -101,6 +101,14 @@ generate: setup  ## write what is derived: from protocol/amanu_protocol, the tab
 	@PYTHONPATH=tests $(BIN)/python -m support.vendor_matrix
 	@PYTHONPATH=tests $(BIN)/python -m support.settings_page
 	@PYTHONPATH=tests $(BIN)/python -m support.places_page
+
+# Newest, and beside .venv: a second opinion on what we ship, which nothing that is shipped imports.
+facts: setup  ## where the newest SDKs and price lists differ from our table of models; offline, those kept from the last time
+	@mkdir -p .tools/facts
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --retries 1 --timeout 10 \
+	  --target .tools/facts/packages 'anthropic<3' 'google-genai<4' 'openai<4' 'genai-prices<1' 2>.tools/facts/log \
+	  || echo "facts: no package could be had (.tools/facts/log); those kept from the last time are used"
+	@PYTHONPATH=.tools/facts/packages:tests $(BIN)/python -m support.model_facts
 
 format: setup
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
