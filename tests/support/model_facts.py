@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from amanu.core.model import ModelError
-from amanu.core.model_families import KNOWN, MODELS_DATE
+from amanu.core.model_families import KNOWN, MODELS_DATE, priced_on
 from amanu.models.listing import ListedModel, read_listing
 from amanu.models.listing_request import ListingAddress, request_listing
 from amanu_protocol.items import LongPrompt, ModelInfo
@@ -55,10 +55,11 @@ def _long(long: LongPrompt | None) -> str:
     return "none" if long is None else f"above {long.above:,}: {long.input:g} and {long.output:g} times"
 
 
-def compared(listed: Mapping[str, ListedModel]) -> Iterator[str]:
-    """The differences of all models, a line for each model."""
+def compared(listed: Mapping[str, ListedModel], day: date) -> Iterator[str]:
+    """The differences of all models on that day, a line for each model."""
     for model_id, theirs in listed.items():
-        if (ours := KNOWN.get(model_id)) is not None and (told := differences(ours, theirs)):
+        ours = KNOWN.get(model_id)
+        if ours is not None and (told := differences(priced_on(ours, day.isoformat()), theirs)):
             yield f"{model_id}: {'; '.join(told)}"
 
 
@@ -154,10 +155,10 @@ def sections(openrouter: tuple[str, list[ListedModel]], day: date) -> Iterator[t
     ours = our_days(days)
     moved = [model_id for model_id, day in days.items() if ours.get(model_id) != day]
     yield f"SDKs ({sdks})", unknown + [f"{each}: ends on {days[each]}, ours {ours.get(each)}" for each in moved]
-    today = list(compared(of_genai_prices(day)))
+    today = list(compared(of_genai_prices(day), day))
     yield f"{_version('genai-prices')}, prices of {day}", today
     soon = day + AHEAD
-    yield f"the same, prices of {soon}", [line for line in compared(of_genai_prices(soon)) if line not in today]
+    yield f"the same, prices of {soon}", [line for line in compared(of_genai_prices(soon), soon) if line not in today]
     told, models = openrouter
     listed = of_openrouter(models)
     new = [
@@ -165,7 +166,7 @@ def sections(openrouter: tuple[str, list[ListedModel]], day: date) -> Iterator[t
         for model_id, model in listed.items()
         if model.usable and model_id not in KNOWN and not any(re.fullmatch(left, model_id) for left in LEFT_OUT)
     ]
-    yield f"OpenRouter: {told}", [*compared(listed), *new]
+    yield f"OpenRouter: {told}", [*compared(listed, day), *new]
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Literal, get_args
 
 from amanu.core.original_models import original
-from amanu_protocol.items import Effort, LongPrompt, ModelInfo
+from amanu_protocol.items import Effort, LongPrompt, ModelInfo, ModelPrices
 
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 """From least to most."""
@@ -426,7 +426,6 @@ MODELS: tuple[ModelInfo, ...] = (
     _gemini("gemini-4-argon", "Gemini 4 Argon", (4, 20), 0.2, 131_072),
     _gemini("gemini-4-neon", "Gemini 4 Neon", (3, 15), 0.15, 131_072),
     _gemini("gemini-4-hydrogen", "Gemini 4 Hydrogen", (1.5, 7.5), 0.075, 131_072),
-    # 3.6 to 3.8 Flash cost twice as much from 1 January 2027 on.
     _gemini("gemini-3.8-flash", "Gemini 3.8 Flash", (0.75, 3.75), 0.075),
     _gemini("gemini-3.5-flash", "Gemini 3.5 Flash", (1.5, 9), 0.15),
     _gemini("gemini-3.1-pro-preview", "Gemini 3.1 Pro", (2, 12), 0.2, long=_GEMINI_PRO_LONG),
@@ -480,6 +479,12 @@ UNOFFERED: tuple[ModelInfo, ...] = (
 )
 """Known too, but offered only where their vendor lists them: older ones, and ones that are not for everybody."""
 
+_FLASH_2027 = ModelPrices(input=1.5, output=7.5, cache_read=0.15, cache_write=1.5)
+_ANNOUNCED: Mapping[str, tuple[str, ModelPrices]] = MappingProxyType(
+    {f"gemini:gemini-3.{minor}-flash": ("2027-01-01", _FLASH_2027) for minor in (6, 7, 8)}
+)
+"""Model → the day from which it costs something else, and what."""
+
 KNOWN: Mapping[str, ModelInfo] = MappingProxyType({info.model_id: info for info in (*MODELS, *UNOFFERED)})
 """All models of this release, by id."""
 
@@ -491,6 +496,14 @@ _UNKNOWN = {
     "openrouter": _model("", "", 128_000, 16_384, images=False),
 }
 _LOCAL = _model("", "", 32_768, 8_192, thinking=False, images=False)
+
+
+def priced_on(info: ModelInfo, day: str) -> ModelInfo:
+    """One of the models here at the prices of that day, an ISO date, as far as they are announced."""
+    from_day, prices = _ANNOUNCED.get(info.model_id, ("", None))
+    if prices is None or day < from_day:
+        return info
+    return info.model_copy(update={f"{name}_price": getattr(prices, name) for name in ModelPrices.model_fields})
 
 
 def model_info(model_id: str) -> ModelInfo:

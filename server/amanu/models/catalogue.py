@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from amanu.core.model import ModelError
-from amanu.core.model_families import KNOWN, MODELS, MODELS_DATE, model_info, with_efforts
+from amanu.core.model_families import KNOWN, MODELS, MODELS_DATE, model_info, priced_on, with_efforts
 from amanu.core.original_models import original
 from amanu.core.retirements import retirement
 from amanu.models.listing import MAX_MODELS, ListedModel, read_listing
@@ -172,7 +172,11 @@ class Catalogue:
     def age(self) -> int:
         """Days since prices were last compared: by this release, or by a price list that was read later."""
         newest = max(self._days(), key=date.fromisoformat)
-        return (datetime.fromtimestamp(self._clock(), UTC).date() - date.fromisoformat(newest)).days
+        return (self._today - date.fromisoformat(newest)).days
+
+    @property
+    def _today(self) -> date:
+        return datetime.fromtimestamp(self._clock(), UTC).date()
 
     @property
     def told_age(self) -> str:
@@ -246,12 +250,12 @@ class Catalogue:
         so that the time for a long list is linear in its length."""
         shipped = KNOWN.get(model_id) or KNOWN.get(undated(model_id))
         if shipped is not None:
-            return _Base(shipped, SHIPPED_FROM, is_shipped=True)
+            return _Base(priced_on(shipped, self._today.isoformat()), SHIPPED_FROM, is_shipped=True)
         cautious = model_info(model_id).model_copy(update={"name": ""})
         relative = nearest_relative(model_id, [*KNOWN.values(), *(() if is_listed else self._priced(model_id))])
         if relative is None:
             return _Base(cautious, ASSUMED)
-        facts = relative.model_copy(update={"name": ""})
+        facts = priced_on(relative, self._today.isoformat()).model_copy(update={"name": ""})
         if version(model_id) < version(relative.model_id):  # windows grew from version to version
             window = min(facts.context_window, cautious.context_window)
             output = min(facts.max_output, cautious.max_output)

@@ -263,6 +263,23 @@ DAY_SECONDS = 24 * 3600
 
 
 @pytest.mark.parametrize(
+    ("model_id", "days", "prices"),
+    [
+        ("gemini:gemini-3.8-flash", 29, (0.75, 3.75, 0.075)),
+        ("gemini:gemini-3.8-flash", 30, (1.5, 7.5, 0.15)),  # 2027-01-01
+        ("gemini:gemini-flash-latest", 30, (1.5, 7.5, 0.15)),
+        ("gemini:gemini-3.9-flash", 30, (1.5, 7.5, 0.15)),  # like 3.8
+        ("gemini:gemini-3.5-flash", 30, (1.5, 9, 0.15)),
+    ],
+)
+def test_a_price_that_was_announced_is_that_of_its_day(
+    tmp_path: Path, model_id: str, days: int, prices: tuple[float, float, float]
+) -> None:
+    info = Catalogue(tmp_path, lambda: NOW + days * DAY_SECONDS).facts(model_id)
+    assert (info.input_price, info.output_price, info.cache_read_price) == prices
+
+
+@pytest.mark.parametrize(
     ("days", "listed", "told", "stale"),
     [
         (0, None, "Amanu's table of models: 2026-11-30", False),
