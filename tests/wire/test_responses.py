@@ -267,6 +267,26 @@ async def test_a_refusal_is_told_in_its_own_words() -> None:
     assert (done.stop, done.detail) == ("refused", "I will not.")
 
 
+@pytest.mark.parametrize(
+    ("actions", "searches"),
+    [
+        ([{"type": "search", "query": "mango"}], 1),
+        ([{"type": "search"}, {"type": "open_page", "url": "https://a.example"}, {"type": "search"}], 2),
+        ([{"type": "find_in_page"}], 0),
+        ([None], 1),  # it may leave out what it did
+    ],
+)
+async def test_a_search_costs_and_reading_what_was_found_does_not(actions: list[Any], searches: int) -> None:
+    items = [{"type": "web_search_call", "id": f"ws_{at}", "action": action} for at, action in enumerate(actions)]
+    ended: dict[str, Any] = {"status": "completed", "output": [], "usage": {"input_tokens": 9, "output_tokens": 1}}
+    events = [{"type": "response.output_item.done", "output_index": at, "item": item} for at, item in enumerate(items)]
+    raw = [f"data: {json.dumps(each)}\n\n".encode() for each in events]
+    end = f"data: {json.dumps({'type': 'response.completed', 'response': ended})}\n\n".encode()
+    async with running(OPENAI, [Raw([*raw, *r_text(len(items), "Fine."), end])]) as (_, model):
+        done = await answer(model, request(OPENAI))
+    assert (done.usage.input, done.usage.searches) == (9, searches)
+
+
 # Patches written without JSON --------------------------------------------------------------------------
 
 
