@@ -65,6 +65,7 @@ GOALS = (
     Goal("glob", ("Gemini CLI", "OpenCode", "Codex"), 1.1),
     Goal("grep.200k", ("Gemini CLI", "OpenCode", "Codex"), 1.1),
     Goal("glob.200k", ("Gemini CLI", "OpenCode", "Codex"), 1.1),
+    Goal("mention.first", limit=300),
     Goal("mention.key", limit=30),
     Goal("big.edit", ("Codex",)),
     Goal("edits.first", ("Codex",), 1.1),

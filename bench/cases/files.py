@@ -16,6 +16,8 @@ SETTLE = 0.6
 
 PAUSE = 0.1
 """Seconds between two keys: who types fast presses ten a second."""
+POLL = 0.02
+"""Seconds until it is asked again, while the files are still read."""
 TYPED = ("@m", "@mo", "@mod", "@modu", "@module_1", "@p7", "@p7g3", "@p7g3m", "@group4/", "@9999.py", "@modlue_777")
 """What stands before the cursor, key after key: names, initials, folders, letters apart, a typing error."""
 
@@ -44,20 +46,25 @@ async def _mention(run: Run, subject: Subject) -> None:
     """In a new daemon, which has listed no files yet."""
     session = await run.start(subject, run.big_tree)
     try:
-        first, *rest = [await _key(session, text) for text in ("@", *TYPED)]
+        first = await _key(session, "@", incomplete=True)
         run.results.add("mention.first", subject.name, first)
+        run.results.add("mention.all", subject.name, first + await _key(session, "@m"))
+        rest = [await _key(session, text) for text in TYPED]
         for taken in rest:
             run.results.add("mention.key", subject.name, taken)
     finally:
         await session.agent.stop()
 
 
-async def _key(session: Session, text: str) -> float:
-    """Milliseconds until something is offered."""
+async def _key(session: Session, text: str, *, incomplete: bool = False) -> float:
+    """Milliseconds until something is offered, of all files if it need not be `incomplete`."""
     assert isinstance(session.agent, AmanuAgent)
-    await asyncio.sleep(PAUSE)
+    await asyncio.sleep(0 if incomplete else PAUSE)
     began = time.monotonic()
     answer = await session.agent.call("amanu/mention/complete", session.id, text=text)
+    while answer.get("incomplete") and not incomplete:
+        await asyncio.sleep(POLL)
+        answer = await session.agent.call("amanu/mention/complete", session.id, text=text)
     taken = (time.monotonic() - began) * 1000
     if not answer["items"]:
         raise Failed(f"nothing was offered for {text}")

@@ -916,6 +916,8 @@ class MentionCompleteResult(Message):
     """The end of the text, which the chosen item replaces; "" where nothing is mentioned."""
     items: list[MentionItem]
     """Best first."""
+    incomplete: bool = False
+    """The files are still being read, and only the nearest ones are among the items: ask again in half a second."""
 
 
 # model, auth, trust, rule -----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amanu.context.editor import EditorContext
-from amanu.session import path_index
+from amanu.session import mention_completion, path_index
 from amanu.session.path_index import PathIndex
 from amanu_protocol.requests import ActiveEditor, ContextChangedParams, MentionCompleteParams
 from support.scripted_session import scripted_session
@@ -49,6 +49,34 @@ async def test_completion(tmp_path: Path, text: str, typed: str, items: list[str
         params = MentionCompleteParams.model_validate({"text": text, **where}, by_name=True)
         result = await d.sessions.completion.mention(params)
         assert (result.typed, [item.text for item in result.items]) == (typed, items)
+
+
+@pytest.mark.parametrize(
+    ("text", "nearest", "all_files"),
+    [
+        ("@", [*WORDS, "@a/", "@a.py", "@a/b.py", "@notes.txt", "@.gitignore"], [*WORDS, "@a/", "@a.py", "@a/c/"]),
+        ("@py", ["@a.py", "@a/b.py"], ["@a.py", "@a/b.py", "@a/c/d.py"]),
+        ("@a/c", [], ["@a/c/", "@a/c/d.py"]),
+        ("@x", ["@notes.txt"], ["@notes.txt"]),
+        ("@dif", ["@diff"], ["@diff"]),
+    ],
+)
+async def test_the_nearest_files_are_offered_while_all_are_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, nearest: list[str], all_files: list[str]
+) -> None:
+    async with scripted_session(tmp_path) as d:
+        for name in ("a.py", "a/b.py", "a/c/d.py", "dist/x.py"):
+            (d.root / name).parent.mkdir(parents=True, exist_ok=True)
+            (d.root / name).touch()
+        (d.root / ".gitignore").write_text("dist/\n")
+        monkeypatch.setattr(mention_completion, "FIRST_WAIT", 0)
+        monkeypatch.setattr(mention_completion, "MAX_NEAREST", len([*d.root.iterdir(), *(d.root / "a").iterdir()]))
+        params = MentionCompleteParams(text=text, roots=[str(d.root)])
+        result = await d.sessions.completion.mention(params)
+        assert (result.incomplete, [item.text for item in result.items]) == (True, nearest)
+        while result.incomplete:
+            result = await d.sessions.completion.mention(params)
+        assert [item.text for item in result.items][: len(all_files)] == all_files
 
 
 @pytest.mark.parametrize(

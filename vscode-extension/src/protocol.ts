@@ -2124,6 +2124,8 @@ export interface MentionCompleteResult {
   typed: string;
   /** Best first. */
   items: MentionItem[];
+  /** The files are still being read, and only the nearest ones are among the items: ask again in half a second. */
+  incomplete: boolean;
 }
 
 export interface ModelListResult {

@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Completion } from "../src/chat/view/completion";
 import { Mentioned } from "../src/chat/view/mentioned";
 
@@ -21,11 +21,53 @@ test.each([
   input.setSelectionRange(text.length, text.length);
   input.dispatchEvent(new Event("input"));
   expect(asked).toEqual([text]);
-  completion.mentions("an earlier text", typed, [{ text: "@wrong", detail: "", kind: "file" }]);
+  const found = (name: string) => ({
+    typed,
+    incomplete: false,
+    items: [{ text: name, detail: "", kind: "file" as const }],
+  });
+  completion.mentions("an earlier text", found("@wrong"));
   expect(completion.element.hidden).toBe(true);
-  completion.mentions(text, typed, [{ text: item, detail: "", kind: "file" }]);
+  completion.mentions(text, found(item));
   completion.key(new KeyboardEvent("keydown", { key: "Tab" }));
   expect(input.value).toBe(after);
+});
+
+test("while the files are read it is asked again, and what was chosen stays so", () => {
+  vi.useFakeTimers();
+  const input = document.createElement("textarea");
+  const asked: string[] = [];
+  const completion = new Completion(
+    input,
+    (before) => asked.push(before),
+    () => undefined,
+  );
+  const answer = (incomplete: boolean, ...names: string[]) =>
+    completion.mentions("@b", {
+      typed: "@b",
+      incomplete,
+      items: names.map((text) => ({ text, detail: "", kind: "file" })),
+    });
+  const shown = () => [...completion.element.children].map((row) => row.textContent);
+  input.value = "@b";
+  input.setSelectionRange(2, 2);
+  input.dispatchEvent(new Event("input"));
+  answer(true);
+  expect(shown()).toEqual(["Reading the files…"]);
+  expect(completion.key(new KeyboardEvent("keydown", { key: "Enter" }))).toBe(false);
+  vi.runOnlyPendingTimers();
+  answer(true, "@b.py", "@bar.py");
+  expect(shown()).toEqual(["@b.py", "@bar.py", "Reading the files…"]);
+  completion.key(new KeyboardEvent("keydown", { key: "ArrowDown" }));
+  vi.runOnlyPendingTimers();
+  expect(asked).toEqual(["@b", "@b", "@b"]);
+  answer(false, "@b.py", "@src/b.py", "@bar.py");
+  expect(shown()).toEqual(["@b.py", "@src/b.py", "@bar.py"]);
+  completion.key(new KeyboardEvent("keydown", { key: "Tab" }));
+  expect(input.value).toBe("@bar.py ");
+  vi.runOnlyPendingTimers();
+  expect(asked).toEqual(["@b", "@b", "@b"]);
+  vi.useRealTimers();
 });
 
 test("what was chosen is a chip of its kind while it stands in the prompt", () => {

@@ -504,6 +504,7 @@ export const FACES: Record<string, Step[]> = {
       type: "mentions",
       text: "see @to",
       typed: "@to",
+      incomplete: false,
       items: [
         { text: "@src/cart/total.py", detail: "src/cart", kind: "file" },
         { text: "@tools/", detail: "folder", kind: "folder" },

@@ -38,9 +38,13 @@ function M.omni(find_start, base)
     end, commands(base))
     return { words = words, refresh = "always" }
   end
+  local found = ask(base)
   local words = vim.tbl_map(function(item)
     return { word = item.text, menu = item.detail }
-  end, ask(base).items)
+  end, found.items)
+  if found.incomplete then -- every further key asks again
+    table.insert(words, { word = base, abbr = "…", menu = "still reading the files", dup = 1, empty = 1 })
+  end
   return { words = words, refresh = "always" }
 end
 

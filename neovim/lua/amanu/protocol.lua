@@ -1351,6 +1351,7 @@
 ---@class amanu.MentionCompleteResult
 ---@field typed string The end of the text, which the chosen item replaces; "" where nothing is mentioned.
 ---@field items amanu.MentionItem[] Best first.
+---@field incomplete boolean The files are still being read, and only the nearest ones are among the items: ask again in half a second.
 
 ---@class amanu.ModelListResult
 ---@field models amanu.ModelInfo[]

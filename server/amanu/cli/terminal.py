@@ -36,6 +36,8 @@ LOOK_SECONDS = 0.1
 PREVIEW_ROWS = 8
 MENU_ROWS = 6
 """Below a question, for paths to choose from."""
+STILL_READING = 0.2
+"""Seconds until it is asked again what may be mentioned, while the daemon reads a folder for the first time."""
 ESC_SECONDS = 0.2
 """After Esc, for the rest of a sequence."""
 
@@ -424,6 +426,7 @@ def _sane_keys() -> "KeyBindings":
 
 def prompt_completer(context: PromptContext) -> "Completer":
     """Completes slash commands and mentions."""
+    from prompt_toolkit.application import get_app
     from prompt_toolkit.completion import CompleteEvent, Completer, Completion
     from prompt_toolkit.document import Document
 
@@ -445,12 +448,19 @@ def prompt_completer(context: PromptContext) -> "Completer":
                 yield completion
             if document.text_before_cursor.startswith("/") and " " not in document.text_before_cursor:
                 return
-            try:
-                mentions = await context.mentions(document.text_before_cursor)
-            except (AmanuError, Disconnected):
-                return
-            for item in mentions.items:
-                label, detail = one_line(item.text), one_line(item.detail)
-                yield Completion(item.text, -len(mentions.typed), display=label, display_meta=detail)
+            incomplete, offered = True, set[str]()
+            while incomplete:
+                try:
+                    mentions = await context.mentions(document.text_before_cursor)
+                except (AmanuError, Disconnected):
+                    return
+                for item in mentions.items:
+                    if item.text not in offered:
+                        label, detail = one_line(item.text), one_line(item.detail)
+                        yield Completion(item.text, -len(mentions.typed), display=label, display_meta=detail)
+                offered |= {item.text for item in mentions.items}
+                if incomplete := mentions.incomplete:
+                    await asyncio.sleep(STILL_READING)  # a text typed meanwhile waits until this has ended
+                    incomplete = get_app().current_buffer.document == document
 
     return PromptCompleter()

@@ -29,6 +29,10 @@ MAX_QUERY = 200
 MAX_FILES = 500_000
 WAIT = 0.01
 """Seconds that a key waits for the current list of files; then it is answered from the previous list."""
+FIRST_WAIT = 0.15
+"""Seconds that a key waits for the first list; then it is answered from the files nearest to the roots."""
+MAX_NEAREST = 4_000
+"""Entries of folders that are looked at for those."""
 REST = 3
 """After an update of the list, the next one waits for this many times as long as the update took."""
 KEPT = 600.0
@@ -68,6 +72,8 @@ class MentionCompletion:
         self._search = Search(workspace)
         self._lists: Sequence[Sequence[str]] = ()
         self._index: PathIndex | None = None
+        self._nearest: PathIndex | None = None
+        """Until there is the index of all."""
         self._updating: asyncio.Task[None] | None = None
         self._next_update = 0.0
         self._forgetting: asyncio.TimerHandle | None = None
@@ -80,7 +86,7 @@ class MentionCompletion:
         typed = _TYPED.search(text)
         if typed is None:
             return MentionCompleteResult(typed="", items=[])
-        query = (typed[1] or typed[2] or "")[:MAX_QUERY]
+        query, incomplete = (typed[1] or typed[2] or "")[:MAX_QUERY], False
         if query.startswith(SYMBOL):
             items = await self._symbols(query.removeprefix(SYMBOL))
         elif ":" in query and (found := await self._of_server(query)):
@@ -89,11 +95,12 @@ class MentionCompletion:
             words = [] if typed[1] is not None else await self._words(query, terminal=terminal)
             recent = await asyncio.to_thread(self._recent, editor, changed)
             index = await self._current_index()
-            paths = await asyncio.to_thread(index.best, query, recent)
+            incomplete = index is None
+            paths = await asyncio.to_thread((index or await self._nearest_index()).best, query, recent)
             files = [_file(path) for path in paths]
             used = 0 if query else min(len(recent), MAX_RECENT)
             items = [*files[:used], *words, *files[used:]]
-        return MentionCompleteResult(typed=typed[0], items=items[:MAX_ITEMS])
+        return MentionCompleteResult(typed=typed[0], items=items[:MAX_ITEMS], incomplete=incomplete)
 
     async def _words(self, query: str, *, terminal: bool) -> list[MentionItem]:
         """What is mentioned by a word, and the servers that have resources."""
@@ -125,8 +132,8 @@ class MentionCompletion:
             return []
         return [item for item in found if query.lower() in item.text.lower()]
 
-    async def _current_index(self) -> PathIndex:
-        """Of the files, and the folders they are in."""
+    async def _current_index(self) -> PathIndex | None:
+        """Of the files, and the folders they are in; None while they are read for the first time."""
         loop = asyncio.get_running_loop()
         if self._forgetting is not None:
             self._forgetting.cancel()
@@ -135,10 +142,16 @@ class MentionCompletion:
             self._updating = asyncio.create_task(self._update())
         updating = self._updating
         if updating is not None:
-            await asyncio.wait([updating], timeout=WAIT if self._index is not None else None)
+            await asyncio.wait([updating], timeout=FIRST_WAIT if self._index is None else WAIT)
             if updating.done():
                 updating.result()
-        return self._index or PathIndex([])
+        return self._index
+
+    async def _nearest_index(self) -> PathIndex:
+        if self._nearest is None:
+            lists = [await self._search.nearest(root, MAX_NEAREST) for root in self._workspace.roots]
+            self._nearest = self._indexed(lists)
+        return self._nearest
 
     def _forget(self) -> None:
         self._lists, self._index = (), None
@@ -158,7 +171,7 @@ class MentionCompletion:
                     preparing = asyncio.get_running_loop().run_in_executor(None, index.prepare)
                     if self._index is not None:  # keys are answered from that one meanwhile
                         await preparing
-                self._index, self._lists = index, lists
+                self._index, self._lists, self._nearest = index, lists, None
         finally:
             self._next_update = time.monotonic() + REST * (time.monotonic() - began)
             self._updating = None

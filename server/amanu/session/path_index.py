@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge, nsmallest
 from itertools import accumulate, islice
 
+from amanu.system.sorting import sorted_texts
+
 NEVER_USED = 1_000
 """The place of a file that was not used lately, behind all those that were."""
 MIN_TYPO = 4
@@ -33,7 +35,7 @@ class PathIndex:
     """Of paths relative to their root; those of folders end in `/`. Every method is blocking, and safe in threads."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        self._paths = sorted(paths)
+        self._paths = sorted_texts(paths)
         self._paths.sort(key=len)
         lower = [path.lower() for path in self._paths]
         self._lower = _Lines(lower)

@@ -22,6 +22,7 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from amanu.core.protected_paths import is_secret
+from amanu.system.sorting import sorted_texts
 from amanu.workspace.ignore import MAX_DEPTH, NEVER, RULES, IgnoreRules, open_folder
 from amanu.workspace.outer_rules import OuterRules, outer_rules
 
@@ -91,7 +92,7 @@ class FileList:
             try:
                 with suppress(_UnkeptError, OSError):
                     self._path, self._outer = path, _settled(path, outer)
-                    known = frozenset(listed)
+                    known = {path for path in listed}  # a call of `frozenset` would hold other threads for 50 ms
                     of_listing = known, _parents(known), began - SETTLED
                     _read_below(os.dup(root), "", self._outer.rules, folders, of_listing)
                     self._folders = folders
@@ -140,10 +141,10 @@ class FileList:
         for folder in self._folders.values():
             if folder.secrets is None:
                 folder.secrets = [path for path in folder.files if is_secret(path)]
-        return sorted(chain.from_iterable(folder.secrets or () for folder in self._folders.values()))
+        return sorted_texts(chain.from_iterable(folder.secrets or () for folder in self._folders.values()))
 
     def _flattened(self) -> Sequence[str]:
-        return sorted(chain.from_iterable(folder.files for folder in self._folders.values()))
+        return sorted_texts(chain.from_iterable(folder.files for folder in self._folders.values()))
 
     def _update(self, root: int) -> bool:
         """Look at every folder, the outer before the inner; whether anything is different."""

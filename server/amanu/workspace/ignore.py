@@ -4,7 +4,9 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
@@ -124,6 +126,41 @@ def walk(root: int, start: Sequence[str] = (), outer: IgnoreRules | None = None)
                 ignore = IgnoreRules(prefix)
             ignore = ignore.below(folder, prefix)
         yield from _walk(folder, prefix, ignore, MAX_DEPTH)
+    finally:
+        os.close(folder)
+
+
+def nearest(root: int, outer: IgnoreRules, most: int) -> list[str]:
+    """The files that count and are nearest to the root with that handle, from the first `most` entries of its folders,
+    the outer before the inner. Links are not followed. Blocking."""
+    names: list[str] = []
+    folders = deque([("", outer)])
+    while folders and most > 0:
+        prefix, ignore = folders.popleft()
+        with contextlib.suppress(OSError), _opened(root, prefix.split("/")[:-1]) as folder:
+            ignore = ignore.below(folder, prefix)
+            with os.scandir(folder) as entries:
+                for entry in islice(entries, most):
+                    most -= 1
+                    if entry.name in NEVER:
+                        continue
+                    if entry.is_file(follow_symlinks=False) and not ignore.hides(entry.name, False):
+                        names.append(prefix + entry.name)
+                    elif entry.is_dir(follow_symlinks=False) and not ignore.hides(entry.name, True):
+                        folders.append((f"{prefix}{entry.name}/", ignore))
+    return names
+
+
+@contextlib.contextmanager
+def _opened(root: int, parts: Sequence[str]) -> Generator[int]:
+    """A handle of the folder at that path."""
+    folder = os.dup(root)
+    try:
+        for name in parts:
+            below = open_folder(name, folder)
+            os.close(folder)
+            folder = below
+        yield folder
     finally:
         os.close(folder)
 

@@ -12,11 +12,12 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from amanu.core.protected_paths import is_secret
 from amanu.core.tool import ToolError
+from amanu.system.sorting import sorted_texts
 from amanu.system.tasks import kill, run_to_completion, start_process
 from amanu.workspace.file_list import FileList, file_list
 from amanu.workspace.grep_format import (
@@ -30,7 +31,7 @@ from amanu.workspace.grep_format import (
     ripgrep_options,
     scan_input,
 )
-from amanu.workspace.ignore import MAX_DEPTH, NEVER, find_special_ignore_file, is_ignored, walk
+from amanu.workspace.ignore import MAX_DEPTH, NEVER, find_special_ignore_file, is_ignored, nearest, walk
 from amanu.workspace.outer_rules import OuterRules, outer_rules
 from amanu.workspace.placed_globs import Include, PlacedGlob
 from amanu.workspace.ripgrep import find_ripgrep
@@ -49,6 +50,7 @@ KEPT = 600.0
 """Seconds for which a list of files that nobody asks for is kept."""
 _ENDED = (0, 1, 2)  # exit codes of a ripgrep that looked at everything: found, not found, some files unreadable
 _MAX_OUTPUT = 32 << 20  # bytes of output after which a search is stopped
+_BLOCK = 1 << 20  # bytes of a list of files that are read at once
 _SNIFFED = 1000  # files that are looked into for binary data
 _SNIFFING = 0.5  # seconds for that
 _TEXT_SUFFIXES = (
@@ -90,6 +92,19 @@ class Search:
             names = await self._list(folder) if await asyncio.to_thread(self._on_disk, folder, unsaved) else []
         return await asyncio.to_thread(_with_new, names, unsaved) if unsaved else names
 
+    async def nearest(self, root: Path, most: int) -> Sequence[str]:
+        """Of the files that count in a root, those on disk that are found in the first `most` entries of its folders,
+        the outer before the inner: for who cannot wait for all."""
+        return await asyncio.to_thread(self._nearest, root, most)
+
+    def _nearest(self, root: Path, most: int) -> Sequence[str]:
+        try:
+            with self._workspace.guard.listing(root) as handle:
+                names = nearest(handle, outer_rules(self._root(root)[0]).rules, most)
+        except OSError:
+            return ()
+        return self._without_private([name_text(os.fsencode(name)) for name in names], root)
+
     async def matching(self, glob: PlacedGlob, listed: dict[Path, Sequence[str]]) -> Sequence[str]:
         """The files that fit, relative to the glob's root; `listed`: those of folders that were listed for this call.
         A glob that begins with an ignored folder names it, and sees what is in it."""
@@ -121,10 +136,10 @@ class Search:
             [*self._ignore_options(root), "--files", "--null", "--no-messages", "./" + start], folder
         )
         if ran is None:
-            names = await asyncio.to_thread(lambda: [name_text(os.fsencode(name)) for name in self._walk(folder)])
+            walked = await asyncio.to_thread(self._walk, folder)
+            names = await asyncio.to_thread(sorted_texts, (name_text(os.fsencode(name)) for name in walked))
         else:
-            names = [name.removeprefix("./") for name in name_text(ran[1]).split("\0")[:-1]]
-        names = await asyncio.to_thread(sorted, names)
+            names = await asyncio.to_thread(sorted_texts, _names(ran[1]))
         is_whole = ran is None or (ran[0] in _ENDED and len(ran[1]) < _MAX_OUTPUT)
         if not start and is_whole:
             asyncio.get_running_loop().run_in_executor(None, self._keep, folder, names, began, outer)
@@ -230,8 +245,7 @@ class Search:
             ran = await self._run_ripgrep(
                 [*args, "--files-with-matches", "--null", "--no-messages", f"--regexp={NOT_UTF_8}", *where], folder
             )
-            listed = [] if ran is None else name_text(ran[1]).split("\0")[:-1]
-            names |= {name.removeprefix("./") for name in listed}
+            names |= set() if ran is None else {*_names(ran[1])}
         names = names if include is None else set(include.matching([*names]))
         root, reading = self._workspace.root_of(folder), asyncio.Semaphore(_AT_ONCE)
 
@@ -468,6 +482,15 @@ class Search:
         return (*same, "--no-ignore-parent", *ignore_options)
 
 
+def _names(out: bytes) -> Iterator[str]:
+    """The paths in a list of ripgrep's, bit by bit so that other threads may run."""
+    start = 0
+    while start < len(out):
+        end = out.find(b"\0", start + _BLOCK) + 1 or len(out)
+        yield from (name.removeprefix("./") for name in name_text(out[start:end]).split("\0")[:-1])
+        start = end
+
+
 def _escaped(path: str) -> str:
     """A path as a glob that means only it."""
     return re.sub(r"([*?\[\]{}\\])", r"\\\1", path)
@@ -480,7 +503,7 @@ def _with_new(names: Sequence[str], unsaved: Mapping[str, FileText]) -> Sequence
     new = [name for name, text in unsaved.items() if not text.exists and text.from_buffer and name not in listed]
     gone = {name for name, text in unsaved.items() if not text.exists and not text.from_buffer and name in listed}
     kept = [name for name in names if name not in gone] if gone else names
-    return sorted([*kept, *new]) if new else kept
+    return sorted_texts([*kept, *new]) if new else kept
 
 
 def _is_big(path: str, root: int) -> bool:

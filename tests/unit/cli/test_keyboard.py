@@ -14,13 +14,16 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from prompt_toolkit.application import run_in_terminal
+from prompt_toolkit.application import Application, run_in_terminal
+from prompt_toolkit.application.current import set_app
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.layout import BufferControl, Layout, Window
 from prompt_toolkit.output import DummyOutput
 
-from amanu.cli import prompt_keyboard
+from amanu.cli import prompt_keyboard, terminal
 from amanu.cli.console import PlainConsole
 from amanu.cli.keyboard_mode import unechoed
 from amanu.cli.live import TICK_SECONDS, LiveConsole
@@ -77,6 +80,38 @@ async def test_completion(typed: str, expected: list[tuple[str, int, str]]) -> N
     completer = prompt_completer(Mentioning(["/mode", "/model", "/quit"]))
     found = [each async for each in completer.get_completions_async(Document(typed), CompleteEvent())]
     assert [(each.text, each.start_position, each.display_text) for each in found] == expected
+
+
+class Reading(PromptContext):
+    """The daemon's answers while it reads the files, one after the other."""
+
+    def __init__(self, *answers: list[str]) -> None:
+        super().__init__([])
+        self.answers = list(answers)
+
+    async def mentions(self, text: str) -> MentionCompleteResult:
+        items = [MentionItem(text=text) for text in self.answers.pop(0)]
+        return MentionCompleteResult(typed="@s", items=items, incomplete=bool(self.answers))
+
+
+@pytest.mark.parametrize(
+    ("answers", "now", "expected"),
+    [
+        ([["@s"], ["@s", "@src/"], ["@src/", "@s", "@src/s"]], "@s", ["@s", "@src/", "@src/s"]),
+        ([[], ["@src/"]], "@s", ["@src/"]),
+        ([["@s"], ["@src/"]], "@sh", ["@s"]),
+    ],
+)
+async def test_completion_goes_on_while_the_files_are_read(
+    monkeypatch: pytest.MonkeyPatch, answers: list[list[str]], now: str, expected: list[str]
+) -> None:
+    """`now`: what stands in the prompt meanwhile."""
+    monkeypatch.setattr(terminal, "STILL_READING", 0)
+    completer = prompt_completer(Reading(*answers))
+    buffer = Buffer(document=Document(now))
+    with set_app(Application(Layout(Window(BufferControl(buffer))), output=DummyOutput())):
+        found = [each async for each in completer.get_completions_async(Document("@s"), CompleteEvent())]
+    assert [each.text for each in found] == expected
 
 
 @pytest.mark.parametrize(

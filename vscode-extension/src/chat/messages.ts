@@ -7,7 +7,7 @@ import type {
   Grant,
   HunkDecision,
   Item,
-  MentionItem,
+  MentionCompleteResult,
   Mode,
   ModelInfo,
   RowDecision,
@@ -69,7 +69,7 @@ export type ToView =
   | { type: "sessions"; sessions: SessionSummary[]; current: string }
   | { type: "showSessions" }
   | { type: "showContext" }
-  | { type: "mentions"; text: string; typed: string; items: MentionItem[] }
+  | ({ type: "mentions"; text: string } & MentionCompleteResult)
   | { type: "commands"; commands: Command[] }
   /** The file before the user, and whether it goes along with what they say. */
   | { type: "looking"; active: ActiveEditor; shared: boolean }

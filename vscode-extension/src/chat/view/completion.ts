@@ -1,4 +1,4 @@
-import type { MentionItem, MentionKind } from "../../protocol";
+import type { MentionCompleteResult, MentionItem, MentionKind } from "../../protocol";
 import { h } from "./dom";
 import { ICONS } from "./mentioned";
 
@@ -6,6 +6,9 @@ import { ICONS } from "./mentioned";
 const MENTION = /[@#]\S*$|[@#]"[^"\n]*$/;
 /** A `/` at the very start, and what is typed of the command. */
 const COMMAND = /^\/([\w:-]*)$/;
+
+/** Milliseconds until the daemon is asked again while it reads the files. */
+const ASK_AGAIN = 300;
 
 /** A command that may stand at the start of a prompt. `run` does it at once; without it the name is put in. */
 export interface Option {
@@ -33,6 +36,7 @@ export class Completion {
   private rows: Row[] = [];
   private at = 0;
   private asked: string | undefined;
+  private reading = false;
   private options: Option[] = [];
 
   constructor(
@@ -47,9 +51,12 @@ export class Completion {
     input.addEventListener("blur", () => setTimeout(() => this.close(), 100));
   }
 
-  /** What may take the place of `typed` at the end of `text`, if that is still the question. */
-  mentions(text: string, typed: string, items: MentionItem[]): void {
+  /** What may take the place of `typed` at the end of `text`, if that is still the question. While the daemon reads
+   * the folder, the question is asked again, and the row that was chosen stays so. */
+  mentions(text: string, { typed, items, incomplete }: MentionCompleteResult): void {
     if (text !== this.asked) return;
+    const chosen = this.reading && this.at > 0 ? this.rows[this.at]?.label : undefined;
+    this.reading = incomplete;
     this.offer(
       items.map((item) => ({
         label: item.text,
@@ -57,7 +64,9 @@ export class Completion {
         kind: item.kind,
         take: () => this.mention(typed, item),
       })),
+      chosen,
     );
+    if (incomplete) setTimeout(() => text === this.asked && this.askMentions(text), ASK_AGAIN);
   }
 
   /** The commands there are now. */
@@ -68,7 +77,7 @@ export class Completion {
 
   /** True when the key was for the list. */
   key(event: KeyboardEvent): boolean {
-    if (this.element.hidden) return false;
+    if (this.element.hidden || this.rows.length === 0) return false;
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       this.at = (this.at + (event.key === "ArrowDown" ? 1 : -1) + this.rows.length) % this.rows.length;
       this.draw();
@@ -87,6 +96,7 @@ export class Completion {
       if (before === "/") this.askCommands();
       const typed = command[1] ?? "";
       this.asked = undefined;
+      this.reading = false;
       const fitting = this.options.filter((each) => each.name.startsWith(typed));
       this.offer(
         fitting.map((option) => ({
@@ -105,9 +115,12 @@ export class Completion {
     this.askMentions(before);
   }
 
-  private offer(rows: Row[]): void {
+  private offer(rows: Row[], chosen?: string): void {
     this.rows = rows;
-    this.at = 0;
+    this.at = Math.max(
+      rows.findIndex((row) => row.label === chosen),
+      0,
+    );
     this.draw();
   }
 
@@ -144,7 +157,7 @@ export class Completion {
   }
 
   private draw(): void {
-    this.element.hidden = this.rows.length === 0;
+    this.element.hidden = this.rows.length === 0 && !this.reading;
     this.element.replaceChildren(
       ...this.rows.map((row, at) =>
         h(
@@ -163,8 +176,9 @@ export class Completion {
           row.detail !== "" && h("span", { class: "aside" }, row.detail),
         ),
       ),
+      ...(this.reading ? [h("li", { role: "presentation", class: "aside" }, "Reading the files…")] : []),
     );
-    if (!this.element.hidden) this.input.setAttribute("aria-activedescendant", `option-${this.at}`);
+    if (this.rows.length > 0) this.input.setAttribute("aria-activedescendant", `option-${this.at}`);
     (this.element.children[this.at] as HTMLElement | undefined)?.scrollIntoView?.({ block: "nearest" });
   }
 }

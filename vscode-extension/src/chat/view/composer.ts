@@ -1,4 +1,4 @@
-import type { ActiveEditor, AttachmentInput, Command, MentionItem } from "../../protocol";
+import type { ActiveEditor, AttachmentInput, Command, MentionCompleteResult } from "../../protocol";
 import type { Action, How } from "../messages";
 import { label } from "./cards";
 import { Completion } from "./completion";
@@ -137,8 +137,8 @@ export class Composer {
     this.enable();
   }
 
-  mentions(text: string, typed: string, items: MentionItem[]): void {
-    this.completion.mentions(text, typed, items);
+  mentions(text: string, found: MentionCompleteResult): void {
+    this.completion.mentions(text, found);
   }
 
   /** The daemon's slash commands as they are now. */

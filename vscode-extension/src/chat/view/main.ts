@@ -151,7 +151,7 @@ class View implements Desk {
         this.gauge.show();
         break;
       case "mentions":
-        this.composer.mentions(message.text, message.typed, message.items);
+        this.composer.mentions(message.text, message);
         break;
       case "attach":
         this.composer.attach(message.attachment);
