@@ -16,6 +16,8 @@ SETTLE = 0.6
 
 PAUSE = 0.1
 """Seconds between two keys: who types fast presses ten a second."""
+LEAST = 1_000
+"""Bytes that the result of a search adds to a request; an error message is shorter."""
 POLL = 0.02
 """Seconds until it is asked again, while the files are still read."""
 TYPED = ("@m", "@mo", "@mod", "@modu", "@module_1", "@p7", "@p7g3", "@p7g3m", "@group4/", "@9999.py", "@modlue_777")
@@ -72,7 +74,7 @@ async def _key(session: Session, text: str, *, incomplete: bool = False) -> floa
 
 
 async def _search(run: Run, session: Session, deed: Deed, pattern: str, tree: str = "") -> None:
-    run.results.add(deed + tree, session.subject.name, await _use(run, session, deed, {"pattern": pattern}))
+    run.results.add(deed + tree, session.subject.name, await _use(run, session, deed, {"pattern": pattern}, LEAST))
 
 
 async def _big(run: Run, session: Session) -> None:
@@ -101,14 +103,17 @@ async def _big(run: Run, session: Session) -> None:
     run.results.add("big.edit", name, (requests[1].arrived - approved) * 1000)
 
 
-async def _use(run: Run, session: Session, deed: Deed, what: dict[str, str]) -> float:
-    """Milliseconds from the end of the reply that calls the tool to the request that brings the result."""
+async def _use(run: Run, session: Session, deed: Deed, what: dict[str, str], least: int = 0) -> float:
+    """Milliseconds from the end of the reply that calls the tool to the request that brings the result, which has at
+    least so many bytes."""
     uses = session.subject.uses(deed, what)
     if uses is None:
         raise Failed(f"it has no tool for {deed}")
     await run.seen()
     await session.say(Plan(steps=1, **uses))
     requests = await run.seen()
+    if least and requests[1].size - requests[0].size < least:
+        raise Failed(f"its tool for {deed} brought no result")
     return (requests[1].arrived - (requests[0].ended or 0)) * 1000
 
 
