@@ -9,8 +9,9 @@ import itertools
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from amanu.core.tool import ToolError
 from amanu.system.file_kind import PDF, kind_of, shown_type
@@ -75,6 +76,9 @@ _DECLARED = re.compile(
 )
 """A comment in the first two lines that names the encoding: PEP 263's, which covers Emacs, Vim and XML, in comments of
 other languages, too."""
+_CONFIGURED = {"utf-16le": "utf-16-le", "utf-16be": "utf-16-be"}
+"""The names that EditorConfig has for Unicode with zeros."""
+_C1 = re.compile(rb"[\x80-\x9f]")
 _NO_LATIN_1 = re.compile(rb"[\x80-\x9f]|[\x80-\xff]{2}")
 """An editor that knows no better may show any bytes as latin-1. Such bytes are rather something else."""
 _HIGH = re.compile(rb"[\x80-\xff]")
@@ -99,8 +103,17 @@ class BinaryFile(ToolError):
         self.shown_type = shown_type
 
 
-def decode(data: bytes, path: Path) -> tuple[str, str]:
-    """(text, encoding), such that `encode` gives back `data`. Raises `BinaryFile`, which says what it is."""
+class CharsetSource(Protocol):
+    """Implemented by `editor_config.EditorConfig`."""
+
+    def charset(self, path: Path) -> str | None:
+        """The encoding of files there, if anything says it."""
+        ...
+
+
+def decode(data: bytes, path: Path, config: CharsetSource | None = None) -> tuple[str, str]:
+    """(text, encoding), such that `encode` gives back `data`. `config` is asked where the bytes do not say what they
+    are. Raises `BinaryFile`, which says what it is."""
     for mark, name, codec in _BOMS:
         if data.startswith(mark):
             try:
@@ -111,7 +124,7 @@ def decode(data: bytes, path: Path) -> tuple[str, str]:
                 return text, name
             break
     if b"\0" in data[:_SNIFFED]:
-        if (found := _unmarked(data)) is not None:
+        if (found := _configured(data, path, config, _CONFIGURED) or _unmarked(data)) is not None:
             return found
         raise _binary_file(data, path)
     try:
@@ -119,7 +132,8 @@ def decode(data: bytes, path: Path) -> tuple[str, str]:
     except UnicodeDecodeError:
         if shown_type(data) or _NEVER_IN_TEXT.search(data, 0, _SNIFFED):
             raise _binary_file(data, path) from None
-        return _declared(data) or _guessed(data) or (data.decode("latin-1"), UNKNOWN)
+        found = _declared(data) or _configured(data, path, config) or _guessed(data)
+        return found or (data.decode("latin-1"), UNKNOWN)
 
 
 def encode(text: str, encoding: str) -> bytes:
@@ -261,6 +275,21 @@ def _unmarked(data: bytes) -> tuple[str, str] | None:
 def _declared(data: bytes) -> tuple[str, str] | None:
     declared = _DECLARED.match(data)
     encoding = None if declared is None else _legacy(declared[1].decode())
+    text = None if encoding is None else _exactly(data, encoding)
+    return None if encoding is None or text is None else (text, encoding)
+
+
+def _configured(
+    data: bytes, path: Path, config: CharsetSource | None, names: Mapping[str, str] | None = None
+) -> tuple[str, str] | None:
+    """(text, encoding) as `config` has it, if the bytes are text in that; of `names`, if these are given, else of older
+    encodings."""
+    charset = None if config is None else config.charset(path)
+    if charset is None:
+        return None
+    encoding = _legacy(charset) if names is None else names.get(charset)
+    if encoding == "latin-1" and _C1.search(data):  # as the web takes it: nobody has control characters there
+        encoding = "cp1252"
     text = None if encoding is None else _exactly(data, encoding)
     return None if encoding is None or text is None else (text, encoding)
 

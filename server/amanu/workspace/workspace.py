@@ -11,6 +11,7 @@ from typing import Protocol
 
 from amanu.core.tool import ToolError
 from amanu.workspace import disk
+from amanu.workspace.editor_config import EditorConfig
 from amanu.workspace.encodings import GUESSED, UNKNOWN, decode, decode_as, decode_as_shown, is_unicode
 from amanu.workspace.overlay import Buffer, Editor, Overlay
 from amanu.workspace.path_guard import PathGuard
@@ -60,6 +61,7 @@ class Workspace:
         self.ripgrep = ripgrep
         self.shown_files = ShownFiles()
         self._drafts: Drafts | None = None
+        self._editor_config = EditorConfig(self.guard)
         self._decoded_last: tuple[tuple[bytes, str, str, str], ...] = ()
         """The big files that were decoded last: bytes, text, encoding, hash."""
         self._encodings: dict[Path, str] = {}
@@ -222,7 +224,7 @@ class Workspace:
         for known in self._decoded_last:
             if known[0] == data and known_encoding in (None, known[2]):
                 return known[1:]
-        text, encoding = decode(data, path)
+        text, encoding = decode(data, path, self._editor_config)
         if known_encoding is not None and not is_unicode(encoding):
             text, encoding = decode_as(data, known_encoding) or (text, encoding)
         elif not text.isascii():
