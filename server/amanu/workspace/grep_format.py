@@ -83,8 +83,9 @@ def ripgrep_options(query: SearchQuery) -> list[str]:
     ]
 
 
-def scan_input(query: SearchQuery, data: bytes, *, text: bool = False) -> bytes:
-    """For `grep_worker.py`: of paths, each ended by NUL, or of a `text` to search."""
+def scan_input(query: SearchQuery, data: bytes, *, text: bool = False, not_utf_8: bool = False) -> bytes:
+    """For `grep_worker.py`: of paths, each ended by NUL, or of a `text` to search. `not_utf_8`: of paths of which
+    those that are not UTF-8 are sought."""
     options = {
         "pattern": query.pattern,
         "fixed": query.fixed,
@@ -93,6 +94,7 @@ def scan_input(query: SearchQuery, data: bytes, *, text: bool = False) -> bytes:
         "maxColumns": _COLUMNS,
         "perFile": _PER_FILE,
         "text": text,
+        "notUtf8": not_utf_8,
     }
     return json.dumps(options).encode() + b"\n" + data
 

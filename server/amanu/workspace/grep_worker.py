@@ -3,7 +3,8 @@ takes for ever can then be killed, and the daemon's loop goes on meanwhile. Stan
 
 Input: one line of JSON `{"pattern", "fixed", "ignoreCase", "context", "maxColumns", "perFile"}`, then either paths
 relative to the current folder, each ended by NUL, or (`"text": true`) a text to search. Output as ripgrep's with
-`--null --no-heading --line-number`: `path NUL line : text` for a match, `-` for context, `--` between groups.
+`--null --no-heading --line-number`: `path NUL line : text` for a match, `-` for context, `--` between groups. With
+`"notUtf8": true` only the paths, each ended by NUL, of text files that are not UTF-8.
 """
 
 import json
@@ -21,6 +22,10 @@ _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 def main() -> int:
     """Exit code 0: found · 1: nothing found · 2: the expression is wrong (its fault on stderr)."""
     options: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
+    if options.get("notUtf8"):
+        names = [path for path, data in _files(sys.stdin.buffer.read().split(b"\0")[:-1]) if _is_not_utf_8(data)]
+        sys.stdout.buffer.writelines(os.fsencode(name) + b"\0" for name in names)
+        return 0 if names else 1
     pattern = re.escape(options["pattern"]) if options["fixed"] else options["pattern"]
     flags = re.MULTILINE | (re.IGNORECASE if options["ignoreCase"] else 0)
     try:
@@ -98,6 +103,16 @@ def _decode(data: bytes) -> str | None:
     if b"\0" in data:
         return None
     return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+
+
+def _is_not_utf_8(data: bytes) -> bool:
+    if data.isascii() or b"\0" in data or data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return False
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return True
+    return False
 
 
 def _search(path: str, text: str, expression: "re.Pattern[str]", options: dict[str, Any]) -> bool:

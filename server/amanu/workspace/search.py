@@ -245,7 +245,8 @@ class Search:
             ran = await self._run_ripgrep(
                 [*args, "--files-with-matches", "--null", "--no-messages", f"--regexp={NOT_UTF_8}", *where], folder
             )
-            names |= set() if ran is None else {*_names(ran[1])}
+            out = ran[1] if ran is not None else (await self._scan(query, include, folder, not_utf_8=True))[0]
+            names |= {*_names(out)}
         names = names if include is None else set(include.matching([*names]))
         root, reading = self._workspace.root_of(folder), asyncio.Semaphore(_AT_ONCE)
 
@@ -361,12 +362,23 @@ class Search:
         return False
 
     async def _scan_disk(self, query: SearchQuery, include: Include | None, folder: Path) -> SearchResult:
+        out, names = await self._scan(query, include, folder)
+        if len(names) == 1:
+            return SearchResult(await asyncio.to_thread(parse, out), len(out) < _MAX_OUTPUT)
+        return await asyncio.to_thread(self._parse_disk, out, names, folder)
+
+    async def _scan(
+        self, query: SearchQuery, include: Include | None, folder: Path, *, not_utf_8: bool = False
+    ) -> tuple[bytes, Sequence[str]]:
+        """(The output of our own scan, the files that it looked at.)"""
         root, _ = self._root(folder)
         names = await asyncio.to_thread(self._walk, folder)
         names = sorted(names if include is None else await asyncio.to_thread(include.matching, names))
         size = max(500, -(-len(names) // min(4, os.cpu_count() or 1)))
-        parts = [names[start : start + size] for start in range(0, len(names), size)]
-        inputs = [scan_input(query, b"".join(os.fsencode(name) + b"\0" for name in part)) for part in parts]
+        parts = [
+            b"".join(os.fsencode(name) + b"\0" for name in names[at : at + size]) for at in range(0, len(names), size)
+        ]
+        inputs = [scan_input(query, part, not_utf_8=not_utf_8) for part in parts]
         runs = [asyncio.create_task(_run(_scan_args(), root, chunk)) for chunk in inputs]
         try:
             results = await asyncio.gather(*runs)
@@ -374,10 +386,7 @@ class Search:
             for run in runs:
                 run.cancel()
             await asyncio.gather(*runs, return_exceptions=True)
-        out = b"".join(checked(*result) for result in results)
-        if len(names) == 1:
-            return SearchResult(await asyncio.to_thread(parse, out), len(out) < _MAX_OUTPUT)
-        return await asyncio.to_thread(self._parse_disk, out, names, folder)
+        return b"".join(checked(*result) for result in results), names
 
     async def _search_text(
         self, query: SearchQuery, name: str, text: FileText, slots: asyncio.Semaphore

@@ -9,6 +9,7 @@ from amanu.workspace import search
 from amanu.workspace.grep_format import FileMatches
 from amanu.workspace.search import Search
 from amanu.workspace.text_file import FileText
+from support.required_programs import needs
 from support.tool_harness import ToolHarness
 
 FILES = {
@@ -22,6 +23,16 @@ FILES = {
 }
 
 
+engines = pytest.mark.parametrize("ripgrep", [True, False], ids=["ripgrep", "scan"])
+
+
+def use(ripgrep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search with ripgrep, or with our own scan."""
+    found = needs("rg") if ripgrep else None
+    monkeypatch.setattr(search, "find_ripgrep", lambda workspace: found)  # pyright: ignore[reportUnknownLambdaType]
+
+
+@engines
 @pytest.mark.parametrize(
     ("pattern", "include", "expected"),
     [
@@ -35,14 +46,17 @@ FILES = {
     ],
 )  # fmt: skip
 async def test_lines_are_found_and_shown_in_the_file_s_encoding(
-    tmp_path: Path, pattern: str, include: str | None, expected: str
+    tmp_path: Path, pattern: str, include: str | None, expected: str, ripgrep: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    use(ripgrep, monkeypatch)
     harness = ToolHarness(tmp_path, FILES)
     arguments = {"pattern": pattern} if include is None else {"pattern": pattern, "include": include}
     assert (await harness.run("grep", arguments)).for_model == expected
 
 
-async def test_too_many_of_them_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@engines
+async def test_too_many_of_them_are_named(tmp_path: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(ripgrep, monkeypatch)
     monkeypatch.setattr(search, "_OLDER", 1)
     found = (await ToolHarness(tmp_path, FILES).run("grep", {"pattern": "привет", "include": "[gk]*.txt"})).for_model
     assert found.endswith(
