@@ -12,6 +12,8 @@ from typing import Any, NoReturn, cast
 
 from pydantic import JsonValue
 
+from amanu.core.nesting import MAX_NESTING, too_deep
+
 _MAX_LITERAL = 100_000
 """Characters of a list or object as Python writes it."""
 
@@ -23,7 +25,13 @@ NO_MEMBERS: Schema = {}
 
 def as_meant(value: JsonValue, schema: Schema) -> JsonValue:
     """The value in the shape that the schema wants, if it can be read so; else as it is. The schema is one for models:
-    without references (`core/tool.py`, `tools/mcp/input_schema.py`)."""
+    without references (`core/tool.py`, `tools/mcp/input_schema.py`). Raises `ValueError` for one that is nested too
+    deeply, as text or not."""
+    _require_flat(value)
+    return _as_meant(value, schema)
+
+
+def _as_meant(value: JsonValue, schema: Schema) -> JsonValue:
     if value is None or _is_of(value, schema):
         return _inside(value, schema)
     if value in _NOTHING:
@@ -42,12 +50,12 @@ def _inside(value: JsonValue, schema: Schema) -> JsonValue:
     if len(found) != 1:
         return value
     if isinstance(value, list):
-        return [as_meant(item, found[0].get("items") or {}) for item in value]
+        return [_as_meant(item, found[0].get("items") or {}) for item in value]
     if isinstance(value, dict):
         members: Schema = found[0].get("properties") or {}
         rest = found[0].get("additionalProperties")
         more: Schema = cast("Schema", rest) if isinstance(rest, dict) else NO_MEMBERS
-        return {name: as_meant(member, members.get(name, more)) for name, member in value.items()}
+        return {name: _as_meant(member, members.get(name, more)) for name, member in value.items()}
     return value
 
 
@@ -66,10 +74,16 @@ def _readings(text: str) -> Iterator[JsonValue]:
         read: Any = json.loads(text, strict=False, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         read = _literal(text)
+    _require_flat(read)
     if isinstance(read, str):
         yield from _readings(read)
     if read is not None:
         yield cast("JsonValue", read)
+
+
+def _require_flat(value: JsonValue) -> None:
+    if too_deep(value):
+        raise ValueError(f"lists and objects are nested more than {MAX_NESTING} deep")
 
 
 def _literal(text: str) -> Any:

@@ -22,8 +22,9 @@ from amanu.core.model import (
     TokenUsage,
     UsageCounted,
 )
+from amanu.core.nesting import too_deep
 from amanu.models.gemini_contents import WIRE
-from amanu.models.limits import check_arguments, check_calls, tokens, too_deep
+from amanu.models.limits import check_arguments, check_calls, tokens
 from amanu.models.reply_values import require_string
 from amanu.models.wire_messages import dumps
 from amanu_protocol.items import Source

@@ -1,7 +1,7 @@
 """How much of a reply is taken: what a hostile or broken service can cost in memory and time is bounded, whatever
 it sends. All are far above what any model can write in answer to one request (128,000 tokens today)."""
 
-from typing import Any, cast
+from typing import Any
 
 from amanu.core.model import ReplyTooLong
 
@@ -17,9 +17,6 @@ MAX_CALLS = 2048
 """Calls in one reply. Eleven at once were seen; how many of them are run is `agent/calls.py`'s."""
 MAX_ARGUMENTS = 8 << 20
 """Characters of one call's arguments. 128,000 tokens are about half a megabyte."""
-MAX_NESTING = 64
-"""Levels of one call's arguments. The JSON writers and validators they go through end between 200 and 1,000."""
-
 KEPT = 300.0
 """Seconds a connection is kept after a reply: people think for longer than a moment. One that the service closed
 meanwhile is noticed before it is used."""
@@ -45,19 +42,3 @@ def check_arguments(size: int, vendor: str) -> None:
 def tokens(count: Any) -> int:
     """A count of tokens as a service sent it; 0 for what cannot be one."""
     return int(count) if isinstance(count, int | float) and 0 <= count <= MAX_TOKENS else 0
-
-
-def too_deep(value: Any) -> bool:
-    """Whether a JSON value has more than `MAX_NESTING` levels. Without recursion: it may have very many."""
-    level: list[Any] = [value]
-    for _ in range(MAX_NESTING + 1):
-        level = [inner for node in level for inner in _inside(node)]
-        if not level:
-            return False
-    return True
-
-
-def _inside(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(cast("dict[str, Any]", value).values())
-    return cast("list[Any]", value) if isinstance(value, list) else []

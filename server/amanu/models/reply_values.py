@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
-from amanu.models.limits import too_deep
+from amanu.core.nesting import too_deep
 from amanu.models.wire_messages import dumps, loads
 from amanu.text.loose_json import read_object
 

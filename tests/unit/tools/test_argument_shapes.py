@@ -1,6 +1,7 @@
 """Arguments in another shape than the schema wants, as models send them."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,6 +100,24 @@ def test_every_list_of_objects_is_read(tmp_path: Any) -> None:
         for name, schema in tool_schema(tool.params)["properties"].items():
             if schema.get("type") == "array":
                 assert f"{name}: Input should be a valid list" not in fault(tool, {name: "[]"})
+
+
+DEEP = "lists and objects are nested more than 64 deep"
+
+
+@pytest.mark.parametrize("depth", [66, 200, 900])
+@pytest.mark.parametrize(
+    ("tool", "argument", "is_read"),
+    [("edit_file", "edits", True), ("read_many_files", "paths", True), ("write_file", "content", False)],
+)
+def test_what_is_nested_too_deeply_is_refused(
+    tmp_path: Path, tool: str, argument: str, is_read: bool, depth: int
+) -> None:
+    text = "[" * depth + "]" * depth
+    made = make_tools(ToolHarness(tmp_path).environment)[tool]
+    assert (DEEP in fault(made, {"path": "a", argument: text})) is is_read
+    assert DEEP in fault(made, {"path": "a", argument: json.loads(text)})
+    assert DEEP not in fault(made, {"path": "a", argument: text[depth - 60 : depth + 60]})
 
 
 def fault(tool: Tool[Any], arguments: dict[str, Any]) -> str:

@@ -282,6 +282,9 @@ def test_arguments_are_held_against_the_schema(arguments: dict[str, Any], fault:
 def test_arguments_have_a_limit() -> None:
     with pytest.raises(ToolError, match="too long"):
         require_short("t", {"a": "x" * MAX_ARGUMENTS})
+    for depth in (70, 900):
+        with pytest.raises(ToolError, match="nested more than 64 deep"):
+            require_short("t", {"a": json.loads("[" * depth + "]" * depth)})
 
 
 def test_what_only_a_schema_forbids_is_for_the_server_to_refuse() -> None:

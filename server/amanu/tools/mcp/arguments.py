@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from pydantic import JsonValue
 
+from amanu.core.nesting import MAX_NESTING, too_deep
 from amanu.core.tool import ToolError
 from amanu.text.display import one_line
 
@@ -20,7 +21,9 @@ _MAX_FAULTS = 5
 
 
 def require_short(name: str, arguments: Mapping[str, JsonValue]) -> None:
-    """Raises `ToolError` for arguments of that tool that are longer than any server needs."""
+    """Raises `ToolError` for arguments of that tool that are longer or nested deeper than any server needs."""
+    if too_deep(arguments):
+        raise ToolError(f"The arguments of {name} are nested more than {MAX_NESTING} deep.")
     if len(json.dumps(arguments)) > MAX_ARGUMENTS:
         raise ToolError(f"The arguments of {name} are too long: at most {MAX_ARGUMENTS:,} characters.")
 

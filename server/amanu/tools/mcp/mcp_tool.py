@@ -68,7 +68,10 @@ class McpTool(Tool[McpArguments]):
         """Takes the names for models, and the server's own: those are in rules, hooks and what the user sees."""
         schema = self._spec.parameters
         require_short(self.name, arguments)
-        meant = cast("dict[str, JsonValue]", as_meant(self._names.for_model(arguments), schema))
+        try:
+            meant = cast("dict[str, JsonValue]", as_meant(self._names.for_model(arguments), schema))
+        except ValueError as error:
+            raise ToolError(f"Wrong arguments for {self.name}: {error}. Correct them and call again.") from error
         meant = self._names.for_model(meant)  # what was text has names, too
         check(self.name, schema, meant)
         values = self._names.for_server(meant)
