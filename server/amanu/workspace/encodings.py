@@ -195,6 +195,29 @@ def decode_as_shown(data: bytes, shown: str) -> tuple[str, str] | None:
     return (next(iter(found.values())), _OR.join(found)) if found else None
 
 
+def utf_16(data: bytes) -> str | None:
+    """The codec of output that begins so, if it is UTF-16: with a byte order mark, or with a line end. None for
+    anything else."""
+    sample = data[: _SNIFFED - len(data[:_SNIFFED]) % 2]
+    for mark, _, codec in _BOMS[3:]:
+        if sample.startswith(mark) and _is_unicode_text(sample[2:].decode(codec, "ignore")):
+            return codec
+    for codec in ("utf-16-le", "utf-16-be"):
+        lines = sample[: end_of_utf_16_lines(sample, codec)]
+        if b"\0" in lines and (found := _unmarked(lines)) is not None and found[1] == codec:
+            return codec
+    return None
+
+
+def end_of_utf_16_lines(data: bytes, codec: str) -> int:
+    """The offset after the last line end; 0 where there is none."""
+    line_end = "\n".encode(codec)
+    at = data.rfind(line_end)
+    while at > 0 and at % 2:
+        at = data.rfind(line_end, 0, at + 1)
+    return at + 2 if at >= 0 else 0
+
+
 def readable_lines(data: bytes) -> str:
     """Output of programs as text, line by line: UTF-8, or the encoding that all other lines together suggest. What is
     no character in it becomes U+FFFD."""
@@ -262,7 +285,7 @@ def _unmarked(data: bytes) -> tuple[str, str] | None:
     found: dict[str, str] = {}
     for encoding in _UNMARKED:
         sample = data[:_SNIFFED].decode(encoding, "ignore")
-        if sample and all(each in _BLANKS or unicodedata.category(each) not in _NOT_IN_UNICODE_TEXT for each in sample):
+        if sample and _is_unicode_text(sample):
             text = _exactly(data, encoding)
             if text is not None:
                 found[encoding] = text
@@ -270,6 +293,10 @@ def _unmarked(data: bytes) -> tuple[str, str] | None:
         return None
     encoding = min(found, key=lambda each: len({ord(character) >> 8 for character in found[each][:_SNIFFED]}))
     return found[encoding], encoding
+
+
+def _is_unicode_text(text: str) -> bool:
+    return all(each in _BLANKS or unicodedata.category(each) not in _NOT_IN_UNICODE_TEXT for each in text)
 
 
 def _declared(data: bytes) -> tuple[str, str] | None:
