@@ -643,3 +643,18 @@ async def test_a_prompt_waits_a_moment_for_a_server_that_starts_for_the_first_ti
         assert len(
             [item for item in d.session.state.items if isinstance(item, Notice) and "starting" in item.text]
         ) == len(told)
+
+
+async def test_a_prompt_that_waits_for_a_server_does_not_hold_up_the_end_of_its_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("amanu.session.mcp.START_SECONDS", 3600)
+    servers = ServersInMemory(Server("demo", state="starting"))
+    async with scripted_session(tmp_path, mcp=servers) as d:
+        prompting = asyncio.create_task(d.prompt("go"))
+        while not servers.listeners[1:]:  # of the prompt
+            await asyncio.sleep(0)
+        async with asyncio.timeout(30):
+            await d.reopen()
+        with pytest.raises(AmanuError, match="has just been closed"):
+            await prompting

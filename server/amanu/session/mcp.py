@@ -54,6 +54,8 @@ class SessionMcp(SessionPart):
         """(Server, digest) of what the user was told waits for them, (server, source) of what was offered."""
         self._awaited: set[tuple[str, str]] = set()
         """(Server, digest) of those that a prompt has waited for."""
+        self._changed = asyncio.Event()
+        """What a prompt waits for has changed; prompts start one after the other."""
 
     @classmethod
     def requests(cls) -> Mapping[str, Request]:
@@ -65,6 +67,9 @@ class SessionMcp(SessionPart):
 
     def on_trust(self, *, taken_back: bool) -> None:
         self.announce()
+
+    async def stop(self) -> None:
+        self._changed.set()  # a prompt that waits for servers is not sent any more
 
     async def close(self) -> None:
         """End the servers that were offered to the session."""
@@ -81,11 +86,11 @@ class SessionMcp(SessionPart):
         """Wait for servers that start for the first time, so that the turn has their tools, or say that it has not."""
         if self._servers is None or not self._starting():
             return
-        changed = asyncio.Event()
+        changed = self._changed
         self._servers.listeners.append(changed.set)
         try:
             async with asyncio.timeout(START_SECONDS):
-                while self._starting():
+                while self._starting() and not self._access.closed:
                     changed.clear()
                     await changed.wait()
         except TimeoutError:
