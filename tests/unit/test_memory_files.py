@@ -265,6 +265,16 @@ def test_folders_that_tools_touch(tmp_path: Path, touched: list[str], expected: 
     assert shown(files.below(folders), tmp_path) == expected
 
 
+def test_what_a_rule_above_the_root_ignores_is_no_memory(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        {W + "vendored/AGENTS.md": "no", W + "sub/AGENTS.md": "sub", ".git/HEAD": "", ".gitignore": "vendored/\n"},
+    )
+    files = files_of(tmp_path)
+    folders = files.folders([str(tmp_path.resolve() / ROOT / each / "a.py") for each in ("vendored", "sub")])
+    assert shown(files.below(folders), tmp_path) == ["sub/AGENTS.md: sub"]
+
+
 @pytest.mark.parametrize("kind", ["pipe", "socket", "unreadable", "huge", "endless"])
 def test_whatever_lies_there_nothing_hangs_or_fails(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path, {W + "CLAUDE.md": "c", W: ""})

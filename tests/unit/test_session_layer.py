@@ -163,13 +163,14 @@ async def test_accept_edits_takes_it_at_once_and_it_can_be_undone(tmp_path: Path
         assert d.file.read_text() == TWELVE
 
 
+@pytest.mark.parametrize("rules", [".gitignore", ".git/info/exclude", "../.gitignore", "../.git/info/exclude"])
 @pytest.mark.parametrize("mode", ["ask", "acceptEdits"])
-async def test_what_git_ignores_needs_no_decision(tmp_path: Path, mode: Any) -> None:
+async def test_what_git_ignores_needs_no_decision(tmp_path: Path, mode: Any, rules: str) -> None:
     """It is there for later commands; in the workspace where edits need no approval."""
     first, later = shell("mkdir -p out/sub && echo built > out/sub/x && echo log > run.log"), shell("cat out/sub/x")
     async with scripted_session(tmp_path, step("", first), step("", later), DONE, mode=mode) as d:
-        (d.root / ".gitignore").write_text("out/\n*.log\n")
-        subprocess.run(["git", "init", "-q", str(d.root)], check=True)
+        subprocess.run(["git", "init", "-q", str(d.root.parent if rules[:2] == ".." else d.root)], check=True)
+        (d.root / rules).write_text("out/\n*.log\n")
         await d.prompt("go")
         state = await d.until(lambda state: state.approvals or state.last_turn)
         assert not state.approvals
@@ -212,6 +213,22 @@ async def test_bits_and_folders_are_decided_like_edits(
         after = {path: path.lstat().st_mode for path in d.root.rglob("*")}
         is_home = answer == "allow" or (mode in ("acceptEdits", "auto") and not is_protected)
         assert (after == before) != is_home
+
+
+async def test_what_is_tracked_is_decided_though_a_rule_above_the_root_ignores_it(tmp_path: Path) -> None:
+    line = "echo new > out/sub/x; echo new > out/sub/y; mkdir out/more; echo built > out/more/z"
+    async with scripted_session(tmp_path, step("", shell(line)), DONE) as d:
+        (d.root / "out" / "sub").mkdir(parents=True)
+        (d.root / "out" / "sub" / "x").write_text("old\n")
+        subprocess.run(["git", "init", "-q", str(d.root.parent)], check=True)
+        subprocess.run(["git", "add", "-f", "out/sub/x"], cwd=d.root, check=True)
+        (d.root.parent / ".gitignore").write_text("out/\n")
+        await d.prompt("go")
+        await d.until(lambda state: state.approvals)
+        assert [Path(file.path).name for file in d.session.state.proposals[0].files] == ["x"]
+        assert (d.root / "out" / "sub" / "x").read_text() == "old\n"
+        await d.answer("reject")
+        await d.over("p1")
 
 
 async def test_an_allowed_command_finds_what_an_earlier_one_built(tmp_path: Path) -> None:

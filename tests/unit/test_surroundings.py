@@ -98,6 +98,14 @@ async def test_the_first_note(tmp_path: Path) -> None:
     ]
 
 
+async def test_what_a_rule_above_the_root_ignores_is_left_out(tmp_path: Path) -> None:
+    write(tmp_path, {"shop/a.py": "", "shop/dist/x": "", "shop/b.log": "", "shop/.idea/x": "", ".gitignore": "dist/\n",
+                     ".git/HEAD": "ref: refs/heads/main\n", ".git/info/exclude": "*.log\n",
+                     ".git/config": "[core]\nexcludesFile = mine\n", "mine": ".idea\n"})  # fmt: skip
+    assert "Top level of shop: a.py" in await lines(tmp_path / "shop")
+    assert "Top level of shop: .idea/, dist/, a.py, b.log" in await lines(tmp_path / "shop", trusted=False)
+
+
 async def test_of_an_untrusted_folder_no_file_is_read(tmp_path: Path) -> None:
     root = tmp_path / "shop"
     write(root, {".gitignore": "*.log\n", "x.log": "", ".git/HEAD": "ref: refs/heads/main\n"})

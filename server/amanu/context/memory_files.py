@@ -26,6 +26,7 @@ from amanu.core.tool import Subject, SubjectFilter, ToolError, TrustCheck
 from amanu.text.display import visible
 from amanu.workspace.encodings import decode
 from amanu.workspace.ignore import is_ignored
+from amanu.workspace.outer_rules import outer_rules
 from amanu.workspace.path_guard import PathGuard
 from amanu.workspace.workspace import Workspace
 
@@ -185,9 +186,10 @@ class MemoryFiles:
         if guard.is_private(folder):
             return True
         root_index, relative = guard.locate(folder)
+        root_path = guard.roots[root_index]
         try:
-            with guard.listing(guard.roots[root_index]) as root:
-                return is_ignored(root, relative.as_posix(), is_folder=True)
+            with guard.listing(root_path) as root:
+                return is_ignored(root, relative.as_posix(), outer_rules(guard.real(root_path)).rules, is_folder=True)
         except OSError:
             return True
 

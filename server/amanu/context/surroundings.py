@@ -23,6 +23,7 @@ from amanu.core.tool import Subject, SubjectFilter
 from amanu.text.display import one_line
 from amanu.text.fences import block
 from amanu.workspace.ignore import NEVER, IgnoreRules
+from amanu.workspace.outer_rules import outer_rules
 from amanu.workspace.workspace import Workspace
 
 MAX_ENTRIES = 40
@@ -158,7 +159,7 @@ def _top(root: Path, trusted: bool) -> Iterator[str]:
     except OSError:
         return
     try:
-        rules = IgnoreRules().below(handle, "") if trusted else IgnoreRules()
+        rules = outer_rules(root.resolve()).rules.below(handle, "") if trusted else IgnoreRules()
         with os.scandir(handle) as entries:
             named = [(not entry.is_dir(follow_symlinks=False), entry.name) for entry in entries]
     finally:

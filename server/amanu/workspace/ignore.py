@@ -194,11 +194,12 @@ CACHES = frozenset(
 
 
 class IgnoredPaths:
-    """Whether paths of a root are ignored, for many of them. `root` is its handle. Blocking."""
+    """Whether paths of a root are ignored, for many of them. `root` is its handle; `outer`: the rules in force in it
+    before its own. Blocking."""
 
-    def __init__(self, root: int) -> None:
+    def __init__(self, root: int, outer: IgnoreRules) -> None:
         self._root = root
-        self._rules = {"": IgnoreRules().below(root, "")}
+        self._rules = {"": outer.below(root, "")}
 
     def hides(self, path: str, is_folder: bool) -> bool:
         """Whether that path is ignored by itself; not because of a folder it is in."""

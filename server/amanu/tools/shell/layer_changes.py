@@ -20,6 +20,7 @@ from amanu.tools.shell.taken_files import TakenFile, TakenFolder, identity
 from amanu.tools.shell.tracked_folders import tracked_folders
 from amanu.workspace.encodings import decode
 from amanu.workspace.ignore import IgnoredPaths
+from amanu.workspace.outer_rules import outer_rules
 from amanu.workspace.text_file import FileText
 
 MAX_CHANGES = 200
@@ -184,7 +185,7 @@ class _RootReading:
         with self._root.opened() as opened:
             assert opened.below is not None
             below = opened.below
-            ignored = IgnoredPaths(below)
+            ignored = IgnoredPaths(below, outer_rules(self._root.path).rules)
 
             def prune(path: str, is_folder: bool) -> bool:
                 if is_folder and self._root.path / path in self._trees:
