@@ -145,6 +145,19 @@ async def test_commands_list_the_daemons_own(tmp_path: Path) -> None:
         ]
 
 
+async def test_commands_of_a_part_that_the_session_has_not_are_not_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from amanu.parts import daemon_parts
+    from amanu_protocol.requests import CommandListParams
+
+    for part in daemon_parts():
+        monkeypatch.setattr(part, "part_of", lambda self, core: None)  # pyright: ignore[reportUnknownLambdaType]
+    async with scripted_session(tmp_path, step("x")) as d:
+        listed = (await d.sessions.completion.slash_commands(CommandListParams(session_id="s"))).commands
+        assert [each.name for each in listed] == ["compact", "memory", "mcp", "skills"]
+
+
 @pytest.mark.parametrize("text", ["/compact", "/compact\n", " /compact keep it"])
 async def test_a_steer_is_seen_and_no_message_to_the_model(text: str, tmp_path: Path) -> None:
     asks = step("", call("run_shell_command", command="touch -c it", network=True))

@@ -71,6 +71,22 @@ async def test_the_catalogue_is_told_once_and_when_it_changed(tmp_path: Path) ->
         assert "activate_skill" not in specs(d)
 
 
+async def test_what_a_refused_prompt_would_have_told_goes_with_the_next(tmp_path: Path) -> None:
+    async with scripted_session(
+        tmp_path, step("", call("read_file", path="notes.txt")), step("One."), step("Two.")
+    ) as d:
+        await d.prompt("read it")
+        await d.over("p1")
+        write(in_home(".agents/skills/latin/SKILL.md"), skill("latin"))
+        d.file.write_text("changed\n")
+        await d.session.core.parts.prepare_notes(200_000)  # of a prompt that is refused after that
+        await d.prompt("go on", "p2")
+        await d.over("p2")
+        told = user_texts(d)[-1]
+        assert told.count("- latin: Use it for latin.") == 1
+        assert told.count("<files_changed>") == 1 and told.count("notes.txt") == 1
+
+
 async def test_without_skills_nothing_is_told(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, step("One.")) as d:
         write(d.root / ".agents/skills/latin/SKILL.md", skill("latin"))  # of a folder that is not trusted

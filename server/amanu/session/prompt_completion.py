@@ -37,27 +37,27 @@ class PromptCompletion:
         self._home = services.home
         self._overlay = services.overlay
         self._sessions = sessions
-        kinds = [*OwnParts.KINDS, *(part.session_part for part in parts)]
-        self._built_in = [
-            *slash_commands.BUILT_IN,
-            *(_listed(command) for kind in kinds for command in kind.slash_commands()),
-        ]
+        self._kinds = [*OwnParts.KINDS, *(part.session_part for part in parts)]
         self._completions: dict[tuple[Path, ...], MentionCompletion] = {}
         """Of the folders that were asked about last, before there is a session."""
 
     async def slash_commands(self, params: CommandListParams) -> CommandListResult:
-        """The daemon's own slash commands, the user's, those of the session's workspace if it is trusted, skills, and
-        prompts of MCP servers."""
+        """The daemon's own slash commands, but for those of parts that the session has not; the user's, those of the
+        session's workspace if it is trusted, skills, and prompts of MCP servers."""
         of_servers: Sequence[Command] = []
+        kinds = self._kinds
         if params.session_id is not None:
             session = await self._sessions.get(params.session_id)
             listed = await asyncio.to_thread(session.composer.list_slash_commands)
             of_servers = await session.own_parts.mcp.prompt_commands()
+            kinds = [kind for kind in kinds if session.core.parts.find(kind) is not None]
         else:
             listed = await asyncio.to_thread(user_slash_commands, self._home)
-        taken = {command.name for command in self._built_in}
+        of_parts = [_listed(command) for kind in kinds for command in kind.slash_commands()]
+        built_in = [*slash_commands.BUILT_IN, *of_parts]
+        taken = {command.name for command in built_in}
         listed = [command for command in listed if command.name not in taken]
-        return CommandListResult(commands=[*self._built_in, *listed, *of_servers])
+        return CommandListResult(commands=[*built_in, *listed, *of_servers])
 
     async def mention(
         self, params: MentionCompleteParams, editor: EditorContext | None = None

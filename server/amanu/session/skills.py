@@ -63,9 +63,13 @@ class SessionSkills(SessionPart, TurnListener):
         """Of the last turn's model, in tokens."""
         self._catalogue: str | None = None
         """As the model was last told in this process; None: not yet."""
+        self._current: str | None = None
+        """As the note tells it."""
         self._generation = core.conversation.generation
         self._told: dict[str, tuple[int, str]] = {}
         """Active skill → (generation, beginning of its text) as it was last told."""
+        self._telling: dict[str, tuple[int, str]] = {}
+        """The same of the note."""
         self._note = ""
         self._reported: set[str] = set()
         """Warnings that the user has read."""
@@ -104,6 +108,7 @@ class SessionSkills(SessionPart, TurnListener):
 
     def note(self) -> str:
         """Lists the skills, and repeats active ones that were lost; "" if nothing of it is new."""
+        self._count_as_told()
         return self._note
 
     def on_prompt(self, message: UserMessage) -> None:
@@ -119,22 +124,27 @@ class SessionSkills(SessionPart, TurnListener):
             return ()
         self._generation, self._catalogue = self._conversation.generation, None
         await self._refresh()
-        skills = await self._lost_skills()
+        skills, text = await self._lost_skills(), self._catalogue_news()
+        self._count_as_told()
         names = ", ".join(active_skills(self._conversation))
         notes = (
             [SystemNote(f"{KEPT}\n{skills}", f"The model was told its active skills again: {names}.")] if skills else []
         )
-        if text := self._catalogue_news():
+        if text:
             notes.append(SystemNote(text, "The model was told again which skills there are."))
         return notes
 
+    def _count_as_told(self) -> None:
+        """A prompt for which a note was prepared may be refused."""
+        self._catalogue = self._current
+        self._told |= self._telling
+
     def _catalogue_news(self) -> str:
-        current = context.catalogue(self._scan.skills, self._window)
+        current = self._current = context.catalogue(self._scan.skills, self._window)
         if self._catalogue is None:
             self._catalogue = self._last_catalogue()
         if current == self._catalogue:
             return ""
-        self._catalogue = current
         return current or block(context.KIND, context.NONE_LEFT)
 
     def _last_catalogue(self) -> str:
@@ -149,6 +159,7 @@ class SessionSkills(SessionPart, TurnListener):
     async def _lost_skills(self) -> str:
         """The text of each active skill that the conversation does not hold as it is now."""
         texts: list[str] = []
+        self._telling.clear()
         for name in active_skills(self._conversation):
             skill = self._scan.named(name)
             if skill is None:
@@ -158,7 +169,7 @@ class SessionSkills(SessionPart, TurnListener):
             state = (self._conversation.generation, beginning)
             if self._told.get(name) == state:
                 continue
-            self._told[name] = state
+            self._telling[name] = state
             if not any(beginning in text for text in skill_texts(self._conversation)):
                 texts.append(await asyncio.to_thread(context.content, skill))
         return "\n\n".join(texts)

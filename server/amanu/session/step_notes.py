@@ -38,7 +38,10 @@ class StepNotes(SessionPart, TurnListener):
         """Goes with the next prompt."""
 
     async def prepare_note(self, window: int) -> None:
-        self._changed = await self._files_note(every=True)
+        before, now = self._changed, await self._files_note(every=True)
+        if before is not None and now is not None and before.text not in now.text:  # the last prompt was refused
+            now = SystemNote(f"{before.text}\n\n{now.text}", f"{before.user_text}\n{now.user_text}")
+        self._changed = now or before
 
     def note(self) -> str:
         return "" if self._changed is None else f"<files_changed>\n{self._changed.text}\n</files_changed>"
