@@ -1,4 +1,4 @@
-"""What is sorted bit by bit is sorted."""
+"""Sorting bit by bit gives what sorting does."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""How deep values may lie in each other, whoever wrote them."""
+"""Depth of values in each other, whoever wrote them."""
 
 from typing import Any, cast
 

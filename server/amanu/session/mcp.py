@@ -55,7 +55,7 @@ class SessionMcp(SessionPart):
         self._awaited: set[tuple[str, str]] = set()
         """(Server, digest) of those that a prompt has waited for."""
         self._changed = asyncio.Event()
-        """What a prompt waits for has changed; prompts start one after the other."""
+        """Set when something changes that a prompt waits for; prompts start one after the other."""
 
     @classmethod
     def requests(cls) -> Mapping[str, Request]:

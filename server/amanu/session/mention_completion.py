@@ -73,7 +73,7 @@ class MentionCompletion:
         self._lists: Sequence[Sequence[str]] = ()
         self._index: PathIndex | None = None
         self._nearest: PathIndex | None = None
-        """Until there is the index of all."""
+        """The index of some files while there is none of all."""
         self._updating: asyncio.Task[None] | None = None
         self._next_update = 0.0
         self._forgetting: asyncio.TimerHandle | None = None
@@ -133,7 +133,7 @@ class MentionCompletion:
         return [item for item in found if query.lower() in item.text.lower()]
 
     async def _current_index(self) -> PathIndex | None:
-        """Of the files, and the folders they are in; None while they are read for the first time."""
+        """The index of the files and the folders they are in; None while they are read for the first time."""
         loop = asyncio.get_running_loop()
         if self._forgetting is not None:
             self._forgetting.cancel()

@@ -64,7 +64,7 @@ class SessionSkills(SessionPart, TurnListener):
         self._catalogue: str | None = None
         """As the model was last told in this process; None: not yet."""
         self._current: str | None = None
-        """As the note tells it."""
+        """The catalogue that the note tells."""
         self._generation = core.conversation.generation
         self._told: dict[str, tuple[int, str]] = {}
         """Active skill → (generation, beginning of its text) as it was last told."""

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 _PART = 1 << 14
-"""Texts sorted at once: about 10 ms, in which no other thread runs. Each merge takes less than a sort of as many."""
+"""Texts sorted at once, a few milliseconds in which no other thread runs. A merge of 300,000 takes 20."""
 
 
 def sorted_texts(texts: Iterable[str]) -> list[str]:
-    """Like `sorted`, which keeps the interpreter to itself until it has ended: a quarter of a second for 300,000
-    paths."""
+    """Like `sorted`, which keeps the interpreter to itself until it has ended: an eighth of a second for 300,000 paths
+    in any order."""
     whole = [*texts]
     parts = [sorted(whole[start : start + _PART]) for start in range(0, len(whole), _PART)]
     while len(parts) > 1:

@@ -32,7 +32,7 @@ class _Parsed:
     times: Times
     is_root: bool
     charsets: Mapping[str, str]
-    """Of the globs that set one; the later counts more."""
+    """Glob → charset; the later counts more."""
 
 
 class EditorConfig:
@@ -44,7 +44,8 @@ class EditorConfig:
         self._parsed: dict[Path, _Parsed] = {}
 
     def charset(self, path: Path) -> str | None:
-        """As it is written, in lower case, for the file at that resolved path; None where there is none. Blocking."""
+        """The charset as it is written, in lower case, for the file at that resolved path; None where there is none.
+        Blocking."""
         index, _ = self._guard.locate(path)
         if index >= len(self._guard.roots):
             return None

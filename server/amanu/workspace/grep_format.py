@@ -84,7 +84,7 @@ def ripgrep_options(query: SearchQuery) -> list[str]:
 
 
 def scan_input(query: SearchQuery, data: bytes, *, text: bool = False, not_utf_8: bool = False) -> bytes:
-    """For `grep_worker.py`: of paths, each ended by NUL, or of a `text` to search. `not_utf_8`: of paths of which
+    """The input of `grep_worker.py`: paths, each ended by NUL, or a `text` to search. `not_utf_8`: paths, of which
     those that are not UTF-8 are sought."""
     options = {
         "pattern": query.pattern,

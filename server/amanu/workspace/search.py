@@ -93,8 +93,8 @@ class Search:
         return await asyncio.to_thread(_with_new, names, unsaved) if unsaved else names
 
     async def nearest(self, root: Path, most: int) -> Sequence[str]:
-        """Of the files that count in a root, those on disk that are found in the first `most` entries of its folders,
-        the outer before the inner: for who cannot wait for all."""
+        """Some of the files that count in a root, on disk: those in the first `most` entries of its folders, the outer
+        before the inner. For who cannot wait for all."""
         return await asyncio.to_thread(self._nearest, root, most)
 
     def _nearest(self, root: Path, most: int) -> Sequence[str]:

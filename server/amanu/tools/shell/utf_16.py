@@ -13,7 +13,7 @@ class Utf8Stream:
         self._codec: str | None = None
         self._has_begun = False
         self._line = b""
-        """Of UTF-16, without its end so far."""
+        """Bytes of UTF-16 whose line has not ended."""
 
     def add(self, data: bytes) -> bytes:
         """The piece as UTF-8, as far as its lines have ended."""
@@ -33,7 +33,7 @@ class Utf8Stream:
         return lines
 
     def finish(self) -> bytes:
-        """What is left when the stream has ended."""
+        """The rest, when the stream has ended."""
         line, self._line = self._line, b""
         is_ascii = line.isascii() and b"\0" not in line
         return line if self._codec is None or is_ascii else _utf_8(line, self._codec)
