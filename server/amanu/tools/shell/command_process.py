@@ -34,7 +34,6 @@ from amanu.tools.shell.pipe_statuses import pipe_statuses
 from amanu.tools.shell.report import STOPPED_SWAPPED, CommandEnd
 from amanu.tools.shell.script_watch import ScriptWatch
 from amanu.tools.shell.terminal import BECOME_CONTROLLING, Terminal
-from amanu.tools.shell.utf_16 import Utf8Stream
 from amanu.tools.shell.waiting_editor import WaitingEditor
 from amanu_protocol.items import Mode
 
@@ -329,9 +328,6 @@ def _identities(need: SandboxRequirements) -> list[str]:
 
 
 async def _read(stream: asyncio.StreamReader, take: Take, *, is_error: bool) -> None:
-    utf_8 = Utf8Stream()
     with contextlib.suppress(OSError):  # a terminal whose last process has ended
         while data := await stream.read(_CHUNK):
-            take(utf_8.add(data), is_error)
-    if rest := utf_8.finish():
-        take(rest, is_error)
+            take(data, is_error)

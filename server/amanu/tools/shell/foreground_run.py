@@ -17,6 +17,7 @@ from amanu.tools.shell.command_result import CommandResults, CommandStreams
 from amanu.tools.shell.git_looks import look_at_repository
 from amanu.tools.shell.output import LiveOutput
 from amanu.tools.shell.report import CommandEnd
+from amanu.tools.shell.utf_16 import Utf8Stream
 from amanu.workspace.git.refs import RepositoryLook
 
 _SHOW_EVERY = 0.1  # seconds between two pieces of live output
@@ -102,7 +103,12 @@ class ForegroundRuns:
         """Collect and show output until the shell has ended, or must be ended: then `end` has the reason."""
         output, live = streams.merged, LiveOutput(self._limits.shell_live, self._mask)
 
+        utf_8 = {False: Utf8Stream(), True: Utf8Stream()}
+
         def take(data: bytes, is_error: bool) -> None:
+            show(utf_8[is_error].add(data), is_error)
+
+        def show(data: bytes, is_error: bool) -> None:
             streams.add(data, is_error)
             live.add(data)
 
@@ -133,6 +139,8 @@ class ForegroundRuns:
         finally:
             for task in (reading, waiting):
                 task.cancel()
+            for is_error, stream in utf_8.items():
+                show(stream.finish(), is_error)
             if not output.binary and (text := live.take(last=True)):
                 call.output(text)
 
