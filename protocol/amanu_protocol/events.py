@@ -18,6 +18,7 @@ from amanu_protocol.items import (
     Purpose,
     QueuedPrompt,
     Retry,
+    ServiceTier,
     Spend,
     SubAgent,
     Todo,
@@ -49,6 +50,7 @@ class SessionChanged(Wire):
     mode: Mode | None = None
     model_id: str | None = None
     effort: Effort | None = None
+    service_tier: ServiceTier | None = None
     trusted: bool | None = None
     trust_changed: bool | None = None
     sandbox: CommandSandbox | None = None

@@ -16,6 +16,9 @@ everything allowed that no rule denies or asks about."""
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 """How much a model thinks before it answers, from least to most."""
 
+ServiceTier = Literal["standard", "fast", "flex"]
+"""How a vendor serves requests: at its usual price · faster, at a higher one · when there is room, at a lower one."""
+
 Effect = Literal["read", "write", "run"]
 """What a tool can do to the world: nothing · change files · start a process."""
 
@@ -917,6 +920,8 @@ class ModelInfo(Wire):
     efforts: list[Effort] = []
     """How much one can let it think, from least to most; empty where nothing can be chosen."""
     default_effort: Effort | None = None
+    service_tiers: dict[ServiceTier, float] = {}
+    """Those one can choose beside the standard one, and what each multiplies all prices by."""
     available: bool
     """False when a key or a running server is missing; `unavailable` says which."""
     unavailable: str | None = None

@@ -34,6 +34,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/session/setMode", "toDaemon", r.SessionSetModeParams, r.Empty, "Change the mode, which also decides open questions: allowed, denied, or still asked. Refused (invalidParams) in the session of a sub-agent at work, which has its parent's mode."),
     Method("amanu/session/setModel", "toDaemon", r.SessionSetModelParams, r.Empty, "Change the model; takes effect with the next turn."),
     Method("amanu/session/setEffort", "toDaemon", r.SessionSetEffortParams, r.Empty, "Change how much models think; takes effect with the next turn."),
+    Method("amanu/session/setServiceTier", "toDaemon", r.SessionSetServiceTierParams, r.Empty, "Change how requests are served, and at what price; takes effect with the next turn. Refused if the model has no such tier."),
     Method("amanu/session/compact", "toDaemon", r.SessionCompactParams, r.SessionCompactResult, "Put a summary in the place of what is old in the conversation. The visible items stay."),
     Method("amanu/session/record", "toDaemon", r.SessionRecordParams, r.Empty, "Write the exchanges with models to a file, secrets removed, from the next request on."),
     Method("amanu/prompt/begin", "toDaemon", r.PromptBeginParams, None, "The user has begun to type a prompt: if the connection to the model's service was closed, it is opened again, at most once a minute."),

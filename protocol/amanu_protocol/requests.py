@@ -19,6 +19,7 @@ from amanu_protocol.items import (
     Proposal,
     Purpose,
     Scope,
+    ServiceTier,
     Spend,
     SubAgent,
 )
@@ -75,6 +76,7 @@ class SessionCreateParams(Message):
     mode: Mode | None = None
     model_id: str | None = None
     effort: Effort | None = None
+    service_tier: ServiceTier | None = None
 
 
 class SessionParams(Message):
@@ -197,6 +199,11 @@ class SessionSetModelParams(Message):
 class SessionSetEffortParams(Message):
     session_id: Id
     effort: Effort
+
+
+class SessionSetServiceTierParams(Message):
+    session_id: Id
+    service_tier: ServiceTier
 
 
 # prompt, turn ---------------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ from amanu_protocol.items import (
     Question,
     QueuedPrompt,
     Retry,
+    ServiceTier,
     SubAgent,
     Thought,
     Todo,
@@ -81,6 +82,8 @@ class SessionState(Wire):
     model_id: str
     effort: Effort | None = None
     """How much models are to think; None: as the configuration says."""
+    service_tier: ServiceTier | None = None
+    """How the session's requests are served; None: as the configuration says."""
     trusted: bool
     trust_changed: bool = False
     """The folders were trusted, but what they enable has changed since: `amanu/trust/get` says what."""
@@ -333,6 +336,8 @@ def _change_session(state: SessionState, event: SessionChanged) -> None:
         state.model_id = event.model_id
     if event.effort is not None:
         state.effort = event.effort
+    if event.service_tier is not None:
+        state.service_tier = event.service_tier
     if event.trusted is not None:
         state.trusted = event.trusted
     if event.trust_changed is not None:

@@ -376,6 +376,7 @@ function empty(): SessionState {
     mode: "ask",
     modelId: "",
     effort: null,
+    serviceTier: null,
     trusted: vscode.workspace.isTrusted,
     trustChanged: false,
     sandbox: null,

@@ -282,6 +282,7 @@ function changeSession(state: SessionState, event: SessionChanged): void {
   state.mode = event.mode ?? state.mode;
   state.modelId = event.modelId ?? state.modelId;
   state.effort = event.effort ?? state.effort;
+  state.serviceTier = event.serviceTier ?? state.serviceTier;
   state.trusted = event.trusted ?? state.trusted;
   state.trustChanged = event.trustChanged ?? state.trustChanged;
   state.sandbox = event.sandbox ?? state.sandbox;

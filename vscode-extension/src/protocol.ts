@@ -27,6 +27,9 @@ export type Effort =
   | "xhigh"
   | "max";
 
+/** How a vendor serves requests: at its usual price · faster, at a higher one · when there is room, at a lower one. */
+export type ServiceTier = "standard" | "fast" | "flex";
+
 /** What a tool can do to the world: nothing · change files · start a process. */
 export type Effect = "read" | "write" | "run";
 
@@ -955,6 +958,8 @@ export interface ModelInfo {
   /** How much one can let it think, from least to most; empty where nothing can be chosen. */
   efforts: Effort[];
   defaultEffort: Effort | null;
+  /** Those one can choose beside the standard one, and what each multiplies all prices by. */
+  serviceTiers: { [key: string]: number };
   /** False when a key or a running server is missing; `unavailable` says which. */
   available: boolean;
   unavailable: string | null;
@@ -991,6 +996,7 @@ export interface SessionChanged {
   mode: Mode | null;
   modelId: string | null;
   effort: Effort | null;
+  serviceTier: ServiceTier | null;
   trusted: boolean | null;
   trustChanged: boolean | null;
   sandbox: CommandSandbox | null;
@@ -1213,6 +1219,8 @@ export interface SessionState {
   modelId: string;
   /** How much models are to think; None: as the configuration says. */
   effort: Effort | null;
+  /** How the session's requests are served; None: as the configuration says. */
+  serviceTier: ServiceTier | null;
   trusted: boolean;
   /** The folders were trusted, but what they enable has changed since: `amanu/trust/get` says what. */
   trustChanged: boolean;
@@ -1294,6 +1302,7 @@ export interface SessionCreateParams {
   mode?: Mode | null;
   modelId?: string | null;
   effort?: Effort | null;
+  serviceTier?: ServiceTier | null;
 }
 
 export interface SessionParams {
@@ -1412,6 +1421,11 @@ export interface SessionSetModelParams {
 export interface SessionSetEffortParams {
   sessionId: Id;
   effort: Effort;
+}
+
+export interface SessionSetServiceTierParams {
+  sessionId: Id;
+  serviceTier: ServiceTier;
 }
 
 export interface PromptSendParams {
@@ -2732,6 +2746,8 @@ export interface RequestsToDaemon {
   "amanu/session/setModel": { params: SessionSetModelParams; result: Empty };
   /** Change how much models think; takes effect with the next turn. */
   "amanu/session/setEffort": { params: SessionSetEffortParams; result: Empty };
+  /** Change how requests are served, and at what price; takes effect with the next turn. Refused if the model has no such tier. */
+  "amanu/session/setServiceTier": { params: SessionSetServiceTierParams; result: Empty };
   /** Put a summary in the place of what is old in the conversation. The visible items stay. */
   "amanu/session/compact": { params: SessionCompactParams; result: SessionCompactResult };
   /** Write the exchanges with models to a file, secrets removed, from the next request on. */

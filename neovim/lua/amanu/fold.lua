@@ -198,6 +198,7 @@ local SESSION_KEYS = {
   "mode",
   "modelId",
   "effort",
+  "serviceTier",
   "trusted",
   "trustChanged",
   "sandbox",

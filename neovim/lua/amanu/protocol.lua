@@ -7,6 +7,9 @@
 ---How much a model thinks before it answers, from least to most.
 ---@alias amanu.Effort "none"|"minimal"|"low"|"medium"|"high"|"xhigh"|"max"
 
+---How a vendor serves requests: at its usual price · faster, at a higher one · when there is room, at a lower one.
+---@alias amanu.ServiceTier "standard"|"fast"|"flex"
+
 ---What a tool can do to the world: nothing · change files · start a process.
 ---@alias amanu.Effect "read"|"write"|"run"
 
@@ -575,6 +578,7 @@
 ---@field images boolean
 ---@field efforts amanu.Effort[] How much one can let it think, from least to most; empty where nothing can be chosen.
 ---@field defaultEffort? amanu.Effort
+---@field serviceTiers table<string, number> Those one can choose beside the standard one, and what each multiplies all prices by.
 ---@field available boolean False when a key or a running server is missing; `unavailable` says which.
 ---@field unavailable? string
 ---@field factsFrom string Where window and prices are from and of which day, in words for the user. Of an unknown model it names the one whose facts it was given, or says that they are assumed.
@@ -592,6 +596,7 @@
 ---@field mode? amanu.Mode
 ---@field modelId? string
 ---@field effort? amanu.Effort
+---@field serviceTier? amanu.ServiceTier
 ---@field trusted? boolean
 ---@field trustChanged? boolean
 ---@field sandbox? amanu.CommandSandbox
@@ -749,6 +754,7 @@
 ---@field mode amanu.Mode
 ---@field modelId string
 ---@field effort? amanu.Effort How much models are to think; None: as the configuration says.
+---@field serviceTier? amanu.ServiceTier How the session's requests are served; None: as the configuration says.
 ---@field trusted boolean
 ---@field trustChanged boolean The folders were trusted, but what they enable has changed since: `amanu/trust/get` says what.
 ---@field sandbox? amanu.CommandSandbox What holds commands, once that was tried out.
@@ -800,6 +806,7 @@
 ---@field mode? amanu.Mode
 ---@field modelId? string
 ---@field effort? amanu.Effort
+---@field serviceTier? amanu.ServiceTier
 
 ---@class amanu.SessionParams
 ---@field sessionId amanu.Id
@@ -885,6 +892,10 @@
 ---@class amanu.SessionSetEffortParams
 ---@field sessionId amanu.Id
 ---@field effort amanu.Effort
+
+---@class amanu.SessionSetServiceTierParams
+---@field sessionId amanu.Id
+---@field serviceTier amanu.ServiceTier
 
 ---@class amanu.PromptSendParams
 ---@field sessionId amanu.Id
@@ -1755,6 +1766,7 @@ M.methods = {
   session_set_mode = "amanu/session/setMode",
   session_set_model = "amanu/session/setModel",
   session_set_effort = "amanu/session/setEffort",
+  session_set_service_tier = "amanu/session/setServiceTier",
   session_compact = "amanu/session/compact",
   session_record = "amanu/session/record",
   prompt_begin = "amanu/prompt/begin",

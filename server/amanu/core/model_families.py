@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Literal, get_args
 
 from amanu.core.original_models import original
+from amanu.core.service_tiers import offers
 from amanu_protocol.items import Effort, LongPrompt, ModelInfo, ModelPrices
 
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
@@ -517,7 +518,7 @@ def model_info(model_id: str) -> ModelInfo:
         info = KNOWN.get(f"gemini:{model.removeprefix('models/')}")
     if info is None:
         info = _UNKNOWN.get(vendor, _LOCAL)
-    return with_efforts(info.model_copy(update={"model_id": model_id, "name": info.name or model}))
+    return with_choices(info.model_copy(update={"model_id": model_id, "name": info.name or model}))
 
 
 def in_window(info: ModelInfo, window: int) -> ModelInfo:
@@ -525,8 +526,10 @@ def in_window(info: ModelInfo, window: int) -> ModelInfo:
     return info.model_copy(update={"context_window": window, "max_output": min(info.max_output, window // 4)})
 
 
-def with_efforts(info: ModelInfo) -> ModelInfo:
-    """The model with the efforts of its family, if it thinks at all."""
+def with_choices(info: ModelInfo) -> ModelInfo:
+    """The model with the efforts of its family, if it thinks at all, and its service tiers."""
     facts = family(info.model_id)
     efforts = list(facts.efforts) if info.thinking else []
-    return info.model_copy(update={"efforts": efforts, "default_effort": facts.default_effort if efforts else None})
+    default = facts.default_effort if efforts else None
+    tiers = {tier: offer.price for tier, offer in offers(info.model_id).items()}
+    return info.model_copy(update={"efforts": efforts, "default_effort": default, "service_tiers": tiers})

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from amanu.core.model import ModelError
-from amanu.core.model_families import KNOWN, MODELS, MODELS_DATE, model_info, priced_on, with_efforts
+from amanu.core.model_families import KNOWN, MODELS, MODELS_DATE, model_info, priced_on, with_choices
 from amanu.core.original_models import original
 from amanu.core.retirements import retirement
 from amanu.models.listing import MAX_MODELS, ListedModel, read_listing
@@ -129,7 +129,7 @@ class Catalogue:
             "retires": day,
             "successor": None if end is None else f"{model_id.partition(':')[0]}:{end.successor}",
         }
-        return with_efforts(facts.model_copy(update=fields))
+        return with_choices(facts.model_copy(update=fields))
 
     def models(self, vendor: str, *, listed: bool = True) -> list[ModelInfo]:
         """The facts about the models that `ids` lists. A long list takes a tenth of a second: call it in a thread."""

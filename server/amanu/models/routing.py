@@ -182,7 +182,7 @@ async def check(
     if model_id != AUTO:
         return await registry.check(model_id, environment, opens=opens)
     info = await registry.check(otherwise(settings, registry, environment), environment, opens=opens)
-    return info.model_copy(update={"model_id": AUTO, "name": "Automatic", **_NO_PRICES})
+    return info.model_copy(update={"model_id": AUTO, "name": "Automatic", "service_tiers": {}, **_NO_PRICES})
 
 
 async def listed(settings: Settings, registry: ModelRegistry, environment: Mapping[str, str]) -> list[ModelInfo]:

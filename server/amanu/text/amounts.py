@@ -31,6 +31,13 @@ def money(value: float) -> str:
     return f"${value:.4f}" if value < 0.1 else f"${value:.2f}"
 
 
+def prices(read: float | None, written: float | None) -> str:
+    """US dollars per million tokens: "$5 in / $25 out"; "price unknown"."""
+    if read is None or written is None:
+        return "price unknown"
+    return f"${read:g} in / ${written:g} out"
+
+
 def files_and_folders(files: int, folders: int) -> str:
     """Counts with their nouns: "1 file", "2 files and 1 folder"."""
     counts = [plural(count, noun) for count, noun in ((files, "file"), (folders, "folder")) if count]

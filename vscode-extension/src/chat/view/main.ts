@@ -379,6 +379,7 @@ function nothing(): SessionState {
     mode: "ask",
     modelId: "",
     effort: null,
+    serviceTier: null,
     trusted: true,
     trustChanged: false,
     sandbox: null,
