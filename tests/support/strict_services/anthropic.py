@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from support.strict_services import pictures
@@ -111,6 +111,7 @@ class Anthropic(Service):
         need(bool(body.get("model")), "model: Field required")
         self._check_tools(body)
         self._check_system(body)
+        _check_speed(body, headers)
         _check_thinking(body, headers.get("anthropic-beta", ""))
         _check_marks(body, knows_ttl=self.knows_ttl)
         self._check_messages(body)
@@ -254,6 +255,7 @@ class Anthropic(Service):
             "cache_creation_input_tokens": written,
             "cache_creation": {"ephemeral_5m_input_tokens": written - hour, "ephemeral_1h_input_tokens": hour},
             "output_tokens": 1,
+            "speed": say.tier or body.get("speed", "standard"),
         }
         self._made += 1
         message = {"id": f"msg_{self._made}", "type": "message", "role": "assistant", "model": body["model"]}
@@ -379,6 +381,24 @@ def rules(model: str) -> dict[str, bool]:
     only = new or bool(re.match(r"claude-((opus|sonnet)-(4-[78]|5$)|(fable|mythos)-)", model))
     adaptive = only or bool(re.match(r"claude-(opus|sonnet)-4-6", model))
     return {"prefix_checked": new, "adaptive_only": only, "adaptive": adaptive}
+
+
+_FAST_MODE = "fast-mode-2026-02-01"
+
+
+def _check_speed(body: dict[str, Any], headers: Mapping[str, str]) -> None:
+    """`speed` is for some models only, of which some want a beta."""
+    betas = [each.strip() for each in headers.get("anthropic-beta", "").split(",")]
+    if "speed" not in body:
+        need(_FAST_MODE not in betas, "anthropic-beta: fast mode without speed")  # a fault of ours
+        return
+    need(body["speed"] in ("standard", "fast"), "speed: Input should be 'standard' or 'fast'")
+    model = body["model"]
+    if re.fullmatch(r"claude-opus-5(-\d{8})?", model):
+        need(_FAST_MODE in betas, "speed: Extra inputs are not permitted")
+        return
+    taken = re.fullmatch(r"claude-(opus-5-5|fable-5-2|mythos-5-2)(-\d{8})?", model)
+    need(taken, f"'{model}' does not support the `speed` parameter.")
 
 
 def _check_thinking(body: dict[str, Any], betas: str) -> None:

@@ -88,6 +88,7 @@ class Gemini(Service):
         need(not (body.get("cachedContent") and body.keys() & {"systemInstruction", "tools"}), "cachedContent: alone")
         declared = _check_tools(body.get("tools") or [])
         _check_tool_config(body.get("toolConfig") or {}, declared)
+        _check_tier(body, found[1])
         _check_generation(body.get("generationConfig") or {}, found[1], bool(declared))
         if "systemInstruction" in body:
             system = known(body["systemInstruction"], {"role", "parts"}, "system_instruction")
@@ -229,6 +230,7 @@ class Gemini(Service):
             **so_far,
             "candidatesTokenCount": say.usage.get("output", 20),
             "totalTokenCount": 120,
+            "serviceTier": say.tier or request.json.get("serviceTier", "standard"),
         }
         if "cache_read" in say.usage:
             counts["cachedContentTokenCount"] = say.usage["cache_read"]
@@ -369,6 +371,13 @@ def _check_openapi(schema: dict[str, Any], where: str) -> None:
         need(name in properties, f"{where}.required: property is not defined: {name}")
     for name, each in properties.items():
         _check_openapi(each, f"{where}.properties[{name}]")
+
+
+def _check_tier(body: dict[str, Any], model: str) -> None:
+    tier = body.get("serviceTier", "standard")
+    need(tier in ("standard", "flex", "priority"), f"Invalid value at 'service_tier': {tier}")
+    taken = tier == "standard" or re.match(r"gemini-(2\.5|3|4)", model) is not None
+    need(taken, f"{tier.capitalize()} API is not supported for model {model}.")
 
 
 def _check_generation(config: dict[str, Any], model: str, calling: bool) -> None:

@@ -13,12 +13,17 @@ from typing import Any, cast
 from support.strict_services import pictures
 from support.strict_services.http import Cite, Fault, Received, Refusal, Say, Service, data_of, main
 from support.strict_services.refusals import Refused, need
+from support.strict_services.tiers import check_tier, served
 
 _STOPS = {"end": "stop", "calls": "tool_calls", "outputLimit": "length", "refused": "content_filter"}
 _TOP = {
     "model", "messages", "stream", "stream_options", "tools", "tool_choice", "parallel_tool_calls", "max_tokens",
     "max_completion_tokens", "reasoning_effort", "temperature", "top_p", "stop", "seed", "n", "user", "metadata",
     "prompt_cache_key", "response_format", "store", "service_tier", "verbosity", "safety_identifier",
+}  # fmt: skip
+_PROVIDER = {
+    "order", "allow_fallbacks", "require_parameters", "data_collection", "zdr", "only", "ignore", "quantizations",
+    "sort", "max_price",
 }  # fmt: skip
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 """OpenRouter's."""
@@ -86,7 +91,11 @@ class OpenAI(Service):
             )
         body: dict[str, Any] = request.json
         routed = "/" in str(body.get("model"))
-        taken = _TOP | {"reasoning", "plugins"} if routed else _TOP
+        taken = _TOP | {"reasoning", "plugins", "provider", "top_k"} if routed else _TOP
+        if self._keyless or self._gemini or self._deepseek:
+            taken = taken - {"service_tier"}
+        if routed and "provider" in body:
+            need(body["provider"].keys() <= _PROVIDER, "provider: unknown field")
         for plugin in body.get("plugins", ()) if routed else ():
             need(plugin.get("id") == "web", "plugins: unknown id")
             need(plugin.keys() <= {"id", "engine", "max_results", "search_prompt"}, "plugins: unknown field")
@@ -97,6 +106,7 @@ class OpenAI(Service):
         for name in body.keys() - taken:
             raise Refused(f"Unrecognized request argument supplied: {name}")
         need(body.get("model"), "you must provide a model parameter")
+        check_tier(body, routed=routed)
         need("stream_options" not in body or body.get("stream"), "stream_options is only allowed when stream is true")
         reasoning = re.match(r"(openai/)?(o\d|gpt-[5-9])", body["model"]) is not None
         effort = body.get("reasoning_effort", "medium")
@@ -240,6 +250,7 @@ class OpenAI(Service):
         usage = _usage(say)
         if body.get("plugins"):
             usage["cost"] = 0.021
+        tier = {} if self._keyless or self._gemini or self._deepseek else {"service_tier": served(say, body)}
         if say.thoughts:
             self._thoughts.add("".join(say.thoughts))
             if calls:
@@ -254,7 +265,8 @@ class OpenAI(Service):
             if cited:
                 message["annotations"] = cited
             choice = {"index": 0, "message": message, "finish_reason": finish}
-            yield json.dumps({"id": "c", "object": "chat.completion", "choices": [choice], "usage": usage}).encode()
+            completion = {"id": "c", "object": "chat.completion", "choices": [choice], "usage": usage, **tier}
+            yield json.dumps(completion).encode()
             return
         yield self._chunk({"role": "assistant", "content": ""})
         for text in say.thoughts:
@@ -272,7 +284,13 @@ class OpenAI(Service):
                 yield self._chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
         yield self._chunk({}, finish)
         if body.get("stream_options", {}).get("include_usage"):
-            chunk: dict[str, Any] = {"id": "c", "object": "chat.completion.chunk", "choices": [], "usage": usage}
+            chunk: dict[str, Any] = {
+                "id": "c",
+                "object": "chat.completion.chunk",
+                "choices": [],
+                "usage": usage,
+                **tier,
+            }
             yield b"data: " + json.dumps(chunk).encode() + b"\n\n"
         yield b"data: [DONE]\n\n"
 

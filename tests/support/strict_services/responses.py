@@ -11,6 +11,7 @@ from typing import Any, cast
 from support.strict_services import pictures
 from support.strict_services.http import Cite, Fault, Received, Refusal, Say, Service, ToolUse, data_of, main
 from support.strict_services.refusals import Refused, need
+from support.strict_services.tiers import check_tier, served
 
 _TOP = {
     "model", "input", "instructions", "stream", "stream_options", "store", "include", "tools", "tool_choice",
@@ -118,6 +119,7 @@ class Responses(Service):
         if self.plan is not None:
             _check_plan(body)
         need(body.get("model"), "you must provide a model parameter")
+        check_tier(body)
         length = len(request.body) - _picture_size(body["input"])
         if length > self.window:
             raise Refused(
@@ -304,7 +306,7 @@ class Responses(Service):
             data = json.dumps({"type": kind, "sequence_number": next(numbers), **fields})
             return f"event: {kind}\ndata: {data}\n\n".encode()
 
-        final = self._final(say, response, [item for item, _ in items])
+        final = self._final(say, response, [item for item, _ in items]) | {"service_tier": served(say, body)}
         if not body.get("stream"):
             yield json.dumps(final).encode()
             return

@@ -83,6 +83,8 @@ class Say:
     """Sends the text deltas so many times."""
     usage: dict[str, int] = field(default_factory=dict[str, int])
     """`input`, `output`, `cache_read`, `cache_write`, `thoughts`; the service makes up what is absent."""
+    tier: str = ""
+    """The service tier that the reply names; without it the one that was asked for."""
 
     @property
     def thoughts(self) -> list[str]:
