@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, PrivateAttr, ValidationError, model_validator
 
 from amanu.core.rules import RuleTable
+from amanu.core.wire_fields import refusal
 from amanu.home import Home
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Effort, Mode
+from amanu_protocol.items import Effort, Mode, ServiceTier
 
 
 class SettingsSection(BaseModel):
@@ -247,6 +248,12 @@ class Settings(SettingsSection):
     effort: Effort | None = None
     """How much models think; without it as much as the vendor of each advises. What a model does not take becomes the
     next above."""
+    service_tier: ServiceTier = "standard"
+    """How vendors serve new sessions, where a model has it: `fast` (higher price, `/fast`), `flex` (half the price,
+    slower, and only when there is room). docs/models.md says which models have which."""
+    request_fields: dict[str, dict[str, JsonValue]] = {}
+    """Further fields in the body of every request to the models whose ids match: `[request_fields."openrouter:*"]`, and
+    in it `provider = { order = ["anthropic"] }`. Not those that Amanu sends itself."""
     limits: LimitSettings = LimitSettings()
     loops: bool = True
     """Watch for a model that goes in circles: it is told once, the second time the turn ends."""
@@ -285,6 +292,13 @@ class Settings(SettingsSection):
     """`debug`, `info`, `warning` or `error`."""
 
     _warnings: tuple[str, ...] = PrivateAttr(())
+
+    @model_validator(mode="after")
+    def _fields_of_the_users_own(self) -> "Settings":
+        for pattern, fields in self.request_fields.items():
+            if (why := refusal(fields)) is not None:
+                raise ValueError(f"request_fields.{pattern}: {why}")
+        return self
 
     @property
     def warnings(self) -> tuple[str, ...]:

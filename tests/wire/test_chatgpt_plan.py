@@ -223,6 +223,9 @@ async def test_what_requests_are_made_with(
         assert status.account == (None if gone else "ada@example.org")
         assert info.available == (used != "none")
         assert info.input_price == (0 if used == "signIn" else 2)
+        assert registry.known("openai:gpt-6.1-sol", environment).service_tiers == (
+            {} if used == "signIn" else {"fast": 2, "flex": 0.5}
+        )
         assert registry.default(environment) == (MODEL if used != "none" else None)
         if used != "none":
             model, _ = await registry.resolve(MODEL, environment)

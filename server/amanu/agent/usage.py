@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from amanu.agent.budget import CostLimits
 from amanu.core.agent import NOTHING_SPENT
 from amanu.core.model import TokenUsage
+from amanu.core.service_tiers import at_tier
 from amanu_protocol.items import ModelInfo, ModelPrices, Spend, Usage
 
 NO_USAGE = Usage(
@@ -97,9 +98,10 @@ def _sum(first: Spend | Usage, second: Spend) -> dict[str, float | None]:
 def price(info: ModelInfo, used: TokenUsage) -> float | None:
     """US dollars for one request: what the service says, or else an estimate; None when the model's prices are unknown.
     Cached tokens without a known price of their own cost as much as input, so that an estimate is never too low. A long
-    prompt may raise every price but that of a search."""
+    prompt may raise every price but that of a search, as may the service tier."""
     if used.told_usd:
         return used.told_usd
+    info = at_tier(info, used.service_tier)
     if info.input_price is None or info.output_price is None:
         return None
     read = info.input_price if info.cache_read_price is None else info.cache_read_price

@@ -15,14 +15,14 @@ ModelError
 
 import functools
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from amanu.core.conversation import Assistant, Conversation
 from amanu.core.model_families import MAX_TOOLS, TOOL_NAME
 from amanu.core.token_estimate import estimate
-from amanu_protocol.items import Effort, ModelInfo, Source
+from amanu_protocol.items import Effort, ModelInfo, ServiceTier, Source
 
 StopReason = Literal["end", "calls", "outputLimit", "refused", "paused", "cut"]
 """`end`: the model is done · `calls`: it waits for results, even if no call came · `outputLimit`: it reached its
@@ -79,6 +79,10 @@ class Request:
     conversation: Conversation
     session_id: str
     effort: Effort = "medium"
+    service_tier: ServiceTier = "standard"
+    """Without effect where the model does not have it."""
+    fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Further fields of the body, of the user's own; never one that the wire sets itself."""
     max_output: int | None = None
     """Tokens of the reply, thoughts included; None: the model family's default. Never more than the model can write."""
     whole: bool = False
@@ -173,6 +177,8 @@ class TokenUsage:
     repeated: int = 0
     """The part of `input` and `cache_read` that was sent again so that the reply could go on: it costs, and takes no
     more room."""
+    service_tier: ServiceTier = "standard"
+    """At which it is charged."""
 
     @property
     def prompt(self) -> int:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import orjson
 
 from amanu.core.model import Delta, ModelError, Request, StreamBroken
+from amanu.core.service_tiers import offers
 from amanu.models.anthropic_reply import AnthropicReply
 from amanu.models.anthropic_request import Dispensable, RequestBodies
 from amanu.models.errors import mask, retry_after, status_error, transport_error, with_request_id
@@ -113,7 +114,8 @@ class AnthropicModel:
             body, prefix = self._bodies.body(request)
             progress = self._bodies.tells_progress(request)
             try:
-                return await self._open(client, body, request, progress), AnthropicReply(model, prefix, taken, progress)
+                stream = await self._open(client, body, request, progress)
+                return stream, AnthropicReply(model, prefix, taken, progress, request.service_tier)
             except BadRequestError as error:
                 if not self._leaves_out(error.response.text, without, request):
                     raise
@@ -132,11 +134,15 @@ class AnthropicModel:
     ) -> "AsyncStream[object]":
         from anthropic import AsyncStream
 
+        offer = offers(request.model.model_id).get(request.service_tier)
+        betas = [_PROGRESS] if progress else []
+        if offer is not None and offer.beta is not None:
+            betas.append(offer.beta)
         return await client.post(
             self._path(request),
             cast_to=object,
             content=body,
-            options={"headers": {"anthropic-beta": _PROGRESS}} if progress else {},
+            options={"headers": {"anthropic-beta": ",".join(betas)}} if betas else {},
             stream=True,
             stream_cls=AsyncStream[object],
         )

@@ -18,10 +18,11 @@ from amanu.core.model import (
     TokenUsage,
     UsageCounted,
 )
+from amanu.core.service_tiers import served_tier
 from amanu.models.anthropic_request import THINKING, WIRE, as_object
 from amanu.models.limits import check_arguments, check_calls, tokens
 from amanu.models.reply_values import parse_arguments, require_string
-from amanu_protocol.items import Source
+from amanu_protocol.items import ServiceTier, Source
 
 _STOPS: dict[str, StopReason] = {
     "end_turn": "end",
@@ -59,7 +60,8 @@ class _Block:
 
 class AnthropicReply:
     """Takes the events of one stream in order. `prefix` is the digest of what the model had seen; `taken` says of a
-    call's id that the conversation has it already; with `progress`, what comes as thinking is said to the user."""
+    call's id that the conversation has it already; with `progress`, what comes as thinking is said to the user. `tier` is
+    the one that was asked for."""
 
     def __init__(
         self,
@@ -67,11 +69,13 @@ class AnthropicReply:
         prefix: str,
         taken: Callable[[str], bool] = lambda call_id: False,
         progress: bool = False,
+        tier: ServiceTier = "standard",
     ) -> None:
         self._model = model
         self._prefix = prefix
         self._taken = taken
         self._progress = progress
+        self._tier: ServiceTier = tier
         self._blocks: dict[int, _Block] = {}
         self._last: _Block | None = None
         """Blocks come one after the other."""
@@ -169,7 +173,7 @@ class AnthropicReply:
         if not usage:
             return None
         self._usage.update({name: count for name, count in usage.items() if count is not None})
-        return UsageCounted(_tokens(self._usage))
+        return UsageCounted(_tokens(self._usage, self._tier))
 
     def _end(self, delta: dict[str, Any]) -> None:
         self._stop = delta.get("stop_reason") or self._stop
@@ -229,7 +233,7 @@ class AnthropicReply:
         )
         full = self._stop == "model_context_window_exceeded"
         detail = self._detail or ("" if self._stop in _STOPS and not full else self._stop)
-        return ReplyCompleted(message, _tokens(self._usage), stop, detail, sources, full, self._recommended)
+        return ReplyCompleted(message, _tokens(self._usage, self._tier), stop, detail, sources, full, self._recommended)
 
 
 def _present(start: dict[str, Any]) -> dict[str, Any]:
@@ -253,7 +257,7 @@ def _arguments(block: _Block, *, cut: bool) -> dict[str, Any] | str:
     return parse_arguments(block.text, cut=cut) if block.text.strip() else block.text
 
 
-def _tokens(usage: dict[str, Any]) -> TokenUsage:
+def _tokens(usage: dict[str, Any], asked: ServiceTier) -> TokenUsage:
     details: dict[str, Any] = usage.get("output_tokens_details") or {}
     thoughts = tokens(details.get("thinking_tokens"))
     written = tokens(usage.get("cache_creation_input_tokens"))
@@ -267,4 +271,5 @@ def _tokens(usage: dict[str, Any]) -> TokenUsage:
         output=max(0, tokens(usage.get("output_tokens")) - thoughts),
         thoughts=thoughts,
         searches=tokens(served.get("web_search_requests")),
+        service_tier=served_tier(usage.get("speed"), asked),
     )

@@ -18,6 +18,7 @@ from amanu.core.conversation import Assistant, Call, Conversation, Message, Nati
 from amanu.core.model import Request
 from amanu.core.model_families import ModelFamily, family
 from amanu.models.image_layout import WirePicture, laid_out, result_layout
+from amanu.models.request_fields import extended
 from amanu.models.wire_messages import dumps, loop_start, split_status
 from amanu.system.file_kind import PDF
 from amanu_protocol.items import ModelInfo
@@ -89,7 +90,7 @@ class RequestBodies:
         messages, prefix = history.wire(
             b',"cache_control":' + dumps(mark), system_role="system role" not in self.left_out
         )
-        pieces = (dumps(head)[:-1], b',"messages":[', *messages, b"]}")
+        pieces = (dumps(extended(head, request))[:-1], b',"messages":[', *messages, b"]}")
         return b"".join(pieces), prefix.hex()  # one copy of the history and its pictures, not one per `+`
 
     def forget_thinking(self, conversation: Conversation) -> bool:

@@ -10,7 +10,7 @@ from amanu.models.quotas import in_words
 PLAN_PREFIX = "subscription_sharing_"
 """Every code begins with it."""
 
-REFUSED_FIELDS = ("max_output_tokens", "prompt_cache_key")
+REFUSED_FIELDS = ("max_output_tokens", "prompt_cache_key", "service_tier")
 """Fields we otherwise send that are not allowed in a request on a plan."""
 
 _KEY = "or use an API key: `amanu auth logout openai`, then `amanu auth set openai`."

@@ -23,6 +23,7 @@ from amanu.models.gemini_contents import content, place
 from amanu.models.gemini_reply import GeminiReply
 from amanu.models.http import CONNECT_TIMEOUT, LazyValue, http_client, tls_for
 from amanu.models.quotas import google_daily, google_wait
+from amanu.models.request_fields import extended
 from amanu.models.sse import SseParser
 from amanu.models.wire_messages import WireMessages, dumps, loads
 
@@ -170,7 +171,7 @@ class GeminiModel:
         in_loop = family(request.model.model_id).must_return == "signature"
         contents = self._messages.pieces(request.conversation, request.model, place, None if in_loop else 0)
         end = b"]}]," if contents else b"],"
-        return b"".join((b'{"contents":[', *contents, end, dumps(others)[1:]))
+        return b"".join((b'{"contents":[', *contents, end, dumps(extended(others, request))[1:]))
 
     async def _authorize(self) -> None:
         """Obtain access before a request, for example a fresh token. Raises `ModelError`."""

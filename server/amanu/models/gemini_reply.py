@@ -23,11 +23,12 @@ from amanu.core.model import (
     UsageCounted,
 )
 from amanu.core.nesting import too_deep
+from amanu.core.service_tiers import served_tier
 from amanu.models.gemini_contents import WIRE
 from amanu.models.limits import check_arguments, check_calls, tokens
 from amanu.models.reply_values import require_string
 from amanu.models.wire_messages import dumps
-from amanu_protocol.items import Source
+from amanu_protocol.items import ServiceTier, Source
 
 _BROKEN: dict[str, Breakage] = {
     "FINISH_REASON_UNSPECIFIED": "broken",
@@ -70,6 +71,7 @@ class GeminiReply:
 
     def __init__(self, request: Request) -> None:
         self._model = request.model.model_id
+        self._tier: ServiceTier = request.service_tier
         self._parts: list[Text | Thinking | Call] = []
         self._blocks: list[dict[str, Any]] = []
         """Wire parts. Signatures stay on the very part they came on, be its text empty."""
@@ -99,7 +101,7 @@ class GeminiReply:
     @property
     def _whole_usage(self) -> TokenUsage:
         """Of all requests for the reply so far."""
-        return replace(_sum([*self._used, _usage(self._counted)]), searches=len(self._queries))
+        return replace(_sum([*self._used, _usage(self._counted, self._tier)]), searches=len(self._queries))
 
     def add(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         """Take in a chunk. It may lack candidates, content, parts or a role, and several may say STOP. One of the wrong
@@ -189,7 +191,7 @@ class GeminiReply:
         if not can_resume:
             return None
         self._resumed.append(token)
-        self._used.append(_usage(self._counted))
+        self._used.append(_usage(self._counted, self._tier))
         self._counted = {}
         self._finish, self._said, self._is_exact = None, "", True
         return token
@@ -254,6 +256,7 @@ def _sum(usages: Sequence[TokenUsage]) -> TokenUsage:
         thoughts=sum(usage.thoughts for usage in usages),
         tools=sum(usage.tools for usage in usages),
         repeated=sum(prompts[1:]),
+        service_tier=usages[-1].service_tier,
     )
 
 
@@ -308,7 +311,7 @@ def _require_object(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
-def _usage(counted: dict[str, Any]) -> TokenUsage:
+def _usage(counted: dict[str, Any], asked: ServiceTier) -> TokenUsage:
     """The prompt's tokens include what came from the cache; the candidates' exclude thoughts."""
     cached = tokens(counted.get("cachedContentTokenCount"))
     prompt = tokens(counted.get("promptTokenCount")) + tokens(counted.get("toolUsePromptTokenCount"))
@@ -318,4 +321,5 @@ def _usage(counted: dict[str, Any]) -> TokenUsage:
         output=tokens(counted.get("candidatesTokenCount")),
         thoughts=tokens(counted.get("thoughtsTokenCount")),
         tools=tokens(counted.get("toolUsePromptTokenCount")),
+        service_tier=served_tier(counted.get("serviceTier"), asked),
     )

@@ -16,6 +16,7 @@ from amanu.core.model_families import family
 from amanu.models.openai_endpoint import OpenAIEndpoint
 from amanu.models.openai_messages import WireObjects, message
 from amanu.models.openai_reply import OpenAIReply
+from amanu.models.request_fields import extended
 from amanu.models.wire_messages import WireMessages, dumps, listed, loop_start
 
 
@@ -115,7 +116,7 @@ class OpenAICompatibleModel:
             others["prompt_cache_key"] = request.session_id
         if facts.caching == "one mark":
             others["cache_control"] = {"type": "ephemeral"}
-        return b"".join((b'{"messages":[', system, comma, *messages, b"],", dumps(others)[1:]))
+        return b"".join((b'{"messages":[', system, comma, *messages, b"],", dumps(extended(others, request))[1:]))
 
     def _loop_start(self, request: Request) -> int:
         """Index of the message at which the present tool loop begins, of those that are sent."""

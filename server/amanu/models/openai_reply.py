@@ -6,7 +6,7 @@ Written for what servers send, not for what the specification says (tests/record
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 from uuid import uuid4
 
@@ -26,10 +26,11 @@ from amanu.core.model import (
     TokenUsage,
     UsageCounted,
 )
+from amanu.core.service_tiers import served_tier
 from amanu.models.limits import check_arguments, check_calls, tokens
 from amanu.models.openai_messages import WIRE, call_of
 from amanu.models.reply_values import as_json, parse_arguments, require_string
-from amanu_protocol.items import Source
+from amanu_protocol.items import ServiceTier, Source
 
 _CUT = {"length", "max_tokens", "model_length", "model_context_window_exceeded"}
 _FULL = {"model_context_window_exceeded"}
@@ -58,6 +59,7 @@ class CallInProgress:
 class OpenAIReply:
     def __init__(self, request: Request, vendor: str) -> None:
         self._model = request.model.model_id
+        self._tier: ServiceTier = request.service_tier
         self._conversation = request.conversation
         self._vendor = vendor
         self._parts: list[tuple[type[Text] | type[Thinking], list[str]]] = []
@@ -79,8 +81,9 @@ class OpenAIReply:
     def add(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         """Take in a chunk, or a whole completion. `choices` may be null, or empty beside the usage. Raises
         `TypeError` or `AttributeError` when it is ill-typed."""
+        self._tier = served_tier(chunk.get("service_tier"), self._tier)
         if isinstance(usage := chunk.get("usage"), dict):
-            self._usage = _usage(cast(dict[str, Any], usage))
+            self._usage = replace(_usage(cast(dict[str, Any], usage)), service_tier=self._tier)
             yield UsageCounted(self._usage)
         for choice in cast(list[dict[str, Any]], chunk.get("choices") or ()):
             if choice.get("index"):

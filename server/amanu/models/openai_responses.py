@@ -17,6 +17,7 @@ from amanu.core.model import Delta, Request, RequestRefused, ToolSpec
 from amanu.core.model_families import EFFORTS, ModelFamily, family
 from amanu.models.chatgpt_refusals import REFUSED_FIELDS
 from amanu.models.openai_endpoint import OpenAIEndpoint, TokenSource
+from amanu.models.request_fields import extended
 from amanu.models.responses_items import WireItems, items_of
 from amanu.models.responses_reply import ResponsesReply
 from amanu.models.wire_messages import WireMessages, dumps, listed
@@ -116,6 +117,7 @@ class ResponsesModel:
             effort = self._concessions.effort(model, effort)
             head["reasoning"] = {"effort": effort, **({} if effort == "none" else {"summary": "auto"})}
             head["include"] = ["reasoning.encrypted_content"]
+        head = extended(head, request)
         self._concessions.leave_out(head)
         return b"".join((b'{"input":[', *items, b"],", dumps(head)[1:]))
 

@@ -22,6 +22,7 @@ from amanu.models.local import LocalServers, models_of
 from amanu.models.offered import PREFIX as _OFFERED
 from amanu.models.offered import OfferedModels
 from amanu.models.openai_identity import RESOURCE, tested_address
+from amanu.models.request_fields import ExtendedModel, fields_for
 from amanu.system.gc import quick_imports
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import ModelInfo
@@ -190,6 +191,7 @@ class ModelRegistry:
         self._seeing = frozenset(settings.vision)
         self._local = LocalServers(consent)
         self._windows = settings.context.windows
+        self._request_fields = settings.request_fields
         self._asks_for_prices = settings.catalogue.prices
         self._clouds = settings.clouds.variables
         self._vendors = {vendor.name: vendor for vendor in VENDORS}
@@ -207,6 +209,7 @@ class ModelRegistry:
                 auth.expect(name, endpoint.key_variable)
         self.offered = OfferedModels()
         self._clients: dict[tuple[str, str, Credential], RemoteModel] = {}
+        self._extended_models: dict[tuple[RemoteModel, str], ExtendedModel] = {}
         self._asking: dict[tuple[str, str | None], asyncio.Task[list[str] | None]] = {}
         """Requests in progress for the models of a server."""
         self._warming = asyncio.Lock()
@@ -224,7 +227,7 @@ class ModelRegistry:
             return self._of_editor(model_id)
         vendor, base_url, key = await self._way(model_id, environment)
         facts = await self._facts(vendor, base_url, model_id)
-        return await self._client(vendor, base_url, key), _priced(facts, key)
+        return self._extended(await self._client(vendor, base_url, key), model_id), _priced(facts, key)
 
     async def check(self, model_id: str, environment: Mapping[str, str], *, opens: bool = True) -> ModelInfo:
         """The facts about a model that can be used; raises as `resolve` does. If it `opens`, its modules are imported
@@ -243,6 +246,11 @@ class ModelRegistry:
             self.opening.add(opening)
             opening.add_done_callback(self._opened)
         return _priced(await self._facts(vendor, base_url, model_id), key)
+
+    def known(self, model_id: str, environment: Mapping[str, str]) -> ModelInfo:
+        """The facts about a model, whether or not it can be used."""
+        vendor = self._vendors.get(model_id.partition(":")[0])
+        return _priced(self._known(model_id), None if vendor is None else self._credential(vendor, environment))
 
     async def doubt(self, model_id: str, environment: Mapping[str, str]) -> str | None:
         """A sentence that says why it is not sure that there is such a model. Raises as `resolve` does."""
@@ -302,6 +310,13 @@ class ModelRegistry:
         if client is None:
             client = self._clients[vendor.name, base_url, key] = vendor.make(vendor.title, base_url, key)
         return client
+
+    def _extended(self, client: RemoteModel, model_id: str) -> Model:
+        """The client, with the fields that the user adds to requests to the model, if there are any."""
+        fields = fields_for(model_id, self._request_fields)
+        if not fields:
+            return client
+        return self._extended_models.setdefault((client, model_id), ExtendedModel(client, fields))
 
     async def _open(self, vendor: Vendor, base_url: str, key: Credential) -> None:
         client = await self._client(vendor, base_url, key)
@@ -599,7 +614,7 @@ def _priced(info: ModelInfo, key: Credential) -> ModelInfo:
         return info
     prices = ("input_price", "output_price", "cache_read_price", "cache_write_price", "search_price")
     plan = {"long_prompt": None, "other_prices": None, "facts_from": f"{info.facts_from}; price: your ChatGPT plan"}
-    return info.model_copy(update={**dict.fromkeys(prices, 0.0), **plan})
+    return info.model_copy(update={**dict.fromkeys(prices, 0.0), **plan, "service_tiers": {}})
 
 
 def _not_in_plan(info: ModelInfo) -> ModelInfo:

@@ -26,10 +26,11 @@ from amanu.core.model import (
     TokenUsage,
     UsageCounted,
 )
+from amanu.core.service_tiers import served_tier
 from amanu.models.limits import check_arguments, check_calls, tokens
 from amanu.models.reply_values import as_json, parse_arguments, require_string
 from amanu.models.responses_items import CALLS, WIRE, call_item
-from amanu_protocol.items import Source
+from amanu_protocol.items import ServiceTier, Source
 
 _GAP = "\n\n"
 """Put between two messages, or two summaries, of one reply."""
@@ -59,6 +60,7 @@ class _Item:
 class ResponsesReply:
     def __init__(self, request: Request, vendor: str) -> None:
         self._model = request.model.model_id
+        self._tier: ServiceTier = request.service_tier
         self._conversation = request.conversation
         self._freeform = {tool.name: tool.freeform.argument for tool in request.tools if tool.freeform is not None}
         self._vendor = vendor
@@ -193,7 +195,8 @@ class ResponsesReply:
     def _count(self, response: dict[str, Any]) -> Iterator[UsageCounted]:
         if isinstance(usage := response.get("usage"), dict):
             searches = sum(_searched(item) for item in self._items.values())
-            self._usage = replace(_usage(cast(dict[str, Any], usage)), searches=searches)
+            tier = served_tier(response.get("service_tier"), self._tier)
+            self._usage = replace(_usage(cast(dict[str, Any], usage)), searches=searches, service_tier=tier)
             yield UsageCounted(self._usage)
 
     def done(self) -> ReplyCompleted:

@@ -20,6 +20,7 @@ _RESTART = (
     "endpoints",
     "clouds",
     "vision",
+    "request_fields",
     "context.windows",
     "catalogue.prices",
     "sandbox",
