@@ -17,7 +17,9 @@ from typing import Any, cast, get_args
 import pytest
 
 from amanu.agent.system_prompt import load_prompt, system_prompt
-from amanu.core.model_families import FAMILIES, GENERIC, MAX_TOOLS, ModelFamily
+from amanu.core.model_families import FAMILIES, GENERIC, MAX_TOOLS, MODELS, ModelFamily, model_info
+from amanu.core.service_tiers import at_tier
+from amanu.text.amounts import prices
 from support.prompt_sizes import sizes_table
 from support.vendors import VENDORS, Column, Need, Vendor
 
@@ -178,6 +180,20 @@ def families_table() -> str:
     return "\n".join([*lines, "", limit]).strip()
 
 
+def tiers_table() -> str:
+    """The service tiers of the models that have any, with their prices, and the models that have none."""
+    lines = ["| model | standard | `fast` | `flex` |", "|---|---|---|---|"]
+    without: list[str] = []
+    for info in (model_info(each.model_id) for each in MODELS):
+        if not info.service_tiers:
+            without.append(info.name)
+            continue
+        priced = [at_tier(info, tier) if tier in info.service_tiers else None for tier in ("fast", "flex")]
+        cells = [prices(each.input_price, each.output_price) if each else "–" for each in (info, *priced)]
+        lines.append(f"| {info.name} | " + " | ".join(cells) + " |")
+    return "\n".join([*lines, "", f"None is known of {', '.join(without)}."])
+
+
 def _vendor(ids: str) -> str:
     vendor = re.split(r"\\?:", ids)[0]
     return vendor if vendor in {known for known, _ in _GROUPS} else ""
@@ -246,7 +262,7 @@ def document(text: str, made: Mapping[str, Callable[[], str]]) -> str:
 
 
 DOCUMENTS: Mapping[Path, Mapping[str, Callable[[], str]]] = {
-    DOCUMENT: {"families": families_table, "behaviours": behaviours_table},
+    DOCUMENT: {"tiers": tiers_table, "families": families_table, "behaviours": behaviours_table},
     DOCUMENT.with_name("prompts.md"): {"told": prompts, "sizes": sizes_table},
 }
 

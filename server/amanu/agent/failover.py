@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from amanu.agent.fallback import REPLACEABLE, Candidate
 from amanu.agent.markup.model import MarkupRead
+from amanu.agent.service_tier import TieredModel, policy_of
 from amanu.agent.turn import Turn
 from amanu.core.model import Delta, ModelError, ReplyCompleted, Request, TokenUsage
 from amanu.core.notes import SystemNote
@@ -39,9 +40,9 @@ async def stream_with_failover(
     first: ModelError | None = None
     while True:
         tried.add(turn.info.model_id)
-        policy = BRIEF if fallbacks.alternatives(tried, turn.context.tokens) else PATIENT
+        policy = policy_of(turn) or (BRIEF if fallbacks.alternatives(tried, turn.context.tokens) else PATIENT)
         try:
-            model = MarkupRead(turn.model, turn.tools, turn.quotes)
+            model = MarkupRead(TieredModel(turn), turn.tools, turn.quotes)
             async with aclosing(stream_with_retry(model, request, policy, count)) as deltas:
                 async for delta in deltas:
                     if isinstance(delta, ReplyCompleted):

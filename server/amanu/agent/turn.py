@@ -25,7 +25,7 @@ from amanu.core.tool import AgentLabel, AnyTool, SearchAnswer
 from amanu.permissions.approvals import Approvals
 from amanu.text import wording
 from amanu_protocol.events import ItemCompleted, UsageChanged
-from amanu_protocol.items import ModelInfo, Spend
+from amanu_protocol.items import ModelInfo, ServiceTier, Spend
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +59,8 @@ class Turn:
     """The model for side queries; None: the turn's own."""
     budget: ReplyBudget = field(default_factory=ReplyBudget)
     """The tokens that each reply may take. It grows for the rest of the turn when a reply was too long for it."""
+    service_tier: ServiceTier = "standard"
+    """Of its requests to models that have it; side queries go at the standard one."""
     label: AgentLabel | None = None
     """As in `AgentRun`."""
     progress: bool = False

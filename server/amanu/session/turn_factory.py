@@ -36,7 +36,7 @@ from amanu.tools.finish_task import FinishTask
 from amanu.tools.registry import make_tools, tools_of_agent
 from amanu.tools.review_draft import ReviewDraft
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Effort, ModelInfo, Proposal, ToolCall
+from amanu_protocol.items import Effort, ModelInfo, Proposal, ServiceTier, ToolCall
 
 
 class TurnFactory:
@@ -126,6 +126,7 @@ class TurnFactory:
             fallbacks=choice.fallbacks,
             utility=choice.utility,
             budget=ReplyBudget(effort=self._effort(choice.candidate.info)),
+            service_tier=self._service_tier() if own else "standard",
             label=run.label,
             progress=self._services.headless,
             user_may_pause=not self._services.headless and run.label is None,
@@ -194,6 +195,13 @@ class TurnFactory:
 
     def _effort(self, info: ModelInfo) -> Effort:
         return self._state.effort or self._services.settings.effort or family(info.model_id).default_effort
+
+    def _service_tier(self) -> ServiceTier:
+        """A sub-agent works at the usual speed, unless the user has chosen the lower price for everything: nobody waits
+        for its words as they come, and there may be many of them."""
+        state = self._state if self._assignment is None else self._assignment.parent.state
+        tier = state.service_tier or self._services.settings.service_tier
+        return tier if self._assignment is None or tier == "flex" else "standard"
 
     def _system_prompt(self, info: ModelInfo) -> SystemPrompt:
         if self._assignment is not None:
