@@ -140,6 +140,7 @@ async def test_commands_list_the_daemons_own(tmp_path: Path) -> None:
             ("memory", "daemon"),
             ("mcp", "daemon"),
             ("skills", "daemon"),
+            ("fast", "daemon"),
             ("hooks", "daemon"),
             ("mine", "user"),
         ]

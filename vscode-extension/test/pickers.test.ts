@@ -3,13 +3,13 @@ import { expect, test } from "vitest";
 import type { ToHost } from "../src/chat/messages";
 import { Pickers } from "../src/chat/view/pickers";
 import { Folded } from "../src/fold";
-import type { Effort } from "../src/protocol";
+import type { Effort, ServiceTier } from "../src/protocol";
 import { model, state } from "./states";
 
-function pick(modelId: string, effort: Effort | null = null) {
+function pick(modelId: string, effort: Effort | null = null, serviceTier: ServiceTier | null = null) {
   const posted: ToHost[] = [];
   const desk = {
-    session: new Folded(state({ modelId, effort })),
+    session: new Folded(state({ modelId, effort, serviceTier })),
     client: "here",
     post: (m: ToHost) => posted.push(m),
   };
@@ -33,6 +33,17 @@ test.each<[string, Effort | null, string]>([
   ["openrouter:gone", null, "openrouter:gone"],
 ])("the button names the model of %j with effort %j", (modelId, effort, text) => {
   expect(pick(modelId, effort).button.textContent).toBe(text);
+});
+
+test.each<[ServiceTier | null, string]>([
+  [null, "A · low"],
+  ["standard", "A · low"],
+  ["fast", "A · low · fast"],
+  ["flex", "A · low · flex"],
+])("the button says the service tier %j", (tier, text) => {
+  const { button } = pick("openrouter:a", "low", tier);
+  expect(button.textContent).toBe(text);
+  expect(button.title.includes("at another price")).toBe(text.split(" · ").length === 3);
 });
 
 test("it opens VS Code's own list", () => {

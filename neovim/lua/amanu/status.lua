@@ -53,6 +53,9 @@ function M.line(width)
   table.insert(parts, require("amanu.jobs").running(state))
   table.insert(parts, state.mode)
   local model = visible.line(vim.fs.basename((state.turn or state).modelId), 40)
+  if state.serviceTier and state.serviceTier ~= "standard" then
+    model = model .. " " .. state.serviceTier
+  end
   table.insert(parts, model)
   local used = state.usage or {}
   local context = (used.fullness or "") ~= "" and used.fullness or nil

@@ -3,9 +3,10 @@
 from amanu.cli.console import Console
 from amanu.cli.question import show_lines
 from amanu.cli.text import one_line
+from amanu.core.service_tiers import TIER_NAMES, at_tier
 from amanu.text import wording
-from amanu.text.amounts import token_count
-from amanu_protocol.items import ModelInfo
+from amanu.text.amounts import prices, token_count
+from amanu_protocol.items import ModelInfo, ServiceTier
 from amanu_protocol.labels import MODES
 from amanu_protocol.state import SessionState
 
@@ -15,7 +16,8 @@ AUTOMATIC = "Automatic"
 def show_header(state: SessionState, console: Console) -> None:
     """Print model, price, chosen effort, mode, folders and sandbox."""
     effort = f" · thinking effort {state.effort}" if state.effort is not None else ""
-    console.line(("bold", "model "), ("", f"{describe(model_info(state.model_id))}{effort}"))
+    described = describe(model_info(state.model_id), state.service_tier)
+    console.line(("bold", "model "), ("", f"{described}{effort}"))
     console.line(("dim", f"mode {state.mode}: {MODES[state.mode].meaning}"))
     console.line(("dim", ", ".join(one_line(root) for root in state.roots)))
     if state.sandbox is not None:
@@ -41,17 +43,24 @@ def model_info(model_id: str) -> ModelInfo:
     return info if model_id != AUTO else info.model_copy(update={"name": AUTOMATIC})
 
 
-def describe(model: ModelInfo) -> str:
-    """A model in one line, with its price."""
+def describe(model: ModelInfo, tier: ServiceTier | None = None) -> str:
+    """A model in one line, with its price, which the service tier may change."""
     if model.model_id.startswith("scripted:"):
         return f"{one_line(model.model_id)} · plays a script, no real model · free"
     if model.name == AUTOMATIC:
         return f"Automatic ({model.model_id}) · model and price are chosen for each turn"
     name = one_line(model.name)
-    parts = [name if name == model.model_id else f"{name} ({one_line(model.model_id)})", price(model)]
+    parts = [name if name == model.model_id else f"{name} ({one_line(model.model_id)})", _price_at(model, tier)]
     if model.context_window:
         parts.append(f"window {token_count(model.context_window)}")
     return " · ".join(parts)
+
+
+def _price_at(model: ModelInfo, tier: ServiceTier | None) -> str:
+    if tier not in model.service_tiers or not model.input_price:
+        return price(model)
+    usual = prices(model.input_price, model.output_price)
+    return f"{TIER_NAMES[tier]}: {price(at_tier(model, tier))} instead of {usual}"
 
 
 def price(model: ModelInfo) -> str:
@@ -60,4 +69,4 @@ def price(model: ModelInfo) -> str:
         return "price unknown"
     if not model.input_price and not model.output_price:
         return "free"
-    return f"${model.input_price:g} in / ${model.output_price:g} out per million tokens"
+    return f"{prices(model.input_price, model.output_price)} per million tokens"

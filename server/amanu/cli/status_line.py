@@ -28,7 +28,8 @@ def status_line(state: SessionState, moving: str, columns: int, servers: str = "
     parts.append(state.mode)
     if state.usage is not None and state.usage.fullness:
         parts.append(state.usage.fullness)
-    parts.append(short_name(state.turn.model_id if state.turn is not None else state.model_id))
+    tier = "" if state.service_tier in (None, "standard") else f" {state.service_tier}"
+    parts.append(short_name(state.turn.model_id if state.turn is not None else state.model_id) + tier)
     if state.usage is not None and state.usage.cost_usd is not None:
         parts.append(money(state.usage.cost_usd))
     if servers:

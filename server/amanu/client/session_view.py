@@ -11,7 +11,7 @@ from amanu.client.base_texts import lacks_base_texts, load_open_base_texts, with
 from amanu.client.daemon_client import DaemonClient
 from amanu_protocol import requests as r
 from amanu_protocol.events import EventMessage, ItemsReplaced, ProposalChanged, TurnEnded
-from amanu_protocol.items import AllowOption, Approval, Attachment, Effort, Grant, Mode, Proposal
+from amanu_protocol.items import AllowOption, Approval, Attachment, Effort, Grant, Mode, Proposal, ServiceTier
 from amanu_protocol.state import SessionState, fold
 
 ACK_SECONDS = 0.1
@@ -174,6 +174,10 @@ class SessionView:
     async def set_effort(self, effort: Effort) -> None:
         params = r.SessionSetEffortParams(session_id=self.session_id, effort=effort)
         await self.client.request("amanu/session/setEffort", params, r.Empty)
+
+    async def set_service_tier(self, tier: ServiceTier) -> None:
+        params = r.SessionSetServiceTierParams(session_id=self.session_id, service_tier=tier)
+        await self.client.request("amanu/session/setServiceTier", params, r.Empty)
 
     async def set_model(self, model_id: str) -> None:
         params = r.SessionSetModelParams(session_id=self.session_id, model_id=model_id)

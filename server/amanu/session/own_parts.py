@@ -11,6 +11,7 @@ from amanu.session.core import SessionCore
 from amanu.session.mcp import SessionMcp
 from amanu.session.mcp_decisions import McpDecisions
 from amanu.session.memory import SessionMemory
+from amanu.session.service_tier import SessionServiceTier
 from amanu.session.shared_work import SharedWork
 from amanu.session.skills import SessionSkills
 from amanu.session.status_note import SessionStatus
@@ -30,7 +31,13 @@ class TodosPart(SessionPart):
 
 
 class OwnParts:
-    KINDS: ClassVar[Sequence[type[SessionPart]]] = (SessionMemory, McpDecisions, SessionSkills, SessionMcp)
+    KINDS: ClassVar[Sequence[type[SessionPart]]] = (
+        SessionMemory,
+        McpDecisions,
+        SessionSkills,
+        SessionMcp,
+        SessionServiceTier,
+    )
     """The parts with requests or slash commands, in the order of the list of slash commands."""
 
     def __init__(self, core: SessionCore, work: SharedWork, environment: ToolEnvironment) -> None:
@@ -47,6 +54,7 @@ class OwnParts:
         self.skills = SessionSkills(core)
         self.memory = SessionMemory(core)
         self.title = SessionTitle(core)
+        self.service_tier = SessionServiceTier(core)
         self.all: Sequence[SessionPart] = (
             self.mcp,
             self.skills,
@@ -57,5 +65,6 @@ class OwnParts:
             *([core.jobs] if core.assignment is None else []),  # a sub-agent has those of its parent
             self.title,
             self.mcp_decisions,
+            self.service_tier,
         )
         """The parts, in the order in which they are asked."""

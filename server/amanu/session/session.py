@@ -341,8 +341,10 @@ class Session:
     async def set_model(self, model_id: str, client: Client) -> None:
         """Takes effect with the next turn. Raises `AmanuError` when there is no such model or no key for it."""
         self.core.access.require_writable()
-        await routing.check(model_id, self.core.services.settings, self.core.services.registry, client.environment)
-        await self._set(SessionChanged(model_id=model_id))
+        services = self.core.services
+        info = await routing.check(model_id, services.settings, services.registry, client.environment)
+        tier = self.own_parts.service_tier.on_model(info)
+        await self._set(SessionChanged(model_id=model_id, service_tier=tier))
         doubt = None
         if model_id != routing.AUTO:
             doubt = await self.core.services.registry.doubt(model_id, client.environment)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from amanu.config import load_settings
+from amanu.core.service_tiers import offers
 from amanu.home import find_home
 from amanu.mcp.model import McpServers
 from amanu.parts import daemon_parts
@@ -297,6 +298,7 @@ class Sessions:
         roots = [real_root(root) for root in params.roots]
         model_id = await self.models.choose(params.model_id, client)
         doubt = await self.models.doubt(model_id, client)
+        tier = params.service_tier or self.settings.current.service_tier
         async with self.lock:
             is_new = params.session_id not in self._open
             if is_new:
@@ -307,6 +309,7 @@ class Sessions:
                     mode=params.mode or self.settings.current.mode,
                     model_id=model_id,
                     effort=params.effort,
+                    service_tier=tier if tier in offers(model_id) else None,
                     trusted=standing == "trusted",
                     trust_changed=standing == "changed",
                     purpose=purpose,

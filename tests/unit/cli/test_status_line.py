@@ -47,6 +47,8 @@ LINES: list[tuple[dict[str, Any], str, int, str]] = [
         "▸ Run a very long command … · 1 in the background · 1 queued",
     ),
     ({}, "▸ Run make 12 s", 60, "▸ Run make 12 s · ask · x"),
+    ({"service_tier": "standard"}, "", 90, "Enter sends · /help · ask · x"),
+    ({"service_tier": "fast"}, "", 90, "Enter sends · /help · ask · x fast"),
 ]
 
 

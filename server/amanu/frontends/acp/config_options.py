@@ -1,11 +1,13 @@
-"""Mode, model and effort as ACP's modes and config options. Both are given: clients know the one or the other."""
+"""Mode, model, effort and service tier as ACP's modes and config options. Both are given: clients know the one or the
+other."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast, get_args
 
 from amanu.client.session_view import SessionView
 from amanu.frontends.acp.peer import INVALID_PARAMS, RpcError
-from amanu_protocol.items import Effort, Mode, ModelInfo
+from amanu.text.amounts import prices
+from amanu_protocol.items import Effort, Mode, ModelInfo, ServiceTier
 from amanu_protocol.labels import MODES
 from amanu_protocol.requests import ModelListResult
 from amanu_protocol.state import SessionState
@@ -30,7 +32,19 @@ def config_options(state: SessionState, listed: ModelListResult) -> list[dict[st
         chosen = effort if effort in current.efforts else current.efforts[0]
         choices = [(each, each.capitalize(), "") for each in current.efforts]
         options.append(_select("effort", "Thinking", "thought_level", chosen, choices))
+    if current is not None and current.service_tiers:
+        tiers: list[ServiceTier] = ["standard", *current.service_tiers]
+        choices = [(tier, tier.capitalize(), _price(current, tier)) for tier in tiers]
+        chosen = state.service_tier if state.service_tier in tiers else "standard"
+        options.append(_select("service_tier", "Speed", "other", chosen, choices))
     return options
+
+
+def _price(model: ModelInfo, tier: ServiceTier) -> str:
+    if not model.input_price or not model.output_price:
+        return ""
+    factor = model.service_tiers.get(tier, 1)
+    return f"{prices(model.input_price * factor, model.output_price * factor)} per million tokens"
 
 
 def _modes(state: SessionState) -> list[tuple[str, str, str]]:
@@ -55,10 +69,15 @@ async def set_option(view: SessionView, option: str, value: str) -> None:
             await view.set_model(value)
         case "effort" if value in get_args(Effort):
             await view.set_effort(cast("Effort", value))
+        case "service_tier" if value in get_args(ServiceTier):
+            await view.set_service_tier(cast("ServiceTier", value))
+        case "service_tier":
+            available = ", ".join(get_args(ServiceTier))
+            raise RpcError(INVALID_PARAMS, f"Unknown service tier {value!r}. Available: {available}.")
         case "effort":
             raise RpcError(INVALID_PARAMS, f"Unknown effort {value!r}. Available: {', '.join(get_args(Effort))}.")
         case _:
-            raise RpcError(INVALID_PARAMS, f"Unknown option {option!r}. Available: mode, model, effort.")
+            raise RpcError(INVALID_PARAMS, f"Unknown option {option!r}. Available: mode, model, effort, service_tier.")
 
 
 def _model_choices(models: Sequence[ModelInfo], current: str, vendors: Mapping[str, str]) -> list[tuple[str, str, str]]:

@@ -222,10 +222,10 @@ class AcpSession:
                 asyncio.get_running_loop().call_soon(own.end, ended)  # after what is still said of this event
             case PromptUnqueued(prompt_id=prompt_id) if own and prompt_id == own.prompt_id:
                 asyncio.get_running_loop().call_later(UNQUEUED_SECONDS, lambda: own.turn_id or own.end(None))
-            case SessionChanged(mode=mode, model_id=model_id, effort=effort) as changed if self._begun:
+            case SessionChanged(mode=mode) as changed if self._begun:
                 if mode is not None:
                     self._send({"sessionUpdate": "current_mode_update", "currentModeId": mode})
-                if self._models is not None and (mode or model_id or effort):
+                if self._models is not None and (mode or changed.model_id or changed.effort or changed.service_tier):
                     options = config_options(state, self._models)
                     self._send({"sessionUpdate": "config_option_update", "configOptions": options})
                 if changed.trusted is not None:

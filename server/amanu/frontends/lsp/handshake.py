@@ -30,6 +30,7 @@ METHODS = (
     "amanu/session/setMode",
     "amanu/session/setModel",
     "amanu/session/setEffort",
+    "amanu/session/setServiceTier",
     "amanu/session/compact",
     "amanu/session/record",
     "amanu/prompt/begin",

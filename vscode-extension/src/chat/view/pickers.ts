@@ -28,19 +28,21 @@ export class Pickers {
   }
 
   update(): void {
-    const { mode, modelId, effort, atWork } = this.desk.session.state;
+    const { mode, modelId, effort, serviceTier, atWork } = this.desk.session.state;
     if (this.mode.value !== mode) this.mode.value = mode;
     this.mode.disabled = atWork;
     this.mode.title = `Mode: ${MODES[mode]?.meaning ?? mode}${atWork ? `. ${MODE_OF_PARENT}` : ""}`;
     const current = modelId || this.fallback || "";
     const model = this.models.find((each) => each.modelId === current);
     const name = current === "" ? "Select a model" : (model?.name ?? current);
-    const text = effort === null ? name : `${name} · ${effort}`;
+    const tier = serviceTier === "standard" ? null : serviceTier;
+    const text = [name, effort, tier].filter((each) => each !== null).join(" · ");
     setText(this.model, text);
     this.model.classList.toggle("lacking", model?.available === false);
     const facts = model?.unavailable == null ? model && price(model) : advice(model.unavailable);
     const thinks = effort === null ? "" : ` · thinking effort ${effort}`;
-    this.model.title = model ? `${model.modelId}: ${facts}${thinks}` : "Model";
+    const served = tier === null ? "" : ` · ${tier} tier, at another price (/fast)`;
+    this.model.title = model ? `${model.modelId}: ${facts}${thinks}${served}` : "Model";
     this.model.setAttribute("aria-label", `Model: ${text}`);
   }
 
