@@ -25,7 +25,7 @@ from amanu.client.session_view import mint
 from amanu.text.amounts import plural
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, TurnEnded
-from amanu_protocol.items import Attachment, Effort, Mode
+from amanu_protocol.items import Attachment, Effort, Mode, ServiceTier
 from amanu_protocol.requests import (
     Empty,
     PromptSendParams,
@@ -55,6 +55,8 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--effort", choices=get_args(Effort), metavar="LEVEL", help="how much the model thinks: none … max"
     )
+    tiers = get_args(ServiceTier)
+    parser.add_argument("--service-tier", choices=tiers, metavar="TIER", help="standard, fast (dearer), flex (cheaper)")
     parser.add_argument(
         "--allow", metavar="RULE", action="append", default=[], help="e.g. edit_file(src/**) or @write; repeatable"
     )
@@ -76,7 +78,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--until-done",
         action="store_true",
-        help="continue until the model says that the task is done; needs --mode auto",
+        help="until the model says it is done; needs --mode auto",
     )
     parser.add_argument("--no-loop-check", action="store_true", help="do not stop a model that repeats itself")
     wire = parser.add_mutually_exclusive_group()
@@ -121,6 +123,7 @@ def main(argv: list[str]) -> int:
         mode=arguments.mode,
         model_id=arguments.model,
         effort=arguments.effort,
+        service_tier=arguments.service_tier,
         allow=arguments.allow,
         session_id=arguments.session,
         max_steps=arguments.max_steps,
@@ -159,6 +162,7 @@ class RunOptions:
     mode: Mode | None = None
     model_id: str | None = None
     effort: Effort | None = None
+    service_tier: ServiceTier | None = None
     allow: list[str] = field(default_factory=list[str])
     session_id: str | None = None
     max_steps: int | None = None
@@ -192,6 +196,7 @@ async def run(options: RunOptions, output: Format, out: TextIO, err: TextIO) -> 
 
 async def _turn(options: RunOptions, report: Report, printer: RunPrinter) -> int:
     from amanu.config import load_settings
+    from amanu.core.service_tiers import TIER_NAMES
     from amanu.home import find_home
     from amanu.models.recording import load
     from amanu.models.replay import Replay
@@ -223,6 +228,9 @@ async def _turn(options: RunOptions, report: Report, printer: RunPrinter) -> int
         printer.begin(session.state)
         if options.model_id is not None and (doubt := await sessions.models.doubt(options.model_id, client)):
             printer.warning(doubt)
+        if options.service_tier not in (None, "standard", session.state.service_tier):
+            name = TIER_NAMES[options.service_tier]
+            printer.warning(f"No {name} is known of {session.state.model_id}; the usual price holds.")
         client.show = printer.show
         code = await _prompt(session, options, client, report)
         if printer.is_json:
@@ -298,7 +306,12 @@ async def _session(sessions: "Sessions", options: RunOptions, client: "RunClient
     if options.session_id is None:
         _must_be_auto(options, options.mode or default_mode)
         params = SessionCreateParams(
-            session_id=mint(), roots=options.roots, mode=options.mode, model_id=options.model_id, effort=options.effort
+            session_id=mint(),
+            roots=options.roots,
+            mode=options.mode,
+            model_id=options.model_id,
+            effort=options.effort,
+            service_tier=options.service_tier,
         )
         session = await sessions.get((await sessions.create(params, client)).state.session_id)
     else:
@@ -319,6 +332,8 @@ async def _session(sessions: "Sessions", options: RunOptions, client: "RunClient
             await session.set_effort(options.effort)
         if options.model_id is not None:
             await session.set_model(options.model_id, client)
+        if options.service_tier is not None:
+            await session.own_parts.service_tier.set(options.service_tier)
     for rule in options.allow:
         session.allow(rule)
     if options.record is not None:

@@ -47,7 +47,7 @@ class RunPrinter:
         if self._format == "text" and self._err.isatty():
             console = self._live = LiveConsole(self._console, self._err, lambda: self._renderer.status(state))
         self._renderer = Renderer(console, answers=False, thoughts=False)
-        self._renderer.console.line(("dim", f"{describe(model)} · session {state.session_id}"))
+        self._renderer.console.line(("dim", f"{describe(model, state.service_tier)} · session {state.session_id}"))
         if self._format == "stream-json":
             self._write(_init(state, model))
         if self._live is not None:
