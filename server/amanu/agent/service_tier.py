@@ -71,10 +71,10 @@ class TieredModel:
             return False  # a flex request waits for room: at the standard tier it would cost twice as much
         if not is_busy and _ABOUT_TIERS.search(f"{failure.message} {failure.details}") is None:
             return False
-        name = TIER_NAMES[tier]
-        text = f"The {name} of {turn.info.name} has no room right now, so this turn goes on at the usual speed."
-        if not is_busy:
-            text = f"The {name} is off, and the usual price holds: {failure.message}"
+        if is_busy:
+            text = f"No room for {TIER_NAMES[tier]} right now, so this turn goes on at the usual speed and price."
+        else:
+            text = f"The {TIER_NAMES[tier]} is off, and the usual price holds: {failure.message}"
             turn.emit(SessionChanged(service_tier="standard"))
         turn.service_tier = "standard"
         turn.add_note(SystemNote("", text, "serviceTier", level="warning"))

@@ -41,6 +41,9 @@ VENDOR = "Gemini"
 _BUILT_ON_FIRST_USE = ("GenerateContentConfig", "_GenerateContentParameters", "Part", "UserContent")
 """Types of the SDK that a request passes. Built beforehand, the first prompt waits 20 ms less."""
 
+_TIER = "x-gemini-service-tier"
+"""The header that names the tier at which the request was served (ai.google.dev, "Priority inference")."""
+
 _OFF = {"automatic_function_calling": {"disable": True}, "automatic_continuation": False}
 
 
@@ -149,6 +152,9 @@ class GeminiModel:
         chunk = loads(data)
         if "error" in chunk:
             raise api_error(chunk["error"]["code"], chunk, response, self._key, self.title)
+        tier = response.headers.get(_TIER)
+        if tier is not None and isinstance(chunk.get("usageMetadata"), dict):
+            chunk["usageMetadata"]["serviceTier"] = tier
         return chunk
 
     def _body(self, request: Request, token: str | None = None) -> bytes:

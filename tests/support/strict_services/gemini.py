@@ -230,7 +230,6 @@ class Gemini(Service):
             **so_far,
             "candidatesTokenCount": say.usage.get("output", 20),
             "totalTokenCount": 120,
-            "serviceTier": say.tier or request.json.get("serviceTier", "standard"),
         }
         if "cache_read" in say.usage:
             counts["cachedContentTokenCount"] = say.usage["cache_read"]
@@ -244,6 +243,9 @@ class Gemini(Service):
             chunks = [_chunk(cite) for cite in say.cites]
             last["groundingMetadata"] = {"webSearchQueries": ["what was asked"], "groundingChunks": chunks}
         yield self._event(model, last, usageMetadata=counts)
+
+    def headers_of(self, say: Say, request: Received) -> dict[str, str]:
+        return {"x-gemini-service-tier": say.tier or request.json.get("serviceTier", "standard")}
 
     def _sign(self, part: dict[str, Any], model: str) -> str:
         """A signature with both characters in which standard and URL-safe base64 differ."""

@@ -101,6 +101,10 @@ class Service(ABC):
     def issue(self, body: bytes, request: Received) -> None:  # noqa: B027  (who signs nothing, issues nothing)
         """As if it had answered that request with this stream, or a part of it: the signatures in it are its own."""
 
+    def headers_of(self, say: Say, request: Received) -> dict[str, str]:
+        """Headers of the reply, of the vendor's own."""
+        return {}
+
     def finish_markers(self) -> int:
         """How many events at the end make up the finish marker: left out by `unfinished`."""
         return 1
@@ -208,7 +212,7 @@ class Service(ABC):
             return await _send_json(writer, fault.status, body, fault.headers)
         if fault is not None and fault.kind == "reset" and not fault.headers_first:
             return _reset(writer)
-        await _send_head(writer, 200, fault.headers if fault else {})
+        await _send_head(writer, 200, {**self.headers_of(say, request), **(fault.headers if fault else {})})
         if fault is None:
             events = list(self.events(say, request))
             for sent, event in enumerate(events):
