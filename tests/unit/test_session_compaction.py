@@ -156,7 +156,7 @@ async def test_commands_of_a_part_that_the_session_has_not_are_not_listed(
         monkeypatch.setattr(part, "part_of", lambda self, core: None)  # pyright: ignore[reportUnknownLambdaType]
     async with scripted_session(tmp_path, step("x")) as d:
         listed = (await d.sessions.completion.slash_commands(CommandListParams(session_id="s"))).commands
-        assert [each.name for each in listed] == ["compact", "memory", "mcp", "skills"]
+        assert [each.name for each in listed] == ["compact", "memory", "mcp", "skills", "fast"]
 
 
 @pytest.mark.parametrize("text", ["/compact", "/compact\n", " /compact keep it"])

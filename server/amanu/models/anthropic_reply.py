@@ -60,8 +60,8 @@ class _Block:
 
 class AnthropicReply:
     """Takes the events of one stream in order. `prefix` is the digest of what the model had seen; `taken` says of a
-    call's id that the conversation has it already; with `progress`, what comes as thinking is said to the user. `tier` is
-    the one that was asked for."""
+    call's id that the conversation has it already; with `progress`, what comes as thinking is said to the user; `tier`
+    is the one that was asked for."""
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ USUAL = "$4 in / $20 out per million tokens"
             "flex",
             f"{GPT} · flex tier: $1 in / $5 out per million tokens instead of $2 in / $10 out · window 336k",
         ),
-        ("openai:gpt-5-mini", "fast", "gpt-5-mini (openai:gpt-5-mini) · price unknown · window 336k"),
+        ("gemini:gemini-3.3-flash", "fast", "gemini-3.3-flash (gemini:gemini-3.3-flash) · price unknown · window 1M"),
     ],
 )
 def test_the_price_is_that_of_the_tier(model_id: str, tier: ServiceTier | None, told: str) -> None:
