@@ -33,7 +33,8 @@ async def event_streams(
         httpx2.AsyncClient(**await client_options(address, headers, auth)) as client,
         sse_within_origin(client, address, max_event_size=MAX_EVENT) as source,
     ):
-        source.response.raise_for_status()
+        if not source.response.is_success:  # the SDK's error would show the address, which may hold a key
+            raise httpx2.RemoteProtocolError(f"it answered {source.response.status_code}")
         events = aiter(source)
         target = await _target(events, source.response.url)
         traffic = Traffic(lambda line: log.write(f"amanu: {line}\n"))
@@ -44,7 +45,10 @@ async def _target(events: AsyncIterator[httpx2.ServerSentEvent], address: httpx2
     """Where messages go: the same server, or another could be made to get what is meant for this one."""
     async for event in events:
         if event.event == "endpoint":
-            target = address.join(event.data)
+            try:
+                target = address.join(event.data)
+            except httpx2.InvalidURL:
+                break
             if origin(target) != origin(address):
                 raise StartFailed(f"It wants its messages sent to another server, {target.host}.")
             return target

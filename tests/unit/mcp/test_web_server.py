@@ -60,6 +60,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 """Of a stream that lasts as long as its connection."""
 ENDPOINT = b"event: endpoint\ndata: /messages\n\n"
 ELSEWHERE = b"event: endpoint\ndata: http://127.0.0.2:9/messages\n\n"
+NO_ADDRESS = b"event: endpoint\ndata: http://[::bad\n\n"
 REFUSED = b"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
@@ -72,10 +73,11 @@ REFUSED = b"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         (HEAD + ENDPOINT, b"", "A message could not be sent to it: "),
         (HEAD + ELSEWHERE, b"", "It wants its messages sent to another server, 127.0.0.2."),
         (HEAD, b"", "It could not be reached: "),
-        (REFUSED % b"404 Not Found", b"", "It could not be reached: "),
-        (REFUSED % b"302 Found\r\nLocation: http://127.0.0.2:9/", b"", "It could not be reached: "),
+        (HEAD + NO_ADDRESS, b"", "It could not be reached: it does not say where messages go."),
+        (REFUSED % b"404 Not Found", b"", "It could not be reached: it answered 404."),
+        (REFUSED % b"302 Found\r\nLocation: http://127.0.0.2:9/", b"", "It could not be reached: it answered 302."),
     ],
-    ids=["unknown", "broken", "elsewhere", "hangs up", "messages elsewhere", "no address", "none", "moved"],
+    ids=["unknown", "broken", "elsewhere", "hangs up", "messages elsewhere", "silent", "no address", "none", "moved"],
 )
 async def test_one_with_events_that_fails_says_why_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bytes, posted: bytes, reason: str
@@ -91,11 +93,12 @@ async def test_one_with_events_that_fails_says_why_at_once(
 
     service = await asyncio.start_server(serve, "127.0.0.1")
     port = service.sockets[0].getsockname()[1]
-    async with harness(tmp_path) as it:
-        it.configure(web={"url": f"http://127.0.0.1:{port}/", "type": "sse"})
+    async with harness(tmp_path, {"TOKEN": "key-4711"}) as it:
+        it.configure(web={"url": f"http://127.0.0.1:{port}/?key=${{TOKEN}}", "type": "sse"})
         await it.approved("web")
         await it.until(lambda: it.view("web").state == "failed", 10)
         assert it.view("web").reason.startswith(reason)
+        assert "key-4711" not in it.view("web").reason
     service.close()
 
 
