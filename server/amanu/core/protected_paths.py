@@ -207,7 +207,7 @@ NO_KEYS = (
 
 HOME_SECRETS = (
     *(".aws", ".docker", ".codex", ".yarnrc.yml", ".config/pip", ".bundle/config", ".databricks", ".wrangler"),
-    *(".netlify", "snap"),
+    *(".netlify", "snap", "AppData"),
 )
 """Secrets only below the home folder: in a repository these are ordinary files. A sandbox can never read these or the
 `SECRETS` in the home folder, even where the workspace is the home folder itself."""

@@ -69,9 +69,10 @@ def _paths(word: str, roots: Sequence[Path]) -> Iterator[Path]:
     """What a word names by an absolute path: it, or the value of an option (`--directory=…`). What is reached through
     the workspace does not count: a repository could make that lead anywhere."""
     name = word.partition("=")[2] if word.startswith("-") else word
-    is_inside = any(f"{name}/".startswith(f"{root}/") for root in roots)
-    if os.path.isabs(name) and not is_inside and os.path.exists(name):  # noqa: PTH110, PTH117 (text)
-        yield Path(os.path.realpath(name))
+    if os.path.isabs(name) and os.path.exists(name):  # noqa: PTH110, PTH117 (text)
+        way = [Path(os.path.realpath(path)) for path in (name, *Path(name).parents)]
+        if not any(path.is_relative_to(root) for path in way for root in roots):
+            yield way[0]
 
 
 class _Search:
@@ -92,7 +93,7 @@ class _Search:
                 self._open(project or path.parent)
             for folder in above:
                 if (modules := folder / "node_modules").is_dir():  # a package's manager may put them further up
-                    self._open(modules)
+                    self._open(Path(os.path.realpath(modules)))
         elif is_command:
             above = self._above(path)
             project = _project(above)

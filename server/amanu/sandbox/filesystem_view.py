@@ -111,7 +111,7 @@ def filesystem_view(
     visible = [*outside, *readable, *also_written]
     secret = [
         *(path for path in _secrets(home) if not is_inside(path, chosen) and is_inside(path, visible)),
-        *(path for path in scan_protected(opened, home).secrets if not is_inside(path, (*chosen, *called.files))),
+        *(path for path in _secrets_in(opened, home) if not is_inside(path, (*chosen, *called.files))),
         *(path for path in map(Path, _SYSTEM_SECRETS) if os.access(path, os.R_OK)),
         *_amanu_folders(ours),
         *(path for path in _user_paths(settings.hide, home) if path.exists()),
@@ -145,6 +145,10 @@ def filesystem_view(
         home=home,
         protected=scan,
     )
+
+
+def _secrets_in(opened: Sequence[Path], home: Path | None) -> Sequence[Path]:
+    return scan_protected(opened, home, opened=True).secrets if opened else ()
 
 
 def home_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:

@@ -12,7 +12,9 @@ from amanu.sandbox.folder_scan import FolderScan, scan_folder
 from amanu.sandbox.git_dirs import GitDirs, repository
 
 _FOLDERS = 500
-"""The most folders of a root that are scanned, the nearest first."""
+"""The most folders of a root that are scanned, the nearest first …"""
+_OPENED_FOLDERS = 10_000
+"""… and of one that is no workspace, once for each start of what reads it: a tenth of a second."""
 
 Identity = tuple[int, int]
 """Device and inode of a file."""
@@ -44,18 +46,25 @@ def scan_protected(
     folders: Collection[str] = (),
     *,
     checkout: bool = False,
+    opened: bool = False,
 ) -> ProtectedScan:
     """Scan the nearest folders of each root, the home folder if it is in a root, and the given repositories and
-    folders. `checkout`: without files that a git checkout may change. Blocking; fast where nothing changed."""
+    folders. `checkout`: without files that a git checkout may change. `opened`: the roots are no workspaces, so more of
+    each is scanned, and the names above it count as well: `~/backup/.aws`. Blocking; fast where nothing changed."""
     roots = [root for root in roots if root != Path("/")]
     names: list[Path] = []
     scanned: list[str] = []
     secrets: list[Path] = []
     sockets: list[Path] = []
-    for path, folder in _walk(roots, folders):
+    whole = [Path("/")] if opened else []
+    for path, folder in _walk(roots, folders, _OPENED_FOLDERS if opened else _FOLDERS):
         scanned.append(path)
         names += (Path(name) for name in folder.protected if not (checkout and protected.is_checked_out(name)))
-        secrets += (Path(os.path.realpath(name)) for name in folder.perhaps_secret if _is_secret(name, roots))
+        secrets += (
+            Path(os.path.realpath(name))
+            for name in folder.perhaps_secret
+            if _is_secret(name, roots) or _is_secret(name, whole)
+        )
         sockets += map(Path, folder.sockets)
     gits = [git_dirs for path in names if path.name.casefold() == ".git" and (git_dirs := repository(path)) is not None]
     names += [path for path in protected_in_home(roots, home) if os.path.lexists(path)]
@@ -86,7 +95,7 @@ def identity(path: Path) -> Identity | None:
 
 def _is_secret(path: str, roots: Iterable[Path]) -> bool:
     """Whether a path that was found under one of the roots is a secret file."""
-    root = next((candidate for candidate in roots if path.startswith(f"{candidate}/")), None)
+    root = next((candidate for candidate in roots if path.startswith(f"{str(candidate).rstrip('/')}/")), None)
     if root is None or not protected.is_secret(os.path.relpath(path, root)):
         return False
     if path.endswith("/.npmrc"):
@@ -94,11 +103,11 @@ def _is_secret(path: str, roots: Iterable[Path]) -> bool:
     return not os.path.exists(f"{path}/pyvenv.cfg")  # noqa: PTH110 (a virtual environment of that name)
 
 
-def _walk(roots: Iterable[Path], folders: Collection[str]) -> Iterator[tuple[str, FolderScan]]:
+def _walk(roots: Iterable[Path], folders: Collection[str], most: int) -> Iterator[tuple[str, FolderScan]]:
     unvisited = {*folders}
     for root in roots:
         todo, visited = deque([str(root)]), 0
-        while todo and visited < _FOLDERS:
+        while todo and visited < most:
             visited += 1
             path = todo.popleft()
             folder = scan_folder(path)

@@ -37,7 +37,8 @@ _PARTS = ("lib", "lib64", "libexec", "share", "include", "versions")
 
 
 Visibility = Literal["always", "on request", "never"]
-"""`on request`: hidden, but shown to what needs it. `never`: a home folder, what is above one, a place for secrets."""
+"""`on request`: hidden, but shown to what needs it. `never`: a home folder, what is above one, a place for secrets, and
+what services put into `/run`: sockets, keys, the secrets of containers."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,8 @@ def visibility(folder: Path, homes: tuple[Path, ...]) -> Visibility:
         return "never"
     if not is_inside(folder, hidden):
         return "always"
-    return "never" if _holds_secrets(folder, homes) else "on request"
+    is_service = is_inside(folder, _services()) and not is_inside(folder, _disks())
+    return "never" if is_service or _is_secret(folder) or _holds_secrets(folder, homes) else "on request"
 
 
 def _interpreter(program: str) -> list[str]:
@@ -127,6 +129,17 @@ def _shared_homes() -> tuple[Path, ...]:
     return tuple(map(_real, ("/home", "/Users", "/mnt/c/Users")))
 
 
+@cache
+def _services() -> tuple[Path, ...]:
+    return (_real("/run"),)
+
+
+@cache
+def _disks() -> tuple[Path, ...]:
+    """Where disks are mounted that a user plugs in."""
+    return (_real("/run/media"),)
+
+
 @lru_cache(maxsize=8)
 def _hidden(homes: tuple[Path, ...]) -> tuple[Path, ...]:
     return (*homes, *map(_real, ("/run", "/tmp", "/var/tmp")))
@@ -146,14 +159,31 @@ def _installation(folder: Path, homes: tuple[Path, ...]) -> list[Path]:
 
 def _holds_secrets(folder: Path, homes: tuple[Path, ...]) -> bool:
     """Whether a folder is, contains or is inside a place for secrets: `~/.local` is the parent of `~/.local/bin`."""
-    text = f"{folder}/"
-    near = [home for home in map(str, homes) if text.startswith(f"{home}/") or f"{home}/".startswith(text)]
+    text = f"{folder}/".casefold()
+    near = [home for home in _folded(homes) if text.startswith(f"{home}/") or f"{home}/".startswith(text)]
+    for shared in _folded(_shared_homes()):
+        if text.startswith(f"{shared}/"):
+            near.append(f"{shared}/{text.removeprefix(f'{shared}/').partition('/')[0]}")
     return any(text.startswith(secret) or secret.startswith(text) for home in near for secret in _secret_places(home))
 
 
-@cache
+def _is_secret(folder: Path) -> bool:
+    """Whether a folder is a secret one, or in one, wherever that is: `~/backup/.ssh`."""
+    if not protected.is_secret(str(folder).lstrip("/")):
+        return False
+    return not any((path / "pyvenv.cfg").exists() for path in (folder, *folder.parents))  # an environment named `.env`
+
+
+@lru_cache(maxsize=8)
+def _folded(homes: tuple[Path, ...]) -> tuple[str, ...]:
+    """On some systems `.SSH` is `.ssh`."""
+    return tuple(str(home).casefold() for home in homes)
+
+
+@lru_cache(maxsize=64)
 def _secret_places(home: str) -> tuple[str, ...]:
-    return tuple(f"{home}/{name}/" for name in (*protected.SECRETS, *protected.HOME_SECRETS, ".local/state"))
+    names = (*protected.SECRETS, *protected.HOME_SECRETS, ".local/state")
+    return tuple(f"{home}/{name}/".casefold() for name in names)
 
 
 def _below(path: Path, folders: tuple[Path, ...]) -> bool:

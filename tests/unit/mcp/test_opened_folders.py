@@ -12,6 +12,8 @@ import pytest
 
 from amanu.mcp import connection
 from amanu.mcp.opened_folders import opened_folders
+from amanu.sandbox.protected_scan import scan_protected
+from amanu.sandbox.toolchains import visibility
 from support.mcp_harness import SUPPORT, harness
 from support.required_programs import needs
 
@@ -83,8 +85,22 @@ CASES: Mapping[str, tuple[Mapping[str, str], Sequence[str], Sequence[str], Seque
     "a home folder with a repository": ({".git/HEAD": "", "w/w.py": ""}, ["python3", "~/w/w.py"], ["w"], []),
     "keys": ({".ssh/id_test": "", ".ssh/w.py": ""}, ["python3", "~/.ssh/w.py", "~/.ssh"], [], [".ssh"]),
     "above keys": ({".config/gh/x": "", ".config/w.py": ""}, ["python3", "~/.config/w.py"], [], [".config"]),
+    "keys elsewhere": ({"backup/.ssh/work": ""}, ["srv", "~/backup/.ssh"], [], ["backup/.ssh"]),
+    "keys in capitals": ({".SSH/id_test": ""}, ["srv", "~/.SSH"], [], [".SSH"]),
+    "an environment of that name": (
+        {"w/pyproject.toml": "", "w/.env/pyvenv.cfg": "", "w/.env/bin/python": ""},
+        ["~/w/.env/bin/python", "-m", "w"],
+        ["w"],
+        [],
+    ),
     "the workspace": ({"work/w.py": "", "work/d/x": ""}, ["python3", "~/work/w.py", "~/work", "~/work/d"], [], []),
     "through the workspace": ({"w/w.py": "", "work/x": ""}, ["python3", "~/work/link/w.py", "~/work/link"], [], []),
+    "through the workspace in other words": (
+        {"w/w.py": "", "work/x": ""},
+        ["python3", "{home}//work/link/w.py", "~/./work/link", "~/w/../work/link"],
+        [],
+        [],
+    ),
     "through a link of the user's": ({"w/w.py": ""}, ["python3", "~/link/w.py"], ["w"], []),
 }
 
@@ -107,6 +123,52 @@ def test_what_goes_with_a_command_is_opened(
         tuple(home / name for name in opened),
         tuple(home / name for name in closed),
     )
+
+
+def test_links_to_modules_open_what_they_lead_to(tmp_path: Path) -> None:
+    home = tmp_path.resolve() / "home"
+    script = home / "m" / "packages" / "index.js"
+    script.parent.mkdir(parents=True)
+    script.touch()
+    (home / "m" / "node_modules").symlink_to(home)
+    found = opened_folders(["node", str(script)], {}, {"HOME": str(home)}, [])
+    assert (found.folders, found.closed) == ((script.parent,), (home,))
+
+
+@pytest.mark.parametrize(
+    ("folder", "expected"),
+    [
+        ("/home/nobody/w", "on request"),
+        ("/home/nobody", "never"),
+        ("/home/nobody/.aws", "never"),
+        ("/home/nobody/.config/gh", "never"),
+        ("/home/nobody/.config", "never"),
+        ("/mnt/c/Users/Nobody/.ssh", "never"),
+        ("/mnt/c/Users/Nobody/AppData/Roaming/Mozilla", "never"),
+        ("/mnt/c/Users/Nobody/w", "on request"),
+        ("/run/secrets", "never"),
+        ("/run/user/1000/keyring", "never"),
+        ("/run/media/me/disk/w", "on request"),
+        ("/tmp/w", "on request"),
+        ("/tmp", "never"),
+        ("/", "never"),
+    ],
+)
+def test_secrets_of_others_and_of_services_are_never_opened(tmp_path: Path, folder: str, expected: str) -> None:
+    homes = (tmp_path, *map(Path, ("/home", "/mnt/c/Users")))
+    assert visibility(Path(folder), homes) == expected
+
+
+def test_secrets_are_found_in_large_folders_and_by_the_names_above(tmp_path: Path) -> None:
+    for number in range(600):
+        (tmp_path / "large" / str(number)).mkdir(parents=True)
+    secrets = [tmp_path / "large" / str(number) / ".env" for number in (0, 300, 599)]
+    secrets.append(tmp_path / "backup" / ".aws" / "credentials")
+    secrets[-1].parent.mkdir(parents=True)
+    for secret in secrets:
+        secret.touch()
+    found = scan_protected([tmp_path / "large", secrets[-1].parent], None, opened=True).secrets
+    assert sorted(found) == sorted(secrets)
 
 
 def test_folders_in_which_programs_look_are_opened(tmp_path: Path) -> None:
