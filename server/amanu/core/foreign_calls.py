@@ -5,6 +5,7 @@ ours that does the same, and what these tools say in another structure is put in
 another name are left to `argument_aliases.py`. Permission, hooks and record see the call of ours.
 """
 
+import posixpath
 import re
 import shlex
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -56,6 +57,13 @@ _MILLISECONDS_FROM = 1_000
 """A `timeout` of at least this is in milliseconds, as Claude Code's and OpenCode's are; Kimi CLI's is in seconds."""
 _URL = re.compile(r"https?://[^\s<>\"'`)\]]+")
 _PATCH_HERE = re.compile(r"\s*(?:apply_patch|applypatch)\s+<<-?\s*(['\"]?)(\w+)\1[ \t]*\n(.*?\n)\2\s*\Z", re.DOTALL)
+
+_PATCHED_FILE = re.compile(r"^(\*\*\* (?:(?:Add|Update|Delete) File|Move to): *)(.+)$", re.MULTILINE)
+_FOLDERS = ("path", "workdir", "cwd", "dir_path", "directory")
+"""Names of the argument that says where a command runs."""
+_SHELL = re.compile(r"(?:/[\w./-]*/)?(?:ba|z|da|k)?sh")
+_RUNS_A_LINE = ("-c", "-lc", "-cl", "-ic", "-lic")
+"""Options of a shell with which nothing is lost when the line is run by ours."""
 
 
 @dataclass(frozen=True)
@@ -132,12 +140,13 @@ def _run_shell_command(call: OurCall) -> OurCall:
     command = arguments.get("command", arguments.get("cmd"))
     if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
         words = [str(word) for word in command]
-        in_shell = len(words) == 3 and words[0].endswith("sh") and re.fullmatch(r"-\w*c\w*", words[1]) is not None
+        in_shell = len(words) == 3 and _SHELL.fullmatch(words[0]) and words[1] in _RUNS_A_LINE
         command = words[2] if in_shell else shlex.join(words)
         arguments.pop("cmd", None)
         arguments["command"] = command
     if isinstance(command, str) and (patch := _patch_in(command)):
-        return OurCall("apply_patch", {"patch": patch})
+        folder = next((value for name in _FOLDERS if isinstance(value := arguments.get(name), str) and value), "")
+        return OurCall("apply_patch", {"patch": _in_folder(patch, folder)})
     timeout = arguments.pop("timeout_ms", None)
     if timeout is None and isinstance(arguments.get("timeout"), int | float):
         timeout = arguments.pop("timeout")
@@ -165,6 +174,11 @@ def _patch_in(command: str) -> str:
     except ValueError:
         return ""
     return words[1] if len(words) == 2 and words[1].lstrip().startswith("*** Begin Patch") else ""
+
+
+def _in_folder(patch: str, folder: str) -> str:
+    """The patch with the paths that a command in that folder means."""
+    return _PATCHED_FILE.sub(lambda match: match[1] + posixpath.join(folder, match[2]), patch) if folder else patch
 
 
 def _web_fetch(call: OurCall) -> OurCall:

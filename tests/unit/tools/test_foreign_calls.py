@@ -38,6 +38,10 @@ PARAMS: Mapping[str, type[Params]] = {
     "write_todos": WriteTodosParams,
 }
 PATCH = "*** Begin Patch\n*** Add File: a.py\n+x = 1\n*** End Patch\n"
+MOVES = (
+    "*** Begin Patch\n*** Update File: a.py\n*** Move to: b.py\n@@\n *** Update File: c.py\n-x\n+y\n"
+    "*** Delete File: /w/d.py\n*** End Patch\n"
+)
 
 CASES: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
     # Claude Code
@@ -227,6 +231,24 @@ CASES: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
         "read_file",
         {"path": "a", "start_line": 1, "end_line": 4},
     ),
+    # a patch where the command would run
+    (
+        "shell",
+        {"command": ["apply_patch", PATCH], "workdir": "sub/dir"},
+        "apply_patch",
+        {"patch": PATCH.replace("a.py", "sub/dir/a.py")},
+    ),
+    (
+        "run_shell_command",
+        {"command": f"apply_patch <<EOF\n{MOVES}EOF", "path": "sub"},
+        "apply_patch",
+        {"patch": MOVES.replace("a.py", "sub/a.py").replace("b.py", "sub/b.py")},
+    ),
+    # scripts, and shells that do something else with the line
+    ("shell", {"command": ["./deploy.sh", "-c", "prod"]}, "run_shell_command", {"command": "./deploy.sh -c prod"}),
+    ("shell", {"command": ["bash", "-nc", "rm x"]}, "run_shell_command", {"command": "bash -nc 'rm x'"}),
+    ("shell", {"command": ["pwsh", "-c", "ls | % {}"]}, "run_shell_command", {"command": "pwsh -c 'ls | % {}'"}),
+    ("shell", {"command": ["/usr/bin/zsh", "-lc", "ls"]}, "run_shell_command", {"command": "ls"}),
     # ours, as they are
     ("read_file", {"path": "a", "start_line": 3}, "read_file", {"path": "a", "start_line": 3}),
     (
