@@ -21,7 +21,7 @@ class Overflow:
 
 def overflow(words: str) -> Overflow | None:
     """What the words of a refusal say of the request's length; None if they are not about that."""
-    words = words[:_LOOKED_AT]
+    words = _own_words(words)
     if (match := _REQUESTED.search(words)) is not None:
         limit, requested = _number(match["limit"]), _number(match["requested"])
         return Overflow(limit, a_minute=True) if limit is not None and (requested or 0) > limit else None
@@ -47,10 +47,14 @@ def per_minute(words: str) -> tuple[int | None, bool]:
 def knows_no_model(status: int | None, words: str) -> bool:
     """Whether a refusal says that there is no such model, or none for this account. A 404 is about the model if it is
     about nothing else that a request names."""
-    words = words[:_LOOKED_AT]
+    words = _own_words(words)
     if status in (404, 410):
         return _NOT_THE_MODEL.search(words) is None
     return status in (None, 400, 403) and any(pattern.search(words) for pattern in _NO_MODEL)
+
+
+def _own_words(words: str) -> str:
+    return _QUOTED.split(words[:_LOOKED_AT], maxsplit=1)[0]
 
 
 def _number(digits: str | None) -> int | None:
@@ -65,6 +69,9 @@ def _pattern(words: str) -> re.Pattern[str]:
 
 _LOOKED_AT = 4_000
 """Characters: gateways wrap the service's words in their own, and may quote the request after them."""
+
+_QUOTED = re.compile(r"""["']input["']\s*:""")
+"""Before what pydantic quotes of a request that is not valid: it may be a whole conversation (vLLM, LiteLLM)."""
 
 _TOO_LONG = [
     _pattern(words)
@@ -135,7 +142,8 @@ _TOO_LONG = [
 _NO_MODEL = [
     re.compile(words, re.I)
     for words in (
-        r"\bmodel\b.{0,200} (?:does not exist|not found|not exist\b|is not (?:found|supported when using))",
+        r"\bmodel\b(?:(?!\b(?:tool|function|schema|file)\b).){0,200} "
+        r"(?:does not exist|not found|not exist\b|is not (?:found|supported when using))",
         # OpenAI, Groq, xAI, Qwen (smolagents#808), Ollama (ollama#4449), DeepSeek, Cohere, the plans of ChatGPT
         r"not a valid model ID|no endpoints found for ",  # OpenRouter (continue#10758)
         r"invalid model(?: identifier|:| name)|no models? loaded",  # Mistral, LM Studio (gpt-researcher#1556)

@@ -420,6 +420,19 @@ NOT_THE_MODEL: dict[str, tuple[int | None, str, type[ModelError]]] = {
     "an account": (403, "Your organization must be verified to use this model.", AuthFailed),
     "a parameter": (400, "Unsupported parameter: 'top_k' is not supported with this model.", RequestRefused),
     "an effort": (400, "This model does not support the effort parameter.", RequestRefused),
+    "a call": (400, "The model called a tool that does not exist: function 'foo' not found", RequestRefused),
+    "what the user wrote": (
+        422,
+        '{"detail":[{"type":"missing","loc":["body","n"],"msg":"Field required","input":{"messages":[{"role":"user",'
+        '"content":"Why does it say: maximum context length is 4096 tokens?"}]}}]}',
+        RequestRefused,
+    ),
+    "what the user wrote, elsewhere": (
+        400,
+        "[{'type': 'extra_forbidden', 'loc': ('body', 'x'), 'msg': 'Extra inputs are not permitted', 'input': "
+        "'The model does not exist.'}]",
+        RequestRefused,
+    ),
     "a tool": (400, "messages.2: tool 'read' not found in tools", RequestRefused),
 }  # fmt: skip
 
