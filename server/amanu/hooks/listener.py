@@ -58,8 +58,8 @@ class HookListener(TurnListener):
         self._task = task
         self._calls: dict[str, _Asked] = {}
         self._previews: dict[str, Preview] = {}
-        self._selected_tools: frozenset[str] | None = None
-        """The only tools that the calls of this reply may name; None: no limit."""
+        self._selections: Sequence[frozenset[str]] = ()
+        """As in `HookOutcome`, for this reply."""
         self.ending: Ending | None = None
         """The end of the turn that a hook wants; None if none does."""
         self._continued: list[str] = []
@@ -70,6 +70,8 @@ class HookListener(TurnListener):
         """Id of a call that has ended → the call to take its place."""
         self._first_tools: dict[str, str] = {}
         """Id of such a call → the tool that the model called."""
+        self._unlimited: set[str] = set()
+        """Ids of those of them that the user's own hooks want: what these leave to the model is no limit to them."""
         self._reported_changes = False
         """Whether the user knows that hooks change the requests of this turn."""
         self._let_stop = False
@@ -110,20 +112,19 @@ class HookListener(TurnListener):
     def _callable(self, turn: TurnView) -> frozenset[str] | None:
         """The tools that the next reply may call. Those that end the work always can be: without them it would not."""
         self._tools = [spec.name for spec in turn.specs]
-        return None if self._selected_tools is None else frozenset(filter(self._is_selected, self._tools))
+        return frozenset(filter(self._is_selected, self._tools)) if self._selections else None
 
     def _is_selected(self, tool: str) -> bool:
-        selected = self._selected_tools
-        return selected is None or tool in _ENDS or is_selected(tool, selected)
+        return tool in _ENDS or all(is_selected(tool, selected) for selected in self._selections)
 
     async def _select_tools(self, turn: TurnView) -> None:
         """Ask which tools the next reply may call."""
-        self._selected_tools = None
+        self._selections = ()
         if await self._hooks.listening("BeforeToolSelection"):
             about: dict[str, JsonValue] = {"llm_request": llm_request(turn)}
             outcome = await self._hooks.run(HookMoment("BeforeToolSelection", about), self._turn_id)
             self._end_if_told(outcome)
-            self._selected_tools = outcome.selected_tools
+            self._selections = outcome.selections
 
     async def after_model(self, turn: TurnView, reply: ReplyCompleted) -> ReplyText | None:
         if not await self._hooks.listening("AfterModel"):
@@ -155,8 +156,8 @@ class HookListener(TurnListener):
         if call.tool == COMPLETE_TASK:
             objection = await self._objection(json.dumps(arguments, ensure_ascii=False))
             return None if objection is None else Block(_not_done(objection))
-        if call.call_id not in self._first_tools and not self._is_selected(call.tool):
-            selected = ", ".join(sorted(self._selected_tools or ())) or "no tools"
+        if call.call_id not in self._unlimited and not self._is_selected(call.tool):
+            selected = ", ".join(sorted({*filter(self._is_selected, self._tools)} - _ENDS)) or "no tools"
             return Block(f"Not run: a hook of the user's limits this reply to: {selected}.")
         asked = self._calls.get(call.call_id)
         self._previews[call.call_id] = preview
@@ -223,6 +224,8 @@ class HookListener(TurnListener):
         following = Call(call_id=f"call_{uuid4().hex[:16]}", tool=tool, arguments=arguments)
         self._next_calls[call.call_id] = following
         self._first_tools[following.call_id] = self._first_tools.get(call.call_id, call.tool)
+        if hook.source.owner == "user":
+            self._unlimited.add(following.call_id)
         self._hooks.report(f"The hook {hook.label} puts a call of {tool} in the place of this result.", self._turn_id)
         return result
 

@@ -27,7 +27,7 @@ def merge(answers: Sequence[Answer]) -> HookOutcome:
         updated_output=next(
             (decision.updated_output for _, decision in reversed(counted) if decision.updated_output is not None), None
         ),
-        selected_tools=_selected([decision.selected_tools for _, decision in counted]),
+        selections=_selections(counted),
         request=next((decision.request for _, decision in reversed(counted) if decision.request is not None), None),
         ends=any(decision.ends for _, decision in counted),
         end_reason="\n".join(dict.fromkeys(decision.end_reason for _, decision in counted if decision.end_reason)),
@@ -37,13 +37,22 @@ def merge(answers: Sequence[Answer]) -> HookOutcome:
     return _with_next_call(_with_input(outcome, counted), counted)
 
 
-def _selected(selections: Sequence[frozenset[str] | None]) -> frozenset[str] | None:
-    """The tools that several hooks leave: none if one leaves none, otherwise all that any of them names, as in Gemini
-    CLI. None: no limit."""
-    limits = [selection for selection in selections if selection is not None]
-    if not limits:
-        return None
-    return frozenset[str]().union(*limits) if all(limits) else frozenset()
+def _selections(answers: Sequence[Answer]) -> tuple[frozenset[str], ...]:
+    """The tools that the user's hooks leave, and those that the others do: these add nothing to the former. Of each,
+    none if one leaves none, otherwise all that any of them names, as in Gemini CLI."""
+    of_user, of_others = (
+        [
+            decision.selected_tools
+            for run, decision in answers
+            if decision.selected_tools is not None and (run.hook.source.owner == "user") == is_users
+        ]
+        for is_users in (True, False)
+    )
+    return tuple(
+        frozenset[str]().union(*limits) if all(limits) else frozenset[str]()
+        for limits in (of_user, of_others)
+        if limits
+    )
 
 
 def _with_input(outcome: HookOutcome, answers: Sequence[Answer]) -> HookOutcome:

@@ -220,7 +220,8 @@ class HookOutcome:
     updated_input: Mapping[str, JsonValue] | None = None
     updated_by: Hook | None = None
     updated_output: str | None = None
-    selected_tools: frozenset[str] | None = None
+    selections: tuple[frozenset[str], ...] = ()
+    """The next reply may call only tools that are in each of them, under any of their names."""
     next_call: WantedCall | None = None
     next_by: Hook | None = None
     request: Mapping[str, JsonValue] | None = None

@@ -96,6 +96,32 @@ async def test_only_the_selected_tools_are_in_the_request(
         assert ("ANY" in notices(d)) == any(config.get("mode") == "ANY" for config in configs)
 
 
+ONLY_READS = handler(says(toolConfig={"allowedFunctionNames": ["Read"]}))
+
+
+async def test_a_workspace_adds_nothing_to_what_the_users_hooks_leave(tmp_path: Path, requests: list[Request]) -> None:
+    more = says(toolConfig={"allowedFunctionNames": ["run_shell_command", "read_file"]})
+    async with scripted_session(tmp_path, step("", call("run_shell_command", command="ls")), DONE) as d:
+        configure_user(BeforeToolSelection=[ONLY_READS])
+        await hooked(d, BeforeToolSelection=[handler(more)])
+        await d.prompt("go")
+        await d.ended()
+        assert [request.callable for request in requests] == [{"read_file"}] * 2
+        [result] = conversation(d.session).results()
+        assert result.text == "Not run: a hook of the user's limits this reply to: read_file."
+
+
+@pytest.mark.parametrize("owner", ["user", "workspace"])
+async def test_only_the_users_hooks_make_calls_beside_what_theirs_leave(tmp_path: Path, owner: str) -> None:
+    async with scripted_session(tmp_path, READS, DONE, mode="acceptEdits") as d:
+        tail = {"AfterTool" if owner == "workspace" else "PostToolUse": [handler(WRITES_TAIL, matcher="read_file")]}
+        configure_user(BeforeToolSelection=[ONLY_READS], **(tail if owner == "user" else {}))
+        await hooked(d, **(tail if owner == "workspace" else {}))
+        await d.prompt("go")
+        await d.ended()
+        assert (d.root / "tail.txt").exists() == (owner == "user")
+
+
 async def test_a_selection_is_for_one_request(tmp_path: Path, requests: list[Request]) -> None:
     once = f"grep -q 'line 12' && exit 0; {says(toolConfig={'allowedFunctionNames': ['read_file']})}"
     async with scripted_session(tmp_path, READS, DONE) as d:
