@@ -214,6 +214,7 @@ class _History:
             self._pieces.clear()
             self._system_role = system_role
         settled = self._unmarked()
+        del self._pieces[4 * settled :]  # there are fewer of them after a rewind
         for index in range(len(self._pieces) // 4, settled):
             self._pieces += self._placed(index)
         tail = [piece for index in range(settled, len(self._kept)) for piece in self._placed(index)]

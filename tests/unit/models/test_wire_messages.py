@@ -107,7 +107,7 @@ HAPPENINGS = st.one_of(
     st.tuples(st.just("status"), st.just("The mode is plan.")),
     st.tuples(st.just("note"), st.just("A file changed.")),
     st.tuples(st.just("reply"), st.sampled_from(["Done.", ""])),
-    st.tuples(st.sampled_from(["mask", "compact"]), st.integers(0, 9)),
+    st.tuples(st.sampled_from(["mask", "compact", "rewind"]), st.integers(0, 9)),
 )
 
 
@@ -126,6 +126,8 @@ def happen(conversation: Conversation, kind: str, value: Any, n: int) -> None:
             conversation.add_notes(SystemText(text=value, status=kind == "status"))
         case "reply":
             conversation.append(Assistant(parts=(Text(text=value),) if value else ()))
+        case "rewind":
+            conversation.replace_with(Conversation(list(conversation)[: value + 1]))
         case "mask":
             conversation.mask(Masked(texts={f"c{value}.0": "shorter"}))
         case _:
@@ -147,6 +149,15 @@ WIRES: dict[str, Callable[[], Callable[[Request], Any]]] = {
         streaming=True,
     ),
 }
+
+
+@pytest.mark.parametrize("model_id", WIRES)
+def test_a_body_is_whole_after_a_rewind(model_id: str) -> None:
+    conversation, body = of_steps(3), WIRES[model_id]()
+    request = Request(model=model_info(model_id), system="", tools=[], conversation=conversation, session_id="s")
+    body(request)
+    conversation.replace_with(Conversation(list(conversation)[:3]))
+    assert body(request) == WIRES[model_id]()(request)
 
 
 @pytest.mark.parametrize("model_id", WIRES)
