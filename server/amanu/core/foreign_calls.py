@@ -55,6 +55,8 @@ _EDITOR_COMMANDS = {"view": "read_file", "create": "write_file", "str_replace": 
 
 _MILLISECONDS_FROM = 1_000
 """A `timeout` of at least this is in milliseconds, as Claude Code's and OpenCode's are; Kimi CLI's is in seconds."""
+_LONGEST = 86_400_000
+"""Milliseconds that a command may run."""
 _URL = re.compile(r"https?://[^\s<>\"'`)\]]+")
 _PATCH_HERE = re.compile(r"\s*(?:apply_patch|applypatch)\s+<<-?\s*(['\"]?)(\w+)\1[ \t]*\n(.*?\n)\2\s*\Z", re.DOTALL)
 
@@ -152,7 +154,7 @@ def _run_shell_command(call: OurCall) -> OurCall:
         timeout = arguments.pop("timeout")
         timeout = timeout * 1_000 if isinstance(timeout, int | float) and timeout < _MILLISECONDS_FROM else timeout
     if isinstance(timeout, int | float) and timeout > 0:
-        arguments.setdefault("timeout_s", timeout / 1_000)
+        arguments.setdefault("timeout_s", min(timeout, _LONGEST) / 1_000)  # integers may be of any size
     escalated = arguments.pop("with_escalated_permissions", None) is True  # Codex: asks the user, as ours does
     if arguments.get("sandbox_permissions") == "require_escalated" or escalated:
         arguments.pop("sandbox_permissions", None)

@@ -244,6 +244,7 @@ CASES: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
         "apply_patch",
         {"patch": MOVES.replace("a.py", "sub/a.py").replace("b.py", "sub/b.py")},
     ),
+    ("bash", {"command": "ls", "timeout": 10**400}, "run_shell_command", {"command": "ls", "timeout_s": 86_400}),
     # scripts, and shells that do something else with the line
     ("shell", {"command": ["./deploy.sh", "-c", "prod"]}, "run_shell_command", {"command": "./deploy.sh -c prod"}),
     ("shell", {"command": ["bash", "-nc", "rm x"]}, "run_shell_command", {"command": "bash -nc 'rm x'"}),
