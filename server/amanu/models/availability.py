@@ -62,7 +62,9 @@ class Availability:
 
     def narrow(self, model: Model, info: ModelInfo, window: int) -> None:
         """Its service named that window, in tokens, when it refused a request."""
-        self._narrow[model, info.model_id] = (self._clock() + LEARNT, info.context_window, window)
+        _, believed, known = self._narrow.get((model, info.model_id), (0.0, 0, 0))
+        believed = believed if info.context_window == known else info.context_window
+        self._narrow[model, info.model_id] = (self._clock() + LEARNT, believed, window)
 
     def fitted(self, model: Model, info: ModelInfo) -> ModelInfo:
         """The facts with the window that the service named, unless they have changed since."""

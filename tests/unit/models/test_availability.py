@@ -66,3 +66,10 @@ def test_an_answer_makes_up_for_it() -> None:
     availability.lost(model, INFO, QuotaExhausted("."))
     availability.answered(model, INFO)
     assert availability.why_not(model, INFO) is None
+
+
+def test_a_window_that_turns_out_smaller_still_is_kept_as_well() -> None:
+    availability, model = Availability(), PlayedModel([])
+    for window in (30_000, 20_000):
+        availability.narrow(model, availability.fitted(model, INFO), window)
+    assert availability.fitted(model, INFO).context_window == 20_000
