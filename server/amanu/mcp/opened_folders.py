@@ -15,7 +15,7 @@ from pathlib import Path
 from amanu.sandbox.filesystem_view import home_folders
 from amanu.sandbox.toolchains import visibility
 
-_SCRIPTS = frozenset(
+SCRIPTS = frozenset(
     (".py", ".pyz", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".rb", ".php", ".pl", ".sh", ".jar", ".dll")
 )
 """Endings of what interpreters run: `java -jar` and `dotnet`, too."""
@@ -70,9 +70,15 @@ def _paths(word: str, roots: Sequence[Path]) -> Iterator[Path]:
     the workspace does not count: a repository could make that lead anywhere."""
     name = word.partition("=")[2] if word.startswith("-") else word
     if os.path.isabs(name) and os.path.exists(name):  # noqa: PTH110, PTH117 (text)
-        way = [Path(os.path.realpath(path)) for path in (name, *Path(name).parents)]
-        if not any(path.is_relative_to(root) for path in way for root in roots):
-            yield way[0]
+        real = Path(os.path.realpath(name))
+        if not is_reached_through(name, roots) and not any(real.is_relative_to(root) for root in roots):
+            yield real
+
+
+def is_reached_through(name: str, roots: Sequence[Path]) -> bool:
+    """Whether a folder above that absolute path is in the roots, whatever they link to. Blocking."""
+    above = [Path(os.path.realpath(folder)) for folder in Path(name).parents]
+    return any(folder.is_relative_to(root) for folder in above for root in roots)
 
 
 class _Search:
@@ -85,7 +91,7 @@ class _Search:
         """Add what goes with a path; a command that is no script may be one of an installation."""
         if path.is_dir():
             self._open(path)
-        elif path.suffix in _SCRIPTS:
+        elif path.suffix in SCRIPTS:
             above = self._above(path)
             if (project := _project(above)) is None and len(above) == 1 and path.parent.name in _PERSONAL:
                 self.closed[path.parent] = None

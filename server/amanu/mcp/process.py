@@ -15,6 +15,7 @@ from pathlib import Path
 
 from amanu.core.requirements import SandboxRequirements
 from amanu.mcp.config import Access
+from amanu.mcp.opened_folders import SCRIPTS, is_reached_through
 from amanu.mcp.server_log import ServerLog
 from amanu.sandbox import sandboxed_process
 from amanu.sandbox.sandbox import Sandbox, SandboxError
@@ -67,10 +68,15 @@ class Command:
         """The program, and what of its arguments is a file by its absolute path, such as a script: who agreed to the
         server saw them. A repository could make those in the roots lead anywhere."""
         files = (word for word in self.argv if os.path.isabs(word) and os.path.isfile(word))  # noqa: PTH113, PTH117
-        parents = {file: Path(file).parent.resolve() for file in files}
-        return tuple(
-            file for file, parent in parents.items() if not any(parent.is_relative_to(root) for root in self.roots)
-        )
+        return tuple(file for file in dict.fromkeys(files) if self._is_outside(file))
+
+    def _is_outside(self, file: str) -> bool:
+        """Through a folder of the roots that is a link, only code counts: who approves it approves its content."""
+        parent = Path(file).parent.resolve()
+        if any(parent.is_relative_to(root) for root in self.roots):
+            return False
+        is_code = file == self.argv[0] or Path(file).suffix in SCRIPTS
+        return is_code or not is_reached_through(file, self.roots)
 
     @property
     def caches(self) -> list[Path]:

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from amanu.mcp import connection
+from amanu.mcp.config import Access
 from amanu.mcp.opened_folders import opened_folders
+from amanu.mcp.process import Command
 from amanu.sandbox.protected_scan import scan_protected
 from amanu.sandbox.toolchains import visibility
 from support.mcp_harness import SUPPORT, harness
@@ -169,6 +171,26 @@ def test_secrets_are_found_in_large_folders_and_by_the_names_above(tmp_path: Pat
         secret.touch()
     found = scan_protected([tmp_path / "large", secrets[-1].parent], None, opened=True).secrets
     assert sorted(found) == sorted(secrets)
+
+
+@pytest.mark.parametrize(
+    ("word", "is_shown"),
+    [
+        ("{home}/w/data.csv", True),
+        ("{home}/work/link/data.csv", False),
+        ("{home}/work/link/w.py", True),
+        ("{home}/work/a", False),
+    ],
+)
+def test_no_data_is_shown_that_a_link_of_the_workspace_leads_to(tmp_path: Path, word: str, is_shown: bool) -> None:
+    home = tmp_path.resolve()
+    for name in ("w/data.csv", "w/w.py", "work/a"):
+        (home / name).parent.mkdir(exist_ok=True)
+        (home / name).touch()
+    (home / "work" / "link").symlink_to(home / "w")
+    named = word.format(home=home)
+    command = Command(("/nowhere", named), None, {}, Access(), (home / "work",), home)
+    assert (named in command.requirements.programs) == is_shown
 
 
 def test_folders_in_which_programs_look_are_opened(tmp_path: Path) -> None:
