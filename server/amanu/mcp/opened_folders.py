@@ -28,7 +28,7 @@ _PERSONAL = frozenset(
     ("Desktop", "Documents", "Downloads", "Movies", "Music", "Pictures", "Public", "Templates", "Videos", "Library")
 )
 """Folders of a home folder with all sorts of things (xdg-user-dirs; macOS): a script in one is opened alone."""
-_SEARCHED = frozenset(("PYTHONPATH", "NODE_PATH"))
+_SEARCHED = ("PATH", "PYTHONPATH", "NODE_PATH")
 """Variables with folders of programs."""
 
 

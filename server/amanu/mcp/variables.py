@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from amanu.mcp.config import ServerConfig, expand
-from amanu.mcp.opened_folders import OpenedFolders, opened_folders
+from amanu.mcp.opened_folders import OpenedFolders, is_reached_through, opened_folders
 from amanu.mcp.process import Command, StartFailed, find_program
 from amanu.sandbox.filesystem_view import home_folders
 from amanu.sandbox.toolchains import visibility
@@ -57,6 +57,8 @@ class UserVariables:
                 if reduced is not None:
                     environment[name] = reduced
         environment |= {name: self.expanded(config, value, roots) for name, value in config.table.env.items()}
+        if config.root is not None and "PATH" in config.table.env:
+            environment["PATH"] = _without_links(environment["PATH"], roots)
         environment.setdefault("PATH", os.defpath)
         return environment
 
@@ -124,3 +126,14 @@ class UserVariables:
             words.append(str(self.folder(config, roots)))
         searched = {name: environment[name] for name in config.table.env}
         return opened_folders(words, searched, environment, roots).outside(own).outside(config.folder)
+
+
+def _without_links(path: str, roots: Sequence[Path]) -> str:
+    """That PATH without what the roots link to: its folders are shown to the server, and a repository could make those
+    lead anywhere after it was approved."""
+    return os.pathsep.join(
+        folder
+        for folder in path.split(os.pathsep)
+        if not is_reached_through(folder, roots)
+        or any(Path(os.path.realpath(folder)).is_relative_to(root) for root in roots)
+    )

@@ -2,6 +2,7 @@
 never a home folder or a secret."""
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -307,6 +308,27 @@ async def test_a_folder_that_is_opened_later_is_asked_about(tmp_path: Path) -> N
         assert view.reason == f"It would also read {folder.parent}, which you have not approved."
         shutil.rmtree(folder.parent / ".git")
         assert it.view("weather").state != "unapproved"
+
+
+@pytest.mark.parametrize("through_link", [False, True])
+async def test_a_folder_on_the_path_that_a_workspace_sets_is_told_of_and_no_link(
+    tmp_path: Path, through_link: bool
+) -> None:
+    node = needs("node")
+    folder = project(tmp_path / "home")
+    private = folder.parent / "other"
+    async with harness(tmp_path) as it:
+        root = it.workspace.roots[0]
+        (root / "tools").symlink_to(private)
+        path = f"{root / 'tools' if through_link else private}:{os.defpath}"
+        table = {"command": node, "args": [str(folder / "dist" / "index.js")], "env": {"PATH": path}}
+        (root / ".mcp.json").write_text(json.dumps({"mcpServers": {"weather": table}}))
+        await it.servers.sandbox.proved()
+        assert (str(private) in it.view("weather").access) is not through_link
+        await it.approved("weather")
+        if it.servers.sandbox.tier != "none":
+            read = await it.text("weather", "read", path=str(private / "data.txt"))
+            assert read == "private\n" if not through_link else read.startswith("refused")
 
 
 @pytest.mark.parametrize("cwd", ["~", "~/.ssh", "~/code/weather"])
