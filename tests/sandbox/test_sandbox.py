@@ -104,6 +104,20 @@ async def test_the_home_folder_as_workspace_shows_no_secret(tmp_path: Path) -> N
     assert {each.name for each in home.iterdir()} == {".ssh", ".aws", ".netrc", ".bashrc", "code"}
 
 
+def test_what_the_user_hides_is_hidden_whatever_home_a_program_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path.resolve() / "home"
+    for name in (".aws", "private", "other"):
+        (home / name).mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    for given in (home, home / "other"):
+        view = filesystem_view(
+            SandboxRequirements(), [home], {"HOME": str(given)}, Settings(hide=("~/private",)), home_at(tmp_path)
+        )
+        assert {home / ".aws", home / "private"} <= {*view.secret}
+
+
 async def test_a_root_that_became_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "work").symlink_to("elsewhere")

@@ -86,9 +86,11 @@ def filesystem_view(
 ) -> FilesystemView:
     """What a command with these requirements sees in these roots, which are real paths. `ours` holds Amanu's own
     folders, which it never sees. Blocking: milliseconds."""
-    home, homes = _homes(environment)
+    own, homes = _homes(environment)
+    home = own[0] if own else None
+    closed = dict.fromkeys(path for each in own or (None,) for path in _user_paths(settings.hide, each))
     outside = [root for root in roots if root != Path("/")]  # the whole machine is never meant as the workspace
-    hidden = [*_system(*_EMPTY, *_SERVICES), *homes, *_user_paths(settings.hide, home)]
+    hidden = [*_system(*_EMPTY, *_SERVICES), *homes, *closed]
     also_written = [path for path in (*_user_paths(settings.write, home), *need.writable) if path.exists()]
     chosen = [path for path in (*_user_paths(settings.read, home), *need.readable) if path.exists()]
     above = [tree for root in outside if (tree := enclosing_worktree(root, homes)) is not None]
@@ -110,11 +112,11 @@ def filesystem_view(
     writable = [*also_written, *writable]
     visible = [*outside, *readable, *also_written]
     secret = [
-        *(path for path in _secrets(home) if not is_inside(path, chosen) and is_inside(path, visible)),
+        *(path for each in own for path in _secrets(each) if not is_inside(path, chosen) and is_inside(path, visible)),
         *(path for path in _secrets_in(opened, home) if not is_inside(path, (*chosen, *called.files))),
         *(path for path in map(Path, _SYSTEM_SECRETS) if os.access(path, os.R_OK)),
         *_amanu_folders(ours),
-        *(path for path in _user_paths(settings.hide, home) if path.exists()),
+        *(path for path in closed if path.exists()),
     ]
     workspace_secrets = [] if reach.secrets else [path for path in scan.secrets if not is_inside(path, chosen)]
     shown_secrets = [path for path in workspace_secrets if is_shown_by_git(path, repositories, keys=need.tracked_keys)]
@@ -188,12 +190,13 @@ def _outside(
     return tuple(dict.fromkeys((*ours, *outside_sockets(names or (), {**os.environ, **environment}, is_visible))))
 
 
-def _homes(environment: Mapping[str, str]) -> tuple[Path | None, tuple[Path, ...]]:
-    """The user's home folder as the command knows it, and all home folders."""
+def _homes(environment: Mapping[str, str]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """The user's home folder as the command knows it and, where that differs, as we do; and all home folders."""
     named = [environment.get("HOME", ""), os.path.expanduser("~")]  # noqa: PTH111
     real_homes = [_real(path) for path in named if os.path.isabs(path)]  # noqa: PTH117
     real_homes = [path for path in real_homes if path != Path("/") and path.is_dir()]
-    return (real_homes[0] if real_homes else None), tuple(dict.fromkeys((*real_homes, *_system(*_HOMES))))
+    own = tuple(dict.fromkeys(real_homes))
+    return own, tuple(dict.fromkeys((*own, *_system(*_HOMES))))
 
 
 def _user_paths(paths: Iterable[str], home: Path | None) -> list[Path]:
@@ -202,14 +205,13 @@ def _user_paths(paths: Iterable[str], home: Path | None) -> list[Path]:
     return [_real(path) for path in spelled if os.path.isabs(path)]  # noqa: PTH117
 
 
-def _secrets(home: Path | None) -> Iterator[Path]:
-    if home is not None:
-        for name in (*protected.SECRETS, *protected.HOME_SECRETS):
-            if "*" in name:
-                continue
-            path = f"{home}/{name}"  # as text, since pathlib takes ten times as long
-            if os.path.lexists(path):
-                yield _real(path)
+def _secrets(home: Path) -> Iterator[Path]:
+    for name in (*protected.SECRETS, *protected.HOME_SECRETS):
+        if "*" in name:
+            continue
+        path = f"{home}/{name}"  # as text, since pathlib takes ten times as long
+        if os.path.lexists(path):
+            yield _real(path)
 
 
 def _amanu_folders(ours: Home) -> list[Path]:
