@@ -13,7 +13,7 @@ from typing import Any, Self
 import anyio
 import httpx2
 import orjson
-from mcp.shared._httpx_utils import request_within_origin, sse_within_origin
+from mcp.shared._httpx_utils import sse_within_origin, stream_within_origin
 from mcp.shared.message import SessionMessage
 
 from amanu.mcp.http import MAX_EVENT, client_options, origin
@@ -21,6 +21,9 @@ from amanu.mcp.link import Link, Streams
 from amanu.mcp.process import StartFailed
 from amanu.mcp.repair import Traffic
 from amanu.mcp.server_log import ServerLog
+
+_MAX_ANSWER = 1 << 20
+"""Bytes of the answer to a message that are read."""
 
 
 @asynccontextmanager
@@ -79,7 +82,8 @@ class _Outgoing(_Stream):
         self._traffic.outgoing(item.message)
         data = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
         try:
-            response = await request_within_origin(self._client, "POST", self._target, json=data)
+            async with stream_within_origin(self._client, "POST", self._target, json=data) as response:
+                await _pass_over(response)
         except httpx2.HTTPError as error:
             self._link.end(f"A message could not be sent to it: {str(error) or type(error).__name__}.")
             raise anyio.BrokenResourceError from None
@@ -112,6 +116,16 @@ class _Incoming(_Stream):
         except (httpx2.HTTPError, httpx2.SSEError) as error:
             self._link.end(f"The connection broke: {str(error) or type(error).__name__}.")
         raise anyio.EndOfStream
+
+
+async def _pass_over(response: httpx2.Response) -> None:
+    """Read an answer that says nothing, so that its connection can be used again: what there is to say comes as an
+    event."""
+    size = 0
+    async for piece in response.aiter_raw():
+        size += len(piece)
+        if size > _MAX_ANSWER:
+            return
 
 
 def _value(data: str) -> Any:

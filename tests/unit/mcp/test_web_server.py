@@ -1,6 +1,7 @@
 """Servers elsewhere: streamable HTTP and its predecessor, and signing in."""
 
 import asyncio
+import contextlib
 import stat
 from pathlib import Path
 
@@ -99,6 +100,36 @@ async def test_one_with_events_that_fails_says_why_at_once(
         await it.until(lambda: it.view("web").state == "failed", 10)
         assert it.view("web").reason.startswith(reason)
         assert "key-4711" not in it.view("web").reason
+    service.close()
+
+
+async def test_an_answer_to_a_message_is_not_read_without_end(tmp_path: Path) -> None:
+    left = asyncio.Event()
+    sent = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        request = await reader.readuntil(b"\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            if request.startswith(b"GET"):
+                writer.write(HEAD + ENDPOINT)
+                await reader.read()
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n")
+            for _ in range(300):
+                writer.write(b"x" * (1 << 20))
+                await writer.drain()
+                sent += 1
+        if not request.startswith(b"GET"):
+            left.set()
+        writer.close()
+
+    service = await asyncio.start_server(serve, "127.0.0.1")
+    port = service.sockets[0].getsockname()[1]
+    async with harness(tmp_path) as it:
+        it.configure(web={"url": f"http://127.0.0.1:{port}/", "type": "sse"})
+        await it.servers.approve(it.workspace, "web", it.view("web").digest)
+        await asyncio.wait_for(left.wait(), 20)
+        assert sent < 100  # MiB
     service.close()
 
 
