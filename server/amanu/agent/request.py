@@ -67,7 +67,7 @@ async def ask_model(turn: Turn, step: int, changed: ChangedRequest) -> ReplyComp
         user_may_pause=turn.user_may_pause,
         callable=changed.callable,
         tokens=turn.context.tokens,
-        cached=turn.context.accepted,
+        cached=turn.context.cached,
     )
     reply = ReplyItems(turn.turn_id, step, turn.tools, turn.emit)
     spend: Spend | None = None

@@ -661,6 +661,17 @@ def test_a_number_that_cannot_be_a_window_is_not_believed(limit: int | None, acc
     assert harness.turn.info.context_window == (limit if believed else 100_000)
 
 
+def test_a_cache_has_nothing_of_a_conversation_that_was_rewritten() -> None:
+    harness = LoopHarness([], prompt="word " * 48_000)
+    harness.turn.use_model(replace(harness.turn.candidate, info=INFO))
+    context = harness.turn.context
+    assert context.cached == 0
+    context.count_request(context.tokens)
+    assert context.cached == context.accepted > 50_000
+    harness.conversation.compact(Compacted(replaced=1, text="word " * 20_000, snapshot=""))
+    assert context.cached < 10_000 < context.tokens < context.accepted
+
+
 KNOWN: dict[str, tuple[ContextTooLong, bool]] = {
     # a refusal of 60,000 tokens by our count, in a window of 100,000 → whether it is tried again as it is
     "the reply was too long": (ContextTooLong("No.", limit=100_000, prompt=70_000), True),

@@ -153,6 +153,8 @@ class ContextWindow:
         """The model's window turned out to be smaller, and no room was made yet."""
         self.accepted = 0
         """Tokens of the largest request the service accepted."""
+        self._sent = (0, 0)
+        """Tokens of the last request that was accepted, and the conversation's `rewrites` then."""
         self._filled = False
         """The last reply filled the window."""
         self._cramped = False
@@ -170,6 +172,7 @@ class ContextWindow:
             self._gauge.recalibrate()
             self._learnt = self._failed_at = None
             self.accepted = 0
+            self._sent = (0, 0)
             self._cramped = False
         elif info.context_window < self._info.context_window:
             self._narrowed = True
@@ -182,9 +185,16 @@ class ContextWindow:
         self._gauge.follow(self._conversation, self._head)
         self._gauge.count(tokens)
         self._narrowed = False
+        self._sent = self._gauge.tokens, self._conversation.rewrites
         self.accepted = max(self.accepted, self._gauge.tokens)
         if self._learnt is not None and self.accepted > self._learnt:
             self._learnt = self.accepted
+
+    @property
+    def cached(self) -> int:
+        """Tokens of the next request that the last one had, so that a cache may have them."""
+        sent, rewrites = self._sent
+        return sent if rewrites == self._conversation.rewrites else min(sent, self._gauge.calibrated(self._head.total))
 
     @property
     def headroom(self) -> int:
