@@ -60,6 +60,7 @@ async def _steps(run: Run, session: Session) -> None:
 async def _after_steps(run: Run, session: Session) -> None:
     """What a step costs for the steps before it, and not for the bytes that are sent again."""
     steps, compared = LONG * run.steps, run.steps // 2
+    session = replace(session, folder=_lines(run, steps))
     after_steps, size = await _timed(session, run, reads(session, steps))
     line = "a line of a text that the user has pasted\n"
     pasted = replace(reads(session, compared), before=line * (size // len(line.encode("unicode_escape"))))
@@ -119,6 +120,15 @@ async def _kept(run: Run, subject: Subject) -> None:
         run.results.add("steps.disk", subject.name, (_size(place.home / "amanu" / "state") - before) / 1e6)
     finally:
         await agent.stop()
+
+
+def _lines(run: Run, count: int) -> Path:
+    folder = run.stage.folder / "lines"
+    if not folder.exists():
+        folder.mkdir()
+        for n in range(count):
+            (folder / f"file{n}.txt").write_text("".join(f"line {line} of file {n}\n" for line in range(12)))
+    return folder
 
 
 def _texts(run: Run) -> Path:
