@@ -2,8 +2,9 @@
 
 Such a call is never made, or whoever can put text before the model could make calls. A model repeats things in part, in
 another layout, even in another template, so what is compared are letters and digits only. A call is a quotation if a
-piece of its arguments stands in a text with a mark of any template, or in one that shows a call of that tool in JSON or
-Python. A quotation too many costs the user a word; one too few would run what a stranger wrote.
+piece of its arguments stands in a text with a mark of any template, or in one that shows a call of that tool in JSON,
+Python or tags, in whatever characters, escapes or quotation marks, and were it cut in two. A quotation too many costs
+the user a word; one too few would run what a stranger wrote.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import unquote
 from weakref import WeakKeyDictionary
 
 from pydantic import JsonValue
@@ -19,6 +21,7 @@ from pydantic import JsonValue
 from amanu.agent.markup.shapes import WrittenCall
 from amanu.agent.markup.templates import TEMPLATES, WRAPPERS
 from amanu.core.conversation import Assistant, Conversation, Message, Results, SystemText, User
+from amanu.core.foreign_calls import FOREIGN_NAMES
 from amanu.core.model import Request
 
 RUN = 8
@@ -27,19 +30,33 @@ RUN = 8
 TELLING = 4
 """Letters and digits of a value that is looked up. Shorter ones stand everywhere, and count only if all are short."""
 
+CUT = 2_000
+"""Characters before and behind the place where a text may go on in the next one: a call can stand across two pages."""
+
 _ESCAPED = re.compile(r"\\[nrtbf\"'\\/]")
-_CODED = re.compile(r"\\+u([0-9a-fA-F]{4})")
-_NUMBERED = re.compile(r"^\s*\d+ *[\t:|│→]", re.MULTILINE)
+_CODED = re.compile(r"\\{1,16}(?:u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,5})\}|x([0-9a-fA-F]{2}))")
+_HTML_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_NUMBERED = re.compile(r"^[ \t]*\d+ *[\t:|│→]", re.MULTILINE)
 _OTHERS = re.compile(r"[\W_]+")
 _NO_LETTERS = {code: None for code in range(128) if not chr(code).isalnum()}
+_LOOKALIKES = str.maketrans("аеорсухіјѕԁһοαε“”„‟«»「」『』‹›‘’‚′″", "aeopcyxijsdhoae" + '"' * 11 + "'" * 6)
+"""Letters of other alphabets and quotation marks that pass for those of code."""
+_INVISIBLE = {code: chr(code - 0xE0000) if 0xE0020 <= code <= 0xE007E else None for code in range(0xE0000, 0xE0080)} | (
+    dict.fromkeys((0xAD, 0x61C, 0x180E, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF))
+)
+"""Characters that nobody sees: those that stand for ASCII, which models read, and those that stand for nothing."""
 _MARKS = re.compile(
     "|".join(
-        re.escape("".join(mark.split()).casefold())
+        re.escape(unicodedata.normalize("NFKC", "".join(mark.split())).casefold())
         for mark in (*(mark for each in TEMPLATES if not each.alone for mark in each.opens), *WRAPPERS)
         if not mark.isalpha()
     )
 )
-_KEYS = re.compile(r"""(?:["']|^\s*)(?:arguments|parameters|args|input|tool_input|params)\\*["']?\s*:""", re.MULTILINE)
+_KEYS = re.compile(
+    r"""(?:["']|^[ \t]*)(?:arguments|parameters|args|input|tool_input|params)\\*["']?\s*:""", re.MULTILINE
+)
+_SHORT = re.compile(r"""["'>][ \t]*([^"'<>\n]{1,16}?)[ \t]*(?=["'<])""")
+"""A short text between quotation marks or tags."""
 
 
 def skeleton(text: str) -> str:
@@ -53,41 +70,60 @@ def _letters(text: str) -> str:
         text = _ESCAPED.sub(" ", text)
     if text.isascii():
         return text.lower().translate(_NO_LETTERS)
-    return _OTHERS.sub("", unicodedata.normalize("NFKC", text)).casefold()
+    return _OTHERS.sub("", unicodedata.normalize("NFKC", text).casefold().translate(_LOOKALIKES))
 
 
 def _plain(text: str) -> str:
-    for _ in range(2):  # a page that shows a page
-        if "&" in text:
-            text = html.unescape(text)
-    return _CODED.sub(lambda code: chr(int(code[1], 16)), text) if "\\u" in text else text
+    """The text without escapes, in the characters of code where it has others that look alike."""
+    for _ in range(4):  # a page that shows a page
+        if "&" not in text or (unescaped := html.unescape(text)) == text:
+            break
+        text = unescaped
+    if "%3C" in text or "%3c" in text or "%22" in text:
+        text = unquote(text)
+    if "\\" in text:
+        text = _CODED.sub(lambda code: chr(int(code[1] or code[2] or code[3], 16)), text)
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", text.translate(_INVISIBLE)).translate(_LOOKALIKES)
 
 
 @dataclass(frozen=True)
 class _Shown:
-    """A text that shows a call: its skeleton, cut into pieces too. `marked`: with a mark of a template."""
+    """A text that shows a call: its skeleton, cut into pieces too. `marked`: with a mark of a template. `tools`: those
+    of ours that it calls by the name of another agent's. `short`: the short texts that stand apart in it."""
 
     text: str
     pieces: frozenset[str]
     marked: bool
+    tools: frozenset[str]
+    short: frozenset[str]
 
     def holds(self, values: "_Values") -> bool:
-        named = values.tool in self.text
+        named = values.tool in self.text or values.tool in self.tools
         if not named and not self.marked:
             return False
         if not values.texts:
-            return named
-        return not values.pieces.isdisjoint(self.pieces) or any(text in self.text for text in values.texts)
+            return named or not values.short.isdisjoint(self.short)
+        return (
+            not values.pieces.isdisjoint(self.pieces)
+            or any(all(line in self.text for line in lines) for lines in values.texts)
+            or (named and not values.short.isdisjoint(self.short))
+        )
 
 
 class _Values:
-    """The skeletons of a call that are looked up: its tool, its arguments, and all pieces of these."""
+    """The skeletons of a call that are looked up: its tool, its arguments by their lines, since each may have something
+    before it where it was read, and all pieces of these. `short`: the arguments that have almost no letters."""
 
     def __init__(self, call: WrittenCall) -> None:
         self.tool = skeleton(call.tool)
-        texts = [text for each in _leaves(call.arguments) if (text := skeleton(each))]
-        self.texts = [text for text in texts if len(text) >= TELLING] or texts
-        self.pieces = {text[at : at + RUN] for text in self.texts for at in range(len(text) - RUN + 1)}
+        leaves = [*_leaves(call.arguments)]
+        texts = {each: text for each in leaves if (text := skeleton(each))}
+        long = {each: text for each, text in texts.items() if len(text) >= TELLING} or texts
+        self.texts = [[line for each in text.splitlines() if (line := skeleton(each))] for text in long]
+        self.pieces = {text[at : at + RUN] for text in long.values() for at in range(len(text) - RUN + 1)}
+        self.short = {each.strip() for each in leaves if each not in long and not each.strip().isdecimal()}
 
 
 def _leaves(value: JsonValue | Mapping[str, JsonValue]) -> Iterator[str]:
@@ -116,7 +152,12 @@ class Quotes:
     that may be called."""
 
     def __init__(self, tools: Collection[str]) -> None:
-        self._python = re.compile(rf"\b(?:{'|'.join(map(re.escape, tools))})\s*\(") if tools else None
+        self._ours = {name: skeleton(tool) for tool in tools for name in _odd_names(tool)}
+        ours, theirs = _any(tools), _any(self._ours)
+        self._called = re.compile(
+            rf"""\b{ours}\s*\(|<{ours}>|["']{ours}["']\s*:|[:=]\s*["'`]*{ours}["'`]*\s*(?:[,;}}\])>\n<]|\Z)"""
+        )
+        self._foreign = re.compile(rf"""[:=]\s*["']({theirs})["']""")
         self._read: WeakKeyDictionary[Conversation, _Read] = WeakKeyDictionary()
 
     async def hold(self, calls: Iterable[WrittenCall], request: Request) -> bool:
@@ -135,7 +176,8 @@ class Quotes:
         for message in [*conversation][same:]:
             await asyncio.sleep(0)  # a long conversation takes a third of a second
             read.messages.append(message)
-            read.shown.append([each for text in _texts(message) if (each := self._shown(text)) is not None])
+            texts = [*_texts(message), _across(read.messages)]
+            read.shown.append([each for text in texts if (each := self._shown(text)) is not None])
         prompt = _last_prompt(read.messages)
         recent = enumerate(zip(read.messages, read.shown, strict=True))
         kept = [shown for at, (message, shown) in recent if at < prompt or not isinstance(message, Assistant)]
@@ -143,14 +185,51 @@ class Quotes:
 
     def _shown(self, text: str) -> _Shown | None:
         """The text, if it shows a call in any template; None if it shows none."""
-        plain = _plain(text)
-        skeletal = _letters(plain)
-        marked = _MARKS.search("".join(plain.split()).replace("\\", "").casefold()) is not None
-        in_python = self._python is not None and self._python.search(plain) is not None
-        if not marked and not in_python and _KEYS.search(plain) is None:
+        forms = [text]
+        if "</" in text and (bare := _HTML_TAG.sub("", text)) != text:
+            forms.append(bare)  # each word of code on a page may have tags around it
+        plains = [*map(_plain, forms)]
+        marked = any(_MARKS.search("".join(each.split()).replace("\\", "").casefold()) for each in plains)
+        foreign = {self._ours[name] for each in plains for name in self._foreign.findall(each)}
+        if not marked and not foreign and not any(self._called.search(each) or _KEYS.search(each) for each in plains):
             return None
+        skeletal = "\n".join(map(_letters, plains))
         pieces = frozenset(skeletal[at : at + RUN] for at in range(0, len(skeletal), RUN))
-        return _Shown(skeletal, pieces, marked)
+        short = frozenset(found for each in plains for found in _SHORT.findall(each))
+        return _Shown(skeletal, pieces, marked, frozenset(foreign), short)
+
+
+def _any(names: Iterable[str]) -> str:
+    """A pattern for any of the names; it matches nothing if there are none."""
+    return f"(?:{'|'.join(map(re.escape, names)) or '(?!)'})"
+
+
+def _odd_names(tool: str) -> Iterator[str]:
+    """The tool's names elsewhere that are no common words."""
+    return (name for name in FOREIGN_NAMES.get(tool, ()) if not (name.isalpha() and name.islower()))
+
+
+def _across(messages: Sequence[Message]) -> str:
+    """The end of what stands before the last message, and its beginning."""
+    last = "\n".join(_sent(messages[-1]))[:CUT]
+    before = ""
+    for message in reversed(messages[:-1]):
+        if len(before) >= CUT or not last:
+            break
+        before = "\n".join(filter(None, (*(text[-CUT:] for text in _sent(message)), before)))
+    return f"{before[-CUT:]}\n{last}" if before and last else ""
+
+
+def _sent(message: Message) -> Iterator[str]:
+    """What others than the model wrote in the message, each text once."""
+    match message:
+        case User(text=text):
+            yield text
+        case Results(results=results, notes=notes):
+            yield from (result.sent_text for result in results)
+            yield from (str(note) for note in notes if isinstance(note, str | SystemText))
+        case _:
+            pass
 
 
 def _last_prompt(messages: Sequence[Message]) -> int:
