@@ -106,7 +106,10 @@ class _Reader:
             case _:
                 pass
         if (number := _NUMBER.match(text, at)) is not None:
-            return json.loads(number[0]), number.end()
+            try:
+                return json.loads(number[0]), number.end()
+            except ValueError:
+                self._fault(at, "a number of fewer digits")
         word = _WORD.match(text, at)
         if word is None or word[0] not in _WORDS:
             self._fault(at, "a value")

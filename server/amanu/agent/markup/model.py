@@ -29,6 +29,8 @@ from amanu.core.model import (
     UsageCounted,
 )
 from amanu.core.tool import AnyTool, ToolError
+from amanu.models.limits import MAX_NESTING, too_deep
+from amanu.models.wire_messages import dumps, loads
 
 EXAMPLE = re.compile(
     r"\b(?:example|e\.g\.|instance|looks? like|would (?:be|write|look)|illustrat\w+|Beispiel|exemple|ejemplo|esempio"
@@ -108,7 +110,7 @@ class MarkupRead:
 
     async def _judge(self, text: TextStream, request: Request, *, cut: bool) -> Sequence[Call] | _Unmade:
         try:
-            written: Sequence[WrittenCall] = read_calls(text.held, self._tools)
+            written: Sequence[WrittenCall] = [*map(_kept, read_calls(text.held, self._tools))]
             why = self._invalid(written)
         except NotACall:
             return _NONE
@@ -163,6 +165,13 @@ def _told_apart(text: TextStream, delta: Delta) -> Iterator[Delta]:
             if isinstance(delta, ThoughtDelta):
                 text.thoughts_came()
             yield delta
+
+
+def _kept(call: WrittenCall) -> WrittenCall:
+    """The call with arguments that can be kept and sent, as those of native calls are. Raises `Unreadable`."""
+    if too_deep(call.arguments):
+        raise Unreadable(call.tool, f"the arguments: expected no more than {MAX_NESTING} levels")
+    return WrittenCall(call.tool, loads(dumps(call.arguments)))
 
 
 def _call(tool: str, arguments: Any) -> Call:

@@ -1,6 +1,7 @@
 """Calls that models write as text: read in every template, and told from all that only looks like one."""
 
 import itertools
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -169,3 +170,27 @@ async def test_a_long_reply_holds_nobody_up(piece: str, end: str) -> None:
     text = piece * (50_000 // len(piece)) + end
     for size in (50, 1_000_000):
         assert (await read(text, size=size)).calls in ([], [("run", {})])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ('{"path": "\\ud800"}', [("read_file", {"path": "?"})]),
+        ('{"path": %s}' % ("1" * 5_000), []),
+        ("{'path': %s}" % ("1" * 5_000), []),
+        ('{"path": "a", "x": %s}' % ("[" * 200 + "]" * 200), []),
+        ('{"path": "a", "x": %s}' % ("[" * 900 + "]" * 900), []),
+        (json.dumps('{"path": "a", "x": %s}' % ("[" * 900 + "]" * 900)), []),
+    ],
+    ids=["half a character", "digits", "digits, loosely", "deep", "deeper", "deeper in a string"],
+)
+async def test_arguments_that_nothing_could_keep(arguments: str, expected: Calls) -> None:
+    """They end no turn, and what is run can be written to the journal."""
+    for text in (
+        f'<tool_call>{{"name": "read_file", "arguments": {arguments}}}</tool_call>',
+        f'{{"name": "read_file", "arguments": {arguments}}}',
+        f"[TOOL_CALLS]read_file[ARGS]{arguments}",
+    ):
+        seen = await read(text)
+        assert seen.calls == expected
+        assert seen.end.message.model_dump_json()
