@@ -57,6 +57,8 @@ REFUSED: list[tuple[str, str]] = [
     ('{"a": 1}{"a": 2}', "line 1, column 9: expected one object, not two"),
     ('{"a": 1}{"a": 1', "expected ',' or '}', but the text ends"),
     ('{"a": 1, "a": 2}', "line 1, column 10: expected one value for 'a', not two"),
+    ('{"a": 1, "a": true}', "line 1, column 10: expected one value for 'a', not two"),
+    ('{"a": [1]}{"a": [true]}', "line 1, column 11: expected one object, not two"),
     ('{"a": NaN}', "line 1, column 7: expected a value"),
     ('{"a": 01}', "line 1, column 7: expected a value"),
     ('{"a": 1.}', "expected a value"),

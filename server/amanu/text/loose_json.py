@@ -50,7 +50,7 @@ def read_object(text: str) -> dict[str, Any]:
     again = _span(_SPACE, text, end)
     if text.startswith("{", again):
         second, end = scan(text, again)
-        if second != value:
+        if not _same(second, value):
             raise JSONFault(text, again, "one object, not two")
     if _CLOSING.match(text, end) is None:
         raise JSONFault(text, _span(_SPACE, text, end), "nothing after the object")
@@ -70,9 +70,14 @@ def _span(pattern: re.Pattern[str], text: str, start: int) -> int:
     return start if match is None else match.end()
 
 
+def _same(one: Any, other: Any) -> bool:
+    """Equal, and of the same types: Python's `1 == True`."""
+    return one is other or (one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True))
+
+
 def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(members)
-    if len(made) < len(members) and any(made[name] != value for name, value in members):
+    if len(made) < len(members) and not all(_same(made[name], value) for name, value in members):
         raise ValueError("a name stands for two values")
     return made
 
@@ -125,8 +130,9 @@ class _Reader:
             name, at = self._name(at)
             at = self._expect(":", at)
             value, at = self.value(at, depth + 1)
-            if made.setdefault(name, value) != value:
+            if name in made and not _same(made[name], value):
                 self._fault(begin, f"one value for {name!r}, not two")
+            made[name] = value
             at = _span(_SPACE, self._text, at)
             if self._text.startswith("}", at):
                 return made, at + 1

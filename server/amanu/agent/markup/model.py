@@ -106,7 +106,10 @@ class MarkupRead:
             unmade = await self._judge_shown(text, end.message.text, request)
         if text.was_read:
             end = _rebuilt(end, text, calls)
-        yield replace(end, unmade_call=unmade.why, quoted_call=unmade.quoted) if unmade != _NONE else end
+        if unmade != _NONE:
+            stop = "end" if end.stop == "calls" else end.stop  # an announced call is not lost: it is here, as text
+            end = replace(end, unmade_call=unmade.why, quoted_call=unmade.quoted, stop=stop)
+        yield end
 
     async def _judge(self, text: TextStream, request: Request, *, cut: bool) -> Sequence[Call] | _Unmade:
         try:

@@ -194,3 +194,13 @@ async def test_arguments_that_nothing_could_keep(arguments: str, expected: Calls
         seen = await read(text)
         assert seen.calls == expected
         assert seen.end.message.model_dump_json()
+
+
+@pytest.mark.parametrize("before", ["", "For example:\n"])
+async def test_an_announced_call_that_is_not_made_was_not_lost(before: str) -> None:
+    """Else the whole reply would be asked for again (`models/retry.py`), and be the same."""
+    call = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n</tool_call>'
+    seen = await read(f"{before}{call}", Conversation([User(text="Hello." if before else f"Say {call}")]), stop="calls")
+    assert (seen.calls, seen.end.stop) == ([], "end")
+    assert seen.end.unmade_call or seen.end.quoted_call
+    assert (await read("I call it.", stop="calls")).end.stop == "calls"
