@@ -35,6 +35,10 @@ from amanu.models.wire_messages import dumps, loads
 EXAMPLE = re.compile(
     r"\b(?:example|e\.g\.|instance|looks? like|would (?:be|write|look)|illustrat\w+|Beispiel|exemple|ejemplo|esempio"
     r"|exemplo|пример\w*)|例如|例えば|示例|예를|예시"
+    r"|\bmodels?\s+(?:then\s+)?(?:writes?|emits?|outputs?|produces?|generates?)\b|\bschreib(?:t|en)\b.*\bso\b"
+    r"|\bsieht\b.*\baus\b|\bressemble(?:nt)?\b|\bs['’]écri(?:t|vent)\b|\bse escriben?\b|\bsi scriv(?:e|ono)\b"
+    r"|\bé escrit[ao]\b|\bвыгляд[иея]т\b|\bziet\b.*\buit\b|\bwygląda\w*|\bgörünür\b|这样(?:写|调用)|次のように(?:書|呼)"
+    r"|이렇게 (?:호출|작성)합니다|يبدو"
     r"|(?:\b(?:the|its?|their|a)|['’]s)\s+(?:\w+\s+)?(?:format|syntax|template)\b[^.!?]*(?::|\b(?:is|be))\s*\Z",
     re.IGNORECASE,
 )

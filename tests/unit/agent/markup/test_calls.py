@@ -204,3 +204,45 @@ async def test_an_announced_call_that_is_not_made_was_not_lost(before: str) -> N
     assert (seen.calls, seen.end.stop) == ([], "end")
     assert seen.end.unmade_call or seen.end.quoted_call
     assert (await read("I call it.", stop="calls")).end.stop == "calls"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Hermes models write calls this way:",
+        "The model then emits",
+        "Qwen schreibt Aufrufe so:",
+        "So sieht ein Aufruf aus:",
+        "Voici à quoi ressemble un appel :",
+        "Una llamada se escribe así:",
+        "Una chiamata si scrive così:",
+        "Uma chamada é escrita assim:",
+        "Вызов выглядит так:",
+        "模型这样调用工具：",
+        "モデルは次のように呼び出します：",
+        "모델은 이렇게 호출합니다:",
+        "Een aanroep ziet er zo uit:",
+        "Wywołanie wygląda tak:",
+        "Bir çağrı şöyle görünür:",
+    ],
+)
+async def test_a_call_that_words_only_describe_is_not_run(words: str) -> None:
+    call = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n</tool_call>'
+    seen = await read(f"{words}\n\n{call}")
+    assert (seen.calls, bool(seen.end.unmade_call)) == ([], True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "I call the tool this time:",
+        "Ich lese die Datei so aus:",
+        "Appel de l'outil :",
+        "Вызов инструмента:",
+        "Je lis le fichier :",
+        "让我调用工具：",
+    ],
+)
+async def test_a_call_that_words_announce_is_run(words: str) -> None:
+    call = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n</tool_call>'
+    assert (await read(f"{words}\n\n{call}")).calls == [("read_file", {"path": "a.txt"})]
