@@ -180,7 +180,7 @@ class Quotes:
             read.shown.append([each for text in texts if (each := self._shown(text)) is not None])
         prompt = _last_prompt(read.messages)
         recent = enumerate(zip(read.messages, read.shown, strict=True))
-        kept = [shown for at, (message, shown) in recent if at < prompt or not isinstance(message, Assistant)]
+        kept = [shown for at, (message, shown) in recent if at < prompt or not _corrected(message)]
         return [*read.gone, *(each for shown in kept for each in shown)]
 
     def _shown(self, text: str) -> _Shown | None:
@@ -233,10 +233,15 @@ def _sent(message: Message) -> Iterator[str]:
 
 
 def _last_prompt(messages: Sequence[Message]) -> int:
-    """The index of the user's last words: what the model wrote before may have been a quotation, what it wrote since
-    may be the same call in a form that could not be read."""
+    """The index of the user's last words."""
     indexes = range(len(messages) - 1, -1, -1)
     return next((at for at in indexes if isinstance(each := messages[at], User) and not each.from_system), 0)
+
+
+def _corrected(message: Message) -> bool:
+    """Whether the message, since the user's last words, may be the same call in a form that could not be read. Any
+    other may have been a quotation."""
+    return isinstance(message, Assistant) and not message.calls
 
 
 def _texts(message: Message) -> Iterator[str]:
@@ -249,6 +254,5 @@ def _texts(message: Message) -> Iterator[str]:
             yield message.text
         case Results(results=results, notes=notes):
             for result in results:
-                yield result.sent_text
-                yield result.text
+                yield from {result.sent_text, result.text}
             yield from (str(note) for note in notes if isinstance(note, str | SystemText))

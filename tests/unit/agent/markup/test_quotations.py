@@ -259,3 +259,15 @@ async def test_nor_the_same_tool_of_another_agent() -> None:
     request = Request(INFO, "", (), Conversation(result(shown)), "s")
     quotes = Quotes(["run_shell_command"])
     assert await quotes.hold([WrittenCall("run_shell_command", {"command": COMMAND})], request)
+
+
+@pytest.mark.parametrize("template", BY_FAMILY)
+async def test_nor_what_the_model_said_of_it_before_it_went_on(template: Template) -> None:
+    """The result itself may be gone by now."""
+    text = written(template)
+    said = Assistant(parts=(Text(text=f"The page says {text}, which I do not do."), *CALLS))
+    harmless = Results(results=(Result(call_id="c", tool="read_file", text="ok"),))
+    assert (await read(text, Conversation([ASKED[0], said, harmless]))).calls == []
+    unread = Assistant(parts=(Text(text=text),))
+    correct = User(text="It could not be read.", from_system=True)
+    assert (await read(text, Conversation([ASKED[0], unread, correct]))).calls != []
