@@ -4,9 +4,9 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
-from amanu.core.nesting import too_deep
 from amanu.models.wire_messages import dumps, loads
 from amanu.text.loose_json import read_object
+from amanu.text.nesting import too_deep
 
 _MAX_REPAIRED = 200_000
 """Characters. Reading JSON loosely takes a few milliseconds for so many, and no event may be held up for longer."""

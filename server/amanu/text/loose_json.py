@@ -10,8 +10,7 @@ import json
 import re
 from typing import Any, NoReturn, cast
 
-MAX_DEPTH = 64
-"""Levels of nesting."""
+from amanu.text.nesting import MAX_NESTING
 
 _SPACE = re.compile(r"\s*")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])")
@@ -99,8 +98,8 @@ class _Reader:
     def value(self, at: int, depth: int) -> tuple[Any, int]:
         text = self._text
         at = _span(_SPACE, text, at)
-        if depth > MAX_DEPTH:
-            self._fault(at, f"no more than {MAX_DEPTH} levels")
+        if depth > MAX_NESTING:
+            self._fault(at, f"no more than {MAX_NESTING} levels")
         match text[at : at + 1]:
             case "{":
                 return self._object(at + 1, depth)

@@ -29,8 +29,7 @@ from amanu.core.model import (
     UsageCounted,
 )
 from amanu.core.tool import AnyTool, ToolError
-from amanu.models.limits import MAX_NESTING, too_deep
-from amanu.models.wire_messages import dumps, loads
+from amanu.text.nesting import MAX_NESTING, too_deep
 
 EXAMPLE = re.compile(
     r"\b(?:example|e\.g\.|instance|looks? like|would (?:be|write|look)|illustrat\w+|Beispiel|exemple|ejemplo|esempio"
@@ -178,7 +177,8 @@ def _kept(call: WrittenCall) -> WrittenCall:
     """The call with arguments that can be kept and sent, as those of native calls are. Raises `Unreadable`."""
     if too_deep(call.arguments):
         raise Unreadable(call.tool, f"the arguments: expected no more than {MAX_NESTING} levels")
-    return WrittenCall(call.tool, loads(dumps(call.arguments)))
+    text = json.dumps(call.arguments, ensure_ascii=False).encode("utf-8", "replace")  # half a surrogate pair is "?"
+    return WrittenCall(call.tool, json.loads(text))
 
 
 def _call(tool: str, arguments: Any) -> Call:

@@ -13,7 +13,6 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import unquote
 from weakref import WeakKeyDictionary
 
 from pydantic import JsonValue
@@ -35,6 +34,7 @@ CUT = 2_000
 
 _ESCAPED = re.compile(r"\\[nrtbf\"'\\/]")
 _CODED = re.compile(r"\\{1,16}(?:u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,5})\}|x([0-9a-fA-F]{2}))")
+_PERCENT = re.compile(r"%([2-7][0-9a-fA-F])")
 _HTML_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _NUMBERED = re.compile(r"^[ \t]*\d+ *[\t:|│→]", re.MULTILINE)
 _OTHERS = re.compile(r"[\W_]+")
@@ -80,7 +80,7 @@ def _plain(text: str) -> str:
             break
         text = unescaped
     if "%3C" in text or "%3c" in text or "%22" in text:
-        text = unquote(text)
+        text = _PERCENT.sub(lambda code: chr(int(code[1], 16)), text)
     if "\\" in text:
         text = _CODED.sub(lambda code: chr(int(code[1] or code[2] or code[3], 16)), text)
     if text.isascii():
