@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amanu.core.loose_json import JSONFault, read_object
 from amanu.models.reply_values import as_json, parse_arguments
-from amanu.text.loose_json import JSONFault, read_object
 
 READ: list[tuple[str, dict[str, Any]]] = [
     ('{"a": 1}', {"a": 1}),

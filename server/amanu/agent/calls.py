@@ -33,6 +33,7 @@ from amanu.core.emit import Emit
 from amanu.core.ending import DAEMON_STOPPED
 from amanu.core.foreign_calls import as_ours, our_name
 from amanu.core.listeners import MAX_CHANGES, MAX_NEXT, Block, MustAsk, Permitted, TurnListener
+from amanu.core.loose_json import JSONFault, read_object
 from amanu.core.place import Place
 from amanu.core.tool import (
     AgentLabel,
@@ -51,7 +52,6 @@ from amanu.core.tool import (
 from amanu.permissions.approvals import Approvals
 from amanu.text.display import one_line
 from amanu.text.fences import block
-from amanu.text.loose_json import JSONFault, read_object
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ItemChanged, ItemCompleted, ItemStarted
 from amanu_protocol.items import Citations, Decision, ToolCall, ToolCallState

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, cast
 
 from pydantic import JsonValue
 
-from amanu.text.nesting import MAX_NESTING, too_deep
+from amanu.core.nesting import MAX_NESTING, too_deep
 
 _MAX_LITERAL = 100_000
 """Characters of a list or object as Python writes it."""

@@ -22,12 +22,12 @@ from amanu.core.model import (
     TokenUsage,
     UsageCounted,
 )
+from amanu.core.nesting import too_deep
 from amanu.core.service_tiers import served_tier
 from amanu.models.gemini_contents import WIRE
 from amanu.models.limits import check_arguments, check_calls, tokens
 from amanu.models.reply_values import require_string
 from amanu.models.wire_messages import dumps
-from amanu.text.nesting import too_deep
 from amanu_protocol.items import ServiceTier, Source
 
 _BROKEN: dict[str, Breakage] = {

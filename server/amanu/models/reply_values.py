@@ -4,9 +4,9 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
+from amanu.core.loose_json import read_object
+from amanu.core.nesting import too_deep
 from amanu.models.wire_messages import dumps, loads
-from amanu.text.loose_json import read_object
-from amanu.text.nesting import too_deep
 
 _MAX_REPAIRED = 200_000
 """Characters. Reading JSON loosely takes a few milliseconds for so many, and no event may be held up for longer."""
@@ -21,7 +21,7 @@ def require_string(value: Any) -> str:
 
 def parse_arguments(text: str, *, cut: bool) -> dict[str, JsonValue] | str:
     """The object the model wrote as the arguments of a call; {} for nothing at all; the text as it is when it is no
-    object, or one nested too deeply. What is no JSON is read loosely (`text/loose_json.py`), but never if the reply was
+    object, or one nested too deeply. What is no JSON is read loosely (`core/loose_json.py`), but never if the reply was
     `cut`."""
     if not text.strip():
         return {}

@@ -26,13 +26,13 @@ from amanu.core.model import (
     TokenUsage,
     Unreachable,
 )
+from amanu.core.nesting import too_deep
 from amanu.core.token_estimate import estimate
 from amanu.models.errors import mask, quota_exhausted, sentence, status_error
 from amanu.models.limits import MAX_REPLY, check_arguments, check_calls
 from amanu.models.offered import WHAT_TO_DO, OfferedModels, not_offered
 from amanu.models.vscode_messages import WIRE, clean, message, run_tool, system_message
 from amanu.models.wire_messages import WireMessages, dumps
-from amanu.text.nesting import too_deep
 from amanu_protocol.requests import ModelRunParams, ModelRunResult, OfferedModel, RunCallPart, RunTextPart
 
 

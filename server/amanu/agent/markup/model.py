@@ -28,8 +28,8 @@ from amanu.core.model import (
     ThoughtDelta,
     UsageCounted,
 )
+from amanu.core.nesting import MAX_NESTING, too_deep
 from amanu.core.tool import AnyTool, ToolError
-from amanu.text.nesting import MAX_NESTING, too_deep
 
 EXAMPLE = re.compile(
     r"\b(?:example|e\.g\.|instance|looks? like|would (?:be|write|look)|illustrat\w+|Beispiel|exemple|ejemplo|esempio"

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
-from amanu.text.loose_json import JSONFault, scan
+from amanu.core.loose_json import JSONFault, scan
 
 MAX_PYTHON = 20_000
 """Characters of calls written in Python: their parser holds the event loop."""

@@ -15,7 +15,7 @@ from amanu.agent.markup.shapes import (
     skip_space,
     take,
 )
-from amanu.text.loose_json import JSONFault, scan
+from amanu.core.loose_json import JSONFault, scan
 
 _TAG = r"(?:[\w-]+:|｜DSML｜)?"
 _PARAMETER = re.compile(

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from pydantic import JsonValue
 
+from amanu.core.nesting import MAX_NESTING, too_deep
 from amanu.core.tool import ToolError
 from amanu.text.display import one_line
-from amanu.text.nesting import MAX_NESTING, too_deep
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any, NoReturn, cast
 
-from amanu.text.nesting import MAX_NESTING
+from amanu.core.nesting import MAX_NESTING
 
 _SPACE = re.compile(r"\s*")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])")
