@@ -185,7 +185,7 @@ class Catalogue:
         days = " · ".join(f"{name}: {day}" for name, day in zip(names, self._days(), strict=False))
         return f"{days}, {self.age} {'day' if self.age == 1 else 'days'} old" if self.age > 0 else days
 
-    how_to_renew = "Update Amanu, or set prices = true under [catalogue] in config.toml and run: amanu models --refresh"
+    how_to_renew = "Update Amanu, or set prices = true under [catalogue] in config.toml"
 
     @property
     def is_stale(self) -> bool:
