@@ -44,7 +44,7 @@ from amanu.core.tool import ToolError
 from amanu_protocol.errors import ErrorKind
 from amanu_protocol.events import ItemStarted
 
-QUOTED_CALL = "The reply ends with a tool call as text. It was not made: the model may only quote what it has read."
+QUOTED_CALL = "The reply ends with a tool call as text. It was not made: the model may be quoting what it has read."
 NOTHING_LEFT = "Nothing more can be removed to make room. Start a new session, or send a shorter prompt."
 
 

@@ -27,7 +27,7 @@ UNHURRIED = replace(
 pauses, as OpenAI advises ("Flex processing"); Google names up to 15 minutes as well ("Flex inference")."""
 
 _ABOUT_TIERS = re.compile(r"\bspeed\b|fast[ -]?mode|service[_ ]?tier|\bflex\b|\bpriority\b", re.I)
-"""How services refuse a tier, whichever it is."""
+"""Words in which services refuse a tier, whichever it is."""
 
 
 def policy_of(turn: Turn) -> RetryPolicy | None:
@@ -74,7 +74,7 @@ class TieredModel:
         if is_busy:
             text = f"No room for {TIER_NAMES[tier]} right now, so this turn goes on at the usual speed and price."
         else:
-            text = f"The {TIER_NAMES[tier]} is off, and the usual price holds: {failure.message}"
+            text = f"The {TIER_NAMES[tier]} is off, and the usual price applies: {failure.message}"
             turn.emit(SessionChanged(service_tier="standard"))
         turn.service_tier = "standard"
         turn.add_note(SystemNote("", text, "serviceTier", level="warning"))

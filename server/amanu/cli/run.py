@@ -230,7 +230,7 @@ async def _turn(options: RunOptions, report: Report, printer: RunPrinter) -> int
             printer.warning(doubt)
         if options.service_tier not in (None, "standard", session.state.service_tier):
             name = TIER_NAMES[options.service_tier]
-            printer.warning(f"No {name} is known of {session.state.model_id}; the usual price holds.")
+            printer.warning(f"No {name} is known for {session.state.model_id}; the usual price applies.")
         client.show = printer.show
         code = await _prompt(session, options, client, report)
         if printer.is_json:

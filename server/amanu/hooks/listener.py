@@ -59,7 +59,7 @@ class HookListener(TurnListener):
         self._calls: dict[str, _Asked] = {}
         self._previews: dict[str, Preview] = {}
         self._selections: Sequence[frozenset[str]] = ()
-        """As in `HookOutcome`, for this reply."""
+        """The same as in `HookOutcome`, for this reply."""
         self.ending: Ending | None = None
         """The end of the turn that a hook wants; None if none does."""
         self._continued: list[str] = []
@@ -226,7 +226,7 @@ class HookListener(TurnListener):
         self._first_tools[following.call_id] = self._first_tools.get(call.call_id, call.tool)
         if hook.source.owner == "user":
             self._unlimited.add(following.call_id)
-        self._hooks.report(f"The hook {hook.label} puts a call of {tool} in the place of this result.", self._turn_id)
+        self._hooks.report(f"The hook {hook.label} replaces this result with that of a call of {tool}.", self._turn_id)
         return result
 
     def _first_tool(self, call: Call) -> dict[str, JsonValue]:

@@ -42,8 +42,8 @@ def request_change(turn: TurnView, wanted: dict[str, Any], clean: Callable[[str]
     messages behind them, each through `clean`. Model and settings are the user's."""
     ignored: list[str] = []
     if wanted.get("model", turn.info.model_id) != turn.info.model_id:
-        ignored.append("llm_request.model is not done: you choose the model (/model).")
-    ignored += [f"llm_request.{name} is not done." for name in ("config", "toolConfig") if wanted.get(name)]
+        ignored.append("llm_request.model is not supported: you choose the model (/model).")
+    ignored += [f"llm_request.{name} is not supported." for name in ("config", "toolConfig") if wanted.get(name)]
     given = wanted.get("messages")
     told = [text for message in turn.conversation for text in _texts(message) if text]
     texts = [_content(message) for message in cast("list[Any]", given)] if isinstance(given, list) else told

@@ -56,8 +56,8 @@ _DONE: dict[Event, frozenset[str]] = {
 """Event → the fields of `hookSpecificOutput` that something is done with."""
 _MISPLACED = frozenset({"permissionDecision", "permissionDecisionReason"})
 _NOT_DONE = {
-    "clearContext": "clearContext is not done: only you shorten a conversation (/compact, or a new session).",
-    "async": "async is not done: the hook was waited for.",
+    "clearContext": "clearContext is not supported: only you can shorten a conversation (/compact, or a new session).",
+    "async": "async is not supported: Amanu waited for the hook.",
 }
 _LONGEST_NAME = 60  # characters
 

@@ -18,9 +18,9 @@ _STATES = {
 _NOT_DONE: dict[Event, str] = {
     "BeforeModel": "in llm_request, all but the texts of messages (you choose the model)",
     "BeforeToolSelection": "the force of mode ANY (it only limits the tools)",
-    "Stop": "clearContext (only you shorten a conversation)",
+    "Stop": "clearContext (only you can shorten a conversation)",
 }
-"""Event → the part of Gemini CLI's answers to it that Amanu does not do."""
+"""Event → the part of Gemini CLI's answers to it that Amanu does not support."""
 
 
 def off_sentence(views: Sequence[HookView]) -> str:
@@ -54,7 +54,7 @@ def _described(number: int, view: HookView) -> list[str]:
     if not hook.fault:
         lines.append(f"   {access(hook)}; at most {hook.timeout:g} s")
         if hook.event in _NOT_DONE and (hook.event != "Stop" or hook.source.dialect == "gemini"):
-            lines.append(f"   not done: {_NOT_DONE[hook.event]}")
+            lines.append(f"   not supported: {_NOT_DONE[hook.event]}")
         if hook.event in ("PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure"):
             lines += _unmatched(hook)
     return lines

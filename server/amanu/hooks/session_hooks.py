@@ -203,7 +203,7 @@ class SessionHooks:
         """Tell the user, once, what of a hook's answer Amanu does not do."""
         if (label, sentence) not in self._reported_ignored:
             self._reported_ignored.add((label, sentence))
-            self._notice("warning", f"The hook {label} wants more than Amanu does. {sentence}", turn_id)
+            self._notice("warning", f"Amanu ignored a part of what the hook {label} answered. {sentence}", turn_id)
 
     def mask(self, text: str) -> str:
         """The text without secrets."""

@@ -219,7 +219,7 @@ def _print_run(run: "HookRun", decision: "HookDecision") -> None:
         "message": decision.message,
         "input": "" if decision.updated_input is None else json.dumps(dict(decision.updated_input)),
         "next call": "" if decision.next_call is None else decision.next_call.tool,
-        "not done": " ".join(decision.ignored),
+        "not supported": " ".join(decision.ignored),
     }
     for name, text in parts.items():
         if text:

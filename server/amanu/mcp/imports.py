@@ -170,7 +170,7 @@ def _references(value: Any, notes: list[str]) -> Any:
             notes.append(f"Set the variable {variable}: the other program asks for it as {name!r}.")
         value = re.sub(r"\$\{env:(\w+)\}", r"${\1}", value)
         value = value.replace("${workspaceRoot}", "${workspaceFolder}").replace("${userHome}", "${HOME}")
-        notes += [f"{other} has no meaning here: write what it stands for." for other in _UNKNOWN.findall(value)]
+        notes += [f"{other} means nothing here: write its value instead." for other in _UNKNOWN.findall(value)]
         return value
     if isinstance(value, list):
         return [_references(each, notes) for each in cast("list[Any]", value)]

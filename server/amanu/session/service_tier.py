@@ -54,7 +54,7 @@ class SessionServiceTier(SessionPart):
             case "off":
                 configured = self._core.services.settings.service_tier
                 self._change("flex" if configured == "flex" else "standard")
-                text = "Fast mode is off from the next turn on; the usual price holds."
+                text = "Fast mode is off from the next turn on; the usual price applies."
             case _:
                 raise AmanuError("invalidParams", USAGE)
         self._core.notices.report_on_session(CODE, "info", text)
@@ -71,7 +71,7 @@ class SessionServiceTier(SessionPart):
         tier = self._core.state.service_tier
         if tier in (None, "standard") or tier in info.service_tiers:
             return None
-        text = f"{info.name} has no {TIER_NAMES[tier]} that is known, so it is off, and the usual price holds."
+        text = f"{info.name} has no known {TIER_NAMES[tier]}, so it is off, and the usual price applies."
         self._core.notices.report_on_session(CODE, "warning", text)
         return "standard"
 
@@ -95,7 +95,7 @@ class SessionServiceTier(SessionPart):
             raise AmanuError("invalidParams", f"Choose a model first: {AUTO} chooses one for each turn.")
         info = core.services.registry.known(core.state.model_id, core.environment)
         if tier != "standard" and tier not in info.service_tiers:
-            why = f"No {TIER_NAMES[tier]} is known of {info.name} ({info.model_id})."
+            why = f"No {TIER_NAMES[tier]} is known for {info.name} ({info.model_id})."
             if tier in offers(info.model_id):
                 why = f"A ChatGPT plan has no {TIER_NAMES[tier]} for {info.name}; an API key has."
             raise AmanuError("invalidParams", why)
@@ -115,5 +115,5 @@ def _offered(info: ModelInfo, *, on: bool) -> str:
     if on:
         return f"{text} /fast off turns it off."
     if offer.own_cache:
-        text += " What one speed has cached the other does not read: the next request pays for the whole conversation."
+        text += " The two speeds do not share caches: the next request pays for the whole conversation."
     return f"{text} /fast on turns it on for this session."

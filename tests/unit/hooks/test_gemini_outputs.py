@@ -194,9 +194,9 @@ async def test_other_messages_are_sent_and_the_conversation_stays(
 @pytest.mark.parametrize(
     ("request_", "said"),
     [
-        ({"model": "gemini-2.5-pro"}, "llm_request.model is not done"),
-        ({"config": {"temperature": 0}}, "llm_request.config is not done"),
-        ({"toolConfig": {"mode": "ANY"}}, "llm_request.toolConfig is not done"),
+        ({"model": "gemini-2.5-pro"}, "llm_request.model is not supported"),
+        ({"config": {"temperature": 0}}, "llm_request.config is not supported"),
+        ({"toolConfig": {"mode": "ANY"}}, "llm_request.toolConfig is not supported"),
         ({"messages": []}, "fewer messages"),
         ({"messages": "what"}, ""),
         ({}, ""),
@@ -211,7 +211,7 @@ async def test_of_a_request_only_messages_can_be_changed(
         await d.ended()
         assert [request.conversation is conversation(d.session) for request in requests] == [True, True]
         assert {request.model.model_id for request in requests} == {d.session.state.model_id}
-        assert notices(d).count("wants more than Amanu does") == bool(said)  # once, though it was run twice
+        assert notices(d).count("Amanu ignored a part of what the hook") == bool(said)  # once, though it was run twice
         assert said in notices(d)
 
 
@@ -287,7 +287,7 @@ async def test_a_call_that_follows_is_decided_on_like_any(
         assert (result.tool, result.call_id) == ("read_file", tool_calls(d)[0].item_id)
         assert "line 12" not in result.text, "its own result is replaced"
         assert result.is_error == (state != "succeeded")
-        assert "puts a call of write_file in the place of this result" in notices(d)
+        assert "replaces this result with that of a call of write_file" in notices(d)
         entries = [(entry["event"], entry["call"]) for entry in await hook_entries(d)]
         assert entries == [("PostToolUse", tool_calls(d)[0].item_id)]
         await d.reopen()
@@ -422,7 +422,7 @@ async def test_a_hook_clears_no_conversation_and_the_user_is_told_once(tmp_path:
             await d.prompt(f"prompt {number}", prompt_id)
             await d.over(prompt_id)
         assert "prompt 1" in d.told()
-        assert notices(d).count("clearContext is not done") == 1
+        assert notices(d).count("clearContext is not supported") == 1
 
 
 async def test_what_is_not_done_is_in_the_list(tmp_path: Path) -> None:
@@ -431,7 +431,7 @@ async def test_what_is_not_done_is_in_the_list(tmp_path: Path) -> None:
         await hooked(d, **{event: [handler("true")] for event in events})
         await d.prompt("/hooks")
         lines = [line.strip() for line in notices(d, "hooks").splitlines()]
-        said = [line.split()[2].strip(",") for line in lines if line.startswith("not done:")]
+        said = [line.split()[2].strip(",") for line in lines if line.startswith("not supported:")]
         assert said == ["clearContext", "in", "the"]
 
 

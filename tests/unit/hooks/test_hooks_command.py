@@ -56,7 +56,7 @@ def test_tried_for_a_call(tmp_path: Path, inside: InProcessCli) -> None:
     wants: dict[str, Any] = {"tailToolCallRequest": {"name": "read_file", "args": {}}, "unheardOf": 1}
     configure_user(PostToolUse=[handler(answer(wants))])
     shown = inside.run(hooks.main, "test", "AfterTool", *arguments, cwd=tmp_path).stdout
-    assert "next call: read_file" in shown and "not done: PostToolUse does nothing with 'unheardOf'." in shown
+    assert "next call: read_file" in shown and "not supported: PostToolUse does nothing with 'unheardOf'." in shown
     configure_user(PreToolUse=[handler(denies, matcher="Write"), handler("true", matcher="Nothing")])
     assert "No hook ran" in inside.run(hooks.main, "test", "PreToolUse", cwd=tmp_path).stdout
     assert "matches no known tool" in inside.run(hooks.main, "list", cwd=tmp_path).stdout

@@ -69,8 +69,8 @@ from amanu_protocol.errors import AmanuError
             {"command": "${userHome}/s", "args": ["${config:my.port}", "${workspaceFolder:api}/x", "${A:-b}"]},
             {"command": "${HOME}/s", "args": ["${config:my.port}", "${workspaceFolder:api}/x", "${A:-b}"]},
             [
-                "${config:my.port} has no meaning here: write what it stands for.",
-                "${workspaceFolder:api} has no meaning here: write what it stands for.",
+                "${config:my.port} means nothing here: write its value instead.",
+                "${workspaceFolder:api} means nothing here: write its value instead.",
             ],
         ),
         (
