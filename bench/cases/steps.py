@@ -58,7 +58,7 @@ async def _steps(run: Run, session: Session) -> None:
 
 
 async def _after_steps(run: Run, session: Session) -> None:
-    """What a step costs for the steps before it, and not for the bytes that are sent again."""
+    """The cost of a step that is due to the steps before it, and not to the bytes that are sent again."""
     steps, compared = LONG * run.steps, run.steps // 2
     session = replace(session, folder=_lines(run, steps))
     after_steps, size = await _timed(session, run, reads(session, steps))

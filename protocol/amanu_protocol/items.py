@@ -17,7 +17,7 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 """How much a model thinks before it answers, from least to most."""
 
 ServiceTier = Literal["standard", "fast", "flex"]
-"""How a vendor serves requests: at its usual price · faster, at a higher one · when there is room, at a lower one."""
+"""A way to serve requests: at the usual price · faster, at a higher one · when there is room, at a lower one."""
 
 Effect = Literal["read", "write", "run"]
 """What a tool can do to the world: nothing · change files · start a process."""
@@ -914,14 +914,14 @@ class ModelInfo(Wire):
     search_price: float | None = None
     """US dollars for each search of the web that its service makes; None if not known."""
     other_prices: ModelPrices | None = None
-    """What this release says where a newer list says otherwise; limits on costs count with the dearer of the two."""
+    """This release's own prices, if a newer list has others; limits on costs count the dearer of the two."""
     thinking: bool
     images: bool
     efforts: list[Effort] = []
     """How much one can let it think, from least to most; empty where nothing can be chosen."""
     default_effort: Effort | None = None
     service_tiers: dict[ServiceTier, float] = {}
-    """Those one can choose beside the standard one, and what each multiplies all prices by."""
+    """The tiers one can choose besides the standard one, each with the factor it multiplies all prices by."""
     available: bool
     """False when a key or a running server is missing; `unavailable` says which."""
     unavailable: str | None = None

@@ -83,7 +83,7 @@ class SessionState(Wire):
     effort: Effort | None = None
     """How much models are to think; None: as the configuration says."""
     service_tier: ServiceTier | None = None
-    """How the session's requests are served; None: as the configuration says."""
+    """The tier at which the session's requests are served; None: as the configuration says."""
     trusted: bool
     trust_changed: bool = False
     """The folders were trusted, but what they enable has changed since: `amanu/trust/get` says what."""

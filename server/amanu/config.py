@@ -249,8 +249,8 @@ class Settings(SettingsSection):
     """How much models think; without it as much as the vendor of each advises. What a model does not take becomes the
     next above."""
     service_tier: ServiceTier = "standard"
-    """How vendors serve new sessions, where a model has it: `fast` (higher price, `/fast`), `flex` (half the price,
-    slower, and only when there is room). docs/models.md says which models have which."""
+    """The tier at which vendors serve new sessions, where a model has it: `fast` (higher price, `/fast`), `flex` (half
+    the price, slower, and only when there is room). docs/models.md says which models have which."""
     request_fields: dict[str, dict[str, JsonValue]] = {}
     """Further fields in the body of every request to the models whose ids match: `[request_fields."openrouter:*"]`, and
     in it `provider = { order = ["anthropic"] }`. Not those that Amanu sends itself."""

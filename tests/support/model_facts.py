@@ -25,7 +25,7 @@ KEPT = Path(__file__).parents[2] / ".tools" / "facts" / "openrouter.json"
 AHEAD = timedelta(days=60)
 """Prices that are to change are shown that long before."""
 _MAKERS = {"anthropic": "anthropic", "google": "gemini", "openai": "openai"}
-"""What lists call a vendor → what we call it."""
+"""A vendor's name in lists → our name for it."""
 _FIELDS = {
     "input_price": "input",
     "output_price": "output",
@@ -36,8 +36,8 @@ _FIELDS = {
 
 
 def differences(ours: ModelInfo, theirs: ListedModel) -> list[str]:
-    """What a list says otherwise of a model, each in words. What it does not say is no difference; nor is a larger
-    window, since some of ours end where a prompt becomes dearer."""
+    """The facts about a model that differ in a list, each in words. A fact that the list leaves out is no difference;
+    nor is a larger window, since some of ours end where a prompt becomes dearer."""
     told: list[str] = []
     for field, name in _FIELDS.items():
         mine, listed = getattr(ours, field), getattr(theirs, field)
@@ -118,7 +118,7 @@ def priced(model: str, prices: Any) -> ListedModel:
         return None if price is None else float(getattr(price, "base", price))
 
     def last(name: str) -> float:
-        """How many times the base price the last tier costs."""
+        """The price of the last tier as a multiple of the base price."""
         price = getattr(prices, name, None)
         tiers = getattr(price, "tiers", [])
         return float(tiers[-1].price / getattr(price, "base", 1)) if tiers else 1.0

@@ -147,6 +147,7 @@ FACTS: Mapping[str, str] = MappingProxyType(
         "status_role": "role of the session status message",
         "max_output": "output tokens asked for, at most",
         "pictures": "pictures",
+        "withheld": "tools it is not told of",
         "name": "the prompt adds",
     }
 )
@@ -191,7 +192,7 @@ def tiers_table() -> str:
         priced = [at_tier(info, tier) if tier in info.service_tiers else None for tier in ("fast", "flex")]
         cells = [prices(each.input_price, each.output_price) if each else "–" for each in (info, *priced)]
         lines.append(f"| {info.name} | " + " | ".join(cells) + " |")
-    return "\n".join([*lines, "", f"None is known of {', '.join(without)}."])
+    return "\n".join([*lines, "", f"None is known for {', '.join(without)}."])
 
 
 def _vendor(ids: str) -> str:
@@ -217,7 +218,10 @@ def _said(name: str, value: Any) -> str:
         case None:
             return "no limit known"
         case frozenset():
-            return ", ".join(sorted(str(each).removeprefix("image/").upper() for each in cast("frozenset[str]", value)))
+            names = sorted(cast("frozenset[str]", value))
+            if name == "pictures":
+                return ", ".join(each.removeprefix("image/").upper() for each in names)
+            return ", ".join(f"`{each}`" for each in names) or "–"
         case Mapping():
             said = [
                 f"{each:,}" if isinstance(each, int) else str(each)

@@ -95,7 +95,7 @@ class Served:
     said: str
     """The tier that the reply names; "": the one asked for."""
     factor: float
-    """Of the usual price."""
+    """A multiple of the usual price."""
 
 
 USED = TokenUsage(input=1_000, output=500, cache_read=200)
@@ -148,7 +148,7 @@ class Refused:
     again: Sequence[str | None]
     """The tiers of the requests after the refused one, in two turns."""
     off: bool = False
-    """For the session."""
+    """The tier is off for the rest of the session."""
 
 
 def status(code: int, message: str, **headers: str) -> Fault:

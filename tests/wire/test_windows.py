@@ -140,7 +140,7 @@ async def test_the_window_that_a_refusal_names_is_believed(vendor: Vendor, statu
 async def test_a_shorter_reply_is_asked_for_where_that_is_what_is_too_long(
     vendor: Vendor, status: int, words: str
 ) -> None:
-    """As in zeeyado/koassistant.koplugin#106, where not even one word could be asked."""
+    """zeeyado/koassistant.koplugin#106 could not ask even one word."""
     narrow = Narrow(status, words, counts_too=True)
     harness, _ = await play(vendor, narrow, max_output=64_000)
     assert narrow.refused == 1
@@ -149,7 +149,7 @@ async def test_a_shorter_reply_is_asked_for_where_that_is_what_is_too_long(
 
 @over_cases("status, words", {name: NAMED[name] for name in ("Groq, a minute", "Kimi")}, "http", "counts")
 async def test_what_cannot_fit_is_said_at_once(vendor: Vendor, status: int, words: str) -> None:
-    """As in ITSpecialist111/ai_automation_suggester#61, where a prompt is larger than a minute allows."""
+    """ITSpecialist111/ai_automation_suggester#61 has a prompt that is larger than a minute allows."""
     narrow = Narrow(status, words)
     async with running(vendor, narrow, lint_ok=True) as (_, model):
         harness = LoopHarness([], prompt="word " * 60_000)

@@ -27,7 +27,7 @@ export type Effort =
   | "xhigh"
   | "max";
 
-/** How a vendor serves requests: at its usual price · faster, at a higher one · when there is room, at a lower one. */
+/** A way to serve requests: at the usual price · faster, at a higher one · when there is room, at a lower one. */
 export type ServiceTier = "standard" | "fast" | "flex";
 
 /** What a tool can do to the world: nothing · change files · start a process. */
@@ -951,14 +951,14 @@ export interface ModelInfo {
   longPrompt: LongPrompt | null;
   /** US dollars for each search of the web that its service makes; None if not known. */
   searchPrice: number | null;
-  /** What this release says where a newer list says otherwise; limits on costs count with the dearer of the two. */
+  /** This release's own prices, if a newer list has others; limits on costs count the dearer of the two. */
   otherPrices: ModelPrices | null;
   thinking: boolean;
   images: boolean;
   /** How much one can let it think, from least to most; empty where nothing can be chosen. */
   efforts: Effort[];
   defaultEffort: Effort | null;
-  /** Those one can choose beside the standard one, and what each multiplies all prices by. */
+  /** The tiers one can choose besides the standard one, each with the factor it multiplies all prices by. */
   serviceTiers: { [key: string]: number };
   /** False when a key or a running server is missing; `unavailable` says which. */
   available: boolean;
@@ -1219,7 +1219,7 @@ export interface SessionState {
   modelId: string;
   /** How much models are to think; None: as the configuration says. */
   effort: Effort | null;
-  /** How the session's requests are served; None: as the configuration says. */
+  /** The tier at which the session's requests are served; None: as the configuration says. */
   serviceTier: ServiceTier | null;
   trusted: boolean;
   /** The folders were trusted, but what they enable has changed since: `amanu/trust/get` says what. */

@@ -7,7 +7,7 @@
 ---How much a model thinks before it answers, from least to most.
 ---@alias amanu.Effort "none"|"minimal"|"low"|"medium"|"high"|"xhigh"|"max"
 
----How a vendor serves requests: at its usual price · faster, at a higher one · when there is room, at a lower one.
+---A way to serve requests: at the usual price · faster, at a higher one · when there is room, at a lower one.
 ---@alias amanu.ServiceTier "standard"|"fast"|"flex"
 
 ---What a tool can do to the world: nothing · change files · start a process.
@@ -573,12 +573,12 @@
 ---@field cacheWritePrice? number
 ---@field longPrompt? amanu.LongPrompt None if a long prompt costs no more by the token than a short one.
 ---@field searchPrice? number US dollars for each search of the web that its service makes; None if not known.
----@field otherPrices? amanu.ModelPrices What this release says where a newer list says otherwise; limits on costs count with the dearer of the two.
+---@field otherPrices? amanu.ModelPrices This release's own prices, if a newer list has others; limits on costs count the dearer of the two.
 ---@field thinking boolean
 ---@field images boolean
 ---@field efforts amanu.Effort[] How much one can let it think, from least to most; empty where nothing can be chosen.
 ---@field defaultEffort? amanu.Effort
----@field serviceTiers table<string, number> Those one can choose beside the standard one, and what each multiplies all prices by.
+---@field serviceTiers table<string, number> The tiers one can choose besides the standard one, each with the factor it multiplies all prices by.
 ---@field available boolean False when a key or a running server is missing; `unavailable` says which.
 ---@field unavailable? string
 ---@field factsFrom string Where window and prices are from and of which day, in words for the user. Of an unknown model it names the one whose facts it was given, or says that they are assumed.
@@ -754,7 +754,7 @@
 ---@field mode amanu.Mode
 ---@field modelId string
 ---@field effort? amanu.Effort How much models are to think; None: as the configuration says.
----@field serviceTier? amanu.ServiceTier How the session's requests are served; None: as the configuration says.
+---@field serviceTier? amanu.ServiceTier The tier at which the session's requests are served; None: as the configuration says.
 ---@field trusted boolean
 ---@field trustChanged boolean The folders were trusted, but what they enable has changed since: `amanu/trust/get` says what.
 ---@field sandbox? amanu.CommandSandbox What holds commands, once that was tried out.

@@ -17,7 +17,7 @@ from amanu.core.model import ModelError, ReplyCompleted
 from amanu.core.model_families import family
 
 SECONDS = 5.0
-"""How long the judge may take: the answer is there, and the user waits for the turn to end."""
+"""The most time the judge may take: the answer is there, and the user waits for the turn to end."""
 SHOWN = 2_000
 """Characters the judge sees of the prompt's and the reply's end."""
 MAX_OUTPUT = 2_048
@@ -37,7 +37,7 @@ class NextSpeaker(TurnListener):
     """Asks the model to continue when it stopped in the middle of its work. Lives for one turn."""
 
     def __init__(self, *, judged: bool = True) -> None:
-        """Without `judged` the rules decide alone."""
+        """`judged`: a model is asked where the rules are in doubt; else the rules decide alone."""
         self._judged = judged
         self._remedies = RemedyCounts()
 

@@ -169,7 +169,7 @@ def reminder(fault: ReplyFault, details: str = "") -> SystemNote:
 
 
 def reply_fault(reply: ReplyCompleted) -> ReplyFault | None:
-    """What is wrong with a complete reply, as far as the reply alone shows. A blank reply gets this far only after
+    """The fault of a complete reply, as far as the reply alone shows it. A blank reply gets this far only after
     results: any other is retried (`models/retry.py`)."""
     has_text = bool(reply.message.text.strip())
     match reply.stop:

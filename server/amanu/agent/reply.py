@@ -86,7 +86,7 @@ class ReplyItems:
         return Assistant(parts=(Text(text=text),), cut=True) if text.strip() else None
 
     def _turn_into_thought(self) -> None:
-        """What was shown as the answer so far becomes a thought."""
+        """The answer shown so far becomes a thought."""
         text = "".join(self._answer).strip()
         self.withdraw("It was a thought.")
         if text:

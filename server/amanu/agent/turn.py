@@ -60,11 +60,11 @@ class Turn:
     budget: ReplyBudget = field(default_factory=ReplyBudget)
     """The tokens that each reply may take. It grows for the rest of the turn when a reply was too long for it."""
     service_tier: ServiceTier = "standard"
-    """Of its requests to models that have it; side queries go at the standard one."""
+    """The tier of its requests to models that have it; side queries go at the standard one."""
     label: AgentLabel | None = None
     """As in `AgentRun`."""
     progress: bool = False
-    """As in `Request`."""
+    """The same as in `Request`."""
     user_may_pause: bool = False
     """As in `Request`: somebody reads what comes, and answers when they have."""
     closing_calls: Callable[[], Sequence[Call]] = tuple
@@ -80,7 +80,7 @@ class Turn:
         """The whole system prompt for `candidate`; set by `use_model`."""
         self.steering: list[str] = []
         self.told_names: set[str] = set()
-        """As in `CallEnvironment`."""
+        """The same as in `CallEnvironment`."""
         self._notice_count = 0
         self._background: set[asyncio.Task[Any]] = set()
 
@@ -104,7 +104,7 @@ class Turn:
         self.fallbacks.availability.narrow(self.model, info, limit)
         self.use_model(replace(self.candidate, info=in_window(info, limit)))
         text = (
-            f"{info.name} takes up to {limit:,} tokens here, says its service, not {info.context_window:,}. "
+            f"Its service says that {info.name} takes up to {limit:,} tokens here, not {info.context_window:,}. "
             "Amanu keeps to that from now on."
         )
         self.add_note(SystemNote("", text, "windowLearnt"))

@@ -67,7 +67,7 @@ NEXT_MODE: dict[Mode, Mode] = {
 }
 """By Shift-Tab, which never leads to `auto`."""
 _RECOMMENDED = re.compile(r"`(/model \S+)`, then send it again\.$")
-"""How a refusal ends that names another model (`agent/refusals.py`)."""
+"""The end of a refusal that names another model (`agent/refusals.py`)."""
 LIVE_ROWS = 8
 """Of the text being written, above the prompt."""
 

@@ -190,7 +190,7 @@ def _keys(home: Home, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
 
 
 def _prices(home: Home) -> DoctorFinding:
-    """The age of what is known of models."""
+    """The age of the facts about models."""
     from amanu.models.catalogue import Catalogue
 
     catalogue = Catalogue(home.catalogue)

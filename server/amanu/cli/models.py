@@ -109,7 +109,7 @@ def show_models(models: Sequence[ModelInfo], console: Console) -> None:
 
 
 def show_age(catalogue: "Catalogue", console: Console) -> None:
-    """Print of which day the facts are, and what to do when that is long ago."""
+    """Print the day of the facts, and what to do if it is long ago."""
     console.line(("dim", one_line(catalogue.told_age)))
     if catalogue.is_stale:
         console.line(("yellow", f"Prices may have changed since. {catalogue.how_to_renew}"))

@@ -158,7 +158,7 @@ class Terminal:
 
     @property
     def typed(self) -> str:
-        """What the user has typed, or will find in the next prompt."""
+        """The text that the user has typed, or will find in the next prompt."""
         return self._prompt.default_buffer.text or self._draft
 
     def draft(self, text: str) -> None:

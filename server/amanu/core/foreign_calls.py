@@ -70,7 +70,7 @@ _RUNS_A_LINE = ("-c", "-lc", "-cl", "-ic", "-lic")
 
 @dataclass(frozen=True)
 class OurCall:
-    """A call of one of our tools, or as it was written where it is of none."""
+    """A call of one of our tools, or the call as it was written if it is of none."""
 
     tool: str
     arguments: Arguments

@@ -1,5 +1,5 @@
-"""What a listener is: it watches a turn, may limit it, steer it or add to it. The loop (`agent/loop.py`) knows of
-nothing else that does.
+"""A listener watches a turn, and may limit it, steer it or add to it. The loop (`agent/loop.py`) knows of nothing else
+that does.
 
     request → calls → listeners
 

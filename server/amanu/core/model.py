@@ -30,7 +30,7 @@ maximum of output tokens · `refused`: a refusal or safety filter, see `ReplyCom
 it continues · `cut`: we cut the reply off; no service reports this."""
 
 Breakage = Literal["broken", "noFinish", "thinkingOnly", "empty", "missingCalls", "malformedCall", "unexpectedCall"]
-"""How a stream failed. `broken`: cut off, silent or unreadable · `noFinish`: intact, but without its finish marker ·
+"""A stream's failure. `broken`: cut off, silent or unreadable · `noFinish`: intact, but without its finish marker ·
 `thinkingOnly`: finished with nothing but thoughts · `empty`: finished with nothing · `missingCalls`: finished to have
 calls run, without any · `malformedCall`, `unexpectedCall`: given up by the service over a call it could not read, or of
 a tool it does not know. The remedies are in `agent/recovery.py`."""
@@ -80,7 +80,7 @@ class Request:
     session_id: str
     effort: Effort = "medium"
     service_tier: ServiceTier = "standard"
-    """Without effect where the model does not have it."""
+    """The tier is ignored where the model does not have it."""
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Further fields of the body, of the user's own; never one that the wire sets itself."""
     max_output: int | None = None
@@ -171,14 +171,14 @@ class TokenUsage:
     tools: int = 0
     """The part of `input` that the service's own tools added."""
     searches: int = 0
-    """How often the service searched the web, each time for a fee."""
+    """The number of times the service searched the web, each for a fee."""
     told_usd: float = 0.0
     """US dollars that the service says it charges for the request, all fees included; 0 if it does not say."""
     repeated: int = 0
     """The part of `input` and `cache_read` that was sent again so that the reply could go on: it costs, and takes no
     more room."""
     service_tier: ServiceTier = "standard"
-    """At which it is charged."""
+    """The tier at which it is charged."""
 
     @property
     def prompt(self) -> int:
@@ -214,9 +214,9 @@ class ReplyCompleted:
     recommended: str = ""
     """The model that the service recommends for what this one refused, by its own name; "" for none."""
     unmade_call: str = ""
-    """Why a call that the model wrote as text was not made, for the model; "" for none."""
+    """The reason, for the model, that a call it wrote as text was not made; "" for none."""
     quoted_call: bool = False
-    """It ends with a call as text that was not made because the model may have read it."""
+    """The reply ends with a call as text that was not made because the model may have read it."""
 
 
 Delta = TextDelta | ThoughtDelta | HeldBack | TextWasThought | CallStarted | CallDelta | UsageCounted | ReplyCompleted
@@ -279,7 +279,7 @@ class RateLimited(ModelError):
     limit: int | None = None
     """Input tokens a minute, if the service names them and does not say what it would have needed."""
     counts_cached: bool = False
-    """Towards that limit counts what a cache has, too."""
+    """Tokens read from a cache count towards that limit, too."""
 
 
 class Overloaded(ModelError): ...

@@ -1,4 +1,4 @@
-"""Which models a vendor also serves faster at a higher price, or slower at a lower one, as data.
+"""The models that a vendor also serves faster at a higher price, or slower at a lower one, as data.
 
 Amanu says `fast` and `flex`; each service has a field and a word of its own. A model that is not in the table has no
 tier whose price is known, so that none is offered. Clouds and gateways that are not in it sell these by other fields,
@@ -23,7 +23,7 @@ _AHEAD = "ahead of other requests"
 
 
 TIER_NAMES: Mapping[ServiceTier, str] = {"standard": "standard tier", "fast": "fast mode", "flex": "flex tier"}
-"""As the user reads them."""
+"""The tiers' names for the user."""
 
 
 @dataclass(frozen=True)
@@ -31,17 +31,17 @@ class TierOffer:
     """A tier other than the standard one, of one model."""
 
     field: Literal["speed", "service_tier", "serviceTier"]
-    """At the top of a request."""
+    """The field at the top of a request."""
     word: str
     """The field's value."""
     price: float
-    """Multiplies all of the model's prices, of caches too."""
+    """The factor for all of the model's prices, those of caches too."""
     gain: str = ""
-    """Ends the sentence "The model answers …"."""
+    """The end of the sentence "The model answers …"."""
     beta: str | None = None
     """The value of `anthropic-beta` without which the field is refused."""
     own_cache: bool = False
-    """What the other tiers have cached is not read."""
+    """The tier does not read the caches of the others."""
 
     def body(self) -> Mapping[str, str]:
         """The fields of a request."""
@@ -84,7 +84,7 @@ _NONE: Mapping[ServiceTier, TierOffer] = MappingProxyType({})
 
 
 def offers(model_id: str) -> Mapping[ServiceTier, TierOffer]:
-    """The tiers of `vendor:model` beside the standard one, as far as they are known."""
+    """The tiers of `vendor:model` besides the standard one, as far as they are known."""
     return next((found for pattern, found in _PATTERNS if pattern.match(model_id)), _NONE)
 
 

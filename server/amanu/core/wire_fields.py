@@ -12,14 +12,14 @@ OWN_FIELDS = frozenset({
     # What would undo the statelessness of a request, or make it another than it was counted as.
     "background", "conversation", "n", "previous_response_id",
 })  # fmt: skip
-"""In snake case; Gemini takes it as well as camel case."""
+"""The names are in snake case, which Gemini takes as well as camel case."""
 
 _OWN_OF_GENERATION = frozenset({"candidate_count", "continuation_token", "max_output_tokens", "thinking_config"})
-"""Those in Gemini's `generationConfig`, whose other fields are free."""
+"""Our own fields in Gemini's `generationConfig`, whose other fields are free."""
 
 
 def refusal(fields: Mapping[str, object]) -> str | None:
-    """Why the user may not add these, in a sentence; None if they may."""
+    """The reason that the user may not add these, in a sentence; None if they may."""
     for name, value in fields.items():
         if _snake(name) == "service_tier" or name == "speed":
             return f"{name} cannot be set here, since it changes the price: use the setting service_tier."

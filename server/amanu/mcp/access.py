@@ -33,7 +33,7 @@ def target_text(config: ServerConfig, variables: UserVariables, roots: Sequence[
 
 @dataclass(frozen=True)
 class Reads:
-    """What a server reads besides what all servers see."""
+    """The paths that a server reads besides what all servers see."""
 
     programs: Sequence[str]
     """The files of the workspace that it runs."""

@@ -50,8 +50,8 @@ class ServerTable(BaseModel):
     url: str = ""
     """The address of a remote server."""
     type: Literal["", "stdio", "http", "sse"] = ""
-    """How it is reached there: `http` (streamable HTTP) or `sse` (as in revision 2024-11-05); if not set, `sse` for an
-    address that ends in `/sse`, else `http`."""
+    """The transport: `http` (streamable HTTP) or `sse` (as in revision 2024-11-05); if not set, `sse` for an address
+    that ends in `/sse`, else `http`."""
     headers: dict[str, str] = Field(default={}, repr=False)
     network: bool | None = None
     """It may use the network; if not set, only programs that fetch what they run, such as `npx` and `uvx`, may."""
@@ -115,7 +115,7 @@ class ServerConfig:
 
     @property
     def has_events(self) -> bool:
-        """It is reached over HTTP as that was in 2024-11-05."""
+        """The server speaks HTTP as in revision 2024-11-05."""
         return self.table.type == "sse" or (not self.table.type and _EVENTS.search(self.table.url) is not None)
 
     @property

@@ -204,7 +204,7 @@ def _from_json(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _type(fields: Mapping[str, Any]) -> str:
-    """How a JSON file says that a server is reached; "" where it does not."""
+    """The transport that a JSON file gives for a server; "" if it gives none."""
     return str(fields.get("type", fields.get("transport")) or "")
 
 

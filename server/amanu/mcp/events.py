@@ -45,7 +45,7 @@ async def event_streams(
 
 
 async def _target(events: AsyncIterator[httpx2.ServerSentEvent], address: httpx2.URL) -> httpx2.URL:
-    """Where messages go: the same server, or another could be made to get what is meant for this one."""
+    """The address for messages. It must be on the same server, or another could be made to get what is meant for it."""
     async for event in events:
         if event.event == "endpoint":
             try:

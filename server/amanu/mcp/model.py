@@ -115,7 +115,7 @@ class CallAnswer:
     structured: JsonValue | None = None
     is_error: bool = False
     hint: str = ""
-    """Of ours, for the user and the model: what the sandbox withheld from the server."""
+    """Our own words for the user and the model: what the sandbox withheld from the server."""
 
 
 async def _decline(server: str, message: str, fields: Sequence[QuestionField]) -> Question | None:

@@ -21,7 +21,7 @@ SCRIPTS = frozenset(
 """Endings of what interpreters run: `java -jar` and `dotnet`, too."""
 _MANIFESTS = (".git", "pyproject.toml", "setup.py", "requirements.txt", "deno.json", "Cargo.toml", "go.mod", "Gemfile")
 _PACKAGE = re.compile(rb'"(name|dependencies|(dev|peer|optional)Dependencies)"\s*:')
-"""In a package.json that describes a package, and not only the kind of modules in a folder that was built."""
+"""A field of a package.json that describes a package, and not only the kind of modules in a folder that was built."""
 _MAX_PACKAGE = 1 << 20
 """Bytes of a package.json that are read."""
 _PERSONAL = frozenset(
@@ -37,12 +37,12 @@ class OpenedFolders:
     """Real paths."""
 
     folders: tuple[Path, ...] = ()
-    """Those that it may read, but for the secrets in them."""
+    """Folders that the server may read, but for the secrets in them."""
     closed: tuple[Path, ...] = ()
-    """Those that it names or needs and may never read."""
+    """Folders that its command names or needs, but that it may never read."""
 
     def outside(self, folder: Path | None) -> "OpenedFolders":
-        """Without those inside that folder."""
+        """The same, but for the folders inside that one."""
         return OpenedFolders(
             tuple(path for path in self.folders if folder is None or not path.is_relative_to(folder)), self.closed
         )
@@ -66,8 +66,8 @@ def opened_folders(
 
 
 def _paths(word: str, roots: Sequence[Path]) -> Iterator[Path]:
-    """What a word names by an absolute path: it, or the value of an option (`--directory=…`). What is reached through
-    the workspace does not count: a repository could make that lead anywhere."""
+    """The paths that a word names absolutely: its own, or that of an option (`--directory=…`). Whatever is reached
+    through the workspace does not count: a repository could make that lead anywhere."""
     name = word.partition("=")[2] if word.startswith("-") else word
     if os.path.isabs(name) and os.path.exists(name):  # noqa: PTH110, PTH117 (text)
         real = Path(os.path.realpath(name))

@@ -44,7 +44,7 @@ class Command:
     readable: tuple[Path, ...] = ()
     """Folders outside the roots that it may read with everything in them."""
     opened: tuple[Path, ...] = ()
-    """Those that it may read but for their secrets (`opened_folders.py`)."""
+    """Folders outside the roots that it may read, but for their secrets (`opened_folders.py`)."""
 
     @property
     def program(self) -> Program:

@@ -93,7 +93,7 @@ class ProgramFiles:
 
 
 def unapproved(approved: Mapping[str, str], current: Mapping[str, str], roots: Sequence[Path]) -> str:
-    """Which files do not hold what was approved, and which folders were not, as sentences; "" for none."""
+    """The files that do not hold what was approved, and the folders not approved, as sentences; "" for none."""
     changed = [path for path, digest in current.items() if not digest or approved.get(path) != digest]
     files = ", ".join(relative_name(Path(path), roots) for path in changed if not path.endswith("/"))
     folders = ", ".join(path.rstrip("/") for path in changed if path.endswith("/"))

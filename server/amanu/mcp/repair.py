@@ -63,7 +63,7 @@ class Traffic:
         return self.refused(answer.get("id"), error_text(answer.get("error")) or "its answer is not valid JSON-RPC")
 
     def refused(self, request_id: object, reason: str) -> JSONRPCMessage | None:
-        """An answer to a request of ours that would wait in vain; None if that is none."""
+        """An error in answer to a request of ours that would wait in vain; None if no such request waits."""
         if not isinstance(request_id, int | str) or not self.waits_for(request_id):
             return None
         error = ErrorData(code=INTERNAL_ERROR, message=reason)

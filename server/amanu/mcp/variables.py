@@ -129,7 +129,7 @@ class UserVariables:
 
 
 def _without_links(path: str, roots: Sequence[Path]) -> str:
-    """That PATH without what the roots link to: its folders are shown to the server, and a repository could make those
+    """The PATH without what the roots link to: its folders are shown to the server, and a repository could make those
     lead anywhere after it was approved."""
     return os.pathsep.join(
         folder

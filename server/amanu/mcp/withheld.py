@@ -1,4 +1,4 @@
-"""What the sandbox withheld from a server, told from what the server said."""
+"""Things that the sandbox withheld from a server, told from what the server said."""
 
 import re
 

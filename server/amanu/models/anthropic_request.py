@@ -171,7 +171,7 @@ class _History:
         self._pieces: list[bytes] = []
         """Four of each of the first messages: comma, message, comma, status. What is sent of them stays."""
         self._system_role = True
-        """As given when `_pieces` were made."""
+        """The value given when `_pieces` were made."""
         self._unwelcome = 0
         """Of so many messages, thinking is left out: the service refused some of it."""
 
@@ -232,7 +232,7 @@ class _History:
         return pieces, prefix
 
     def _unmarked(self) -> int:
-        """How many messages, from the start, come before the last two of the user, which get cache marks."""
+        """The number of messages before the user's last two, which get cache marks."""
         of_user = (
             at for at in range(len(self._kept) - 1, -1, -1) if self._kept[at].data and self._kept[at].role == "user"
         )

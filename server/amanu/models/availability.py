@@ -1,4 +1,4 @@
-"""Which models cannot be asked just now, and which take less than was thought: for all sessions of the daemon."""
+"""The models that cannot be asked just now or take less than was thought, for all sessions of the daemon."""
 
 import time
 from collections.abc import Callable
@@ -44,9 +44,9 @@ class Availability:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._away: dict[tuple[Model, str], tuple[float, str]] = {}
-        """Until when, and why."""
+        """The time it ends, and the reason."""
         self._narrow: dict[tuple[Model, str], tuple[float, int, int]] = {}
-        """Until when, the window that was believed, and that which the service named."""
+        """The time it ends, the window that was believed, and the one that the service named."""
 
     def lost(self, model: Model, info: ModelInfo, error: ModelError) -> None:
         """It failed for good with that error."""

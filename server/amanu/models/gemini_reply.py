@@ -95,12 +95,12 @@ class GeminiReply:
         """The tokens that were sent."""
         self._sources: list[Source] = []
         self._queries: set[str] = set()
-        """What was searched for on the web."""
+        """The texts that were searched for on the web."""
         self._calls = 0
 
     @property
     def _whole_usage(self) -> TokenUsage:
-        """Of all requests for the reply so far."""
+        """The usage of all requests for the reply so far."""
         return replace(_sum([*self._used, _usage(self._counted, self._tier)]), searches=len(self._queries))
 
     def add(self, chunk: dict[str, Any]) -> Iterator[Delta]:

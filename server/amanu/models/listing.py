@@ -213,7 +213,7 @@ class _Prices(_Entry):
 
     @property
     def long_prompt(self) -> LongPrompt | None:
-        """Of several thresholds the first, with the dearest prices: a cost is never too low."""
+        """The first of several thresholds, with the dearest prices: a cost is never too low."""
         tiers = [tier for tier in self.overrides if tier.min_prompt_tokens is not None]
         if not tiers or not self.prompt or not self.completion:
             return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Overflow:
-    """What a refusal says of a request that is too long."""
+    """The numbers in a refusal of a request that is too long."""
 
     limit: int | None = None
     """Tokens that fit, as far as it says so."""
@@ -20,7 +20,7 @@ class Overflow:
 
 
 def overflow(words: str) -> Overflow | None:
-    """What the words of a refusal say of the request's length; None if they are not about that."""
+    """The numbers that the words of a refusal give for the request's length; None if they are not about that."""
     words = _own_words(words)
     if (match := _REQUESTED.search(words)) is not None:
         limit, requested = _number(match["limit"]), _number(match["requested"])
@@ -62,16 +62,16 @@ def _number(digits: str | None) -> int | None:
 
 
 def _pattern(words: str) -> re.Pattern[str]:
-    """LIMIT and PROMPT stand for the numbers."""
+    """The pattern for `words`, in which LIMIT and PROMPT stand for the numbers."""
     number = r"\(?(?P<{}>\d[\d,]*)\b\)?"
     return re.compile(words.replace("LIMIT", number.format("limit")).replace("PROMPT", number.format("prompt")), re.I)
 
 
 _LOOKED_AT = 4_000
-"""Characters: gateways wrap the service's words in their own, and may quote the request after them."""
+"""Characters that are read: gateways wrap the service's words in their own, and may quote the request after them."""
 
 _QUOTED = re.compile(r"""["']input["']\s*:""")
-"""Before what pydantic quotes of a request that is not valid: it may be a whole conversation (vLLM, LiteLLM)."""
+"""The beginning of a request that pydantic quotes as not valid: it may be a whole conversation (vLLM, LiteLLM)."""
 
 _TOO_LONG = [
     _pattern(words)

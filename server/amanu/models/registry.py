@@ -118,7 +118,7 @@ class Vendor:
     local: bool = False
     """Used only with the user's consent (`local.py`)."""
     models: tuple[str, ...] = ()
-    """Those the user named, where the service does not list them."""
+    """The models that the user named, where the service does not list them."""
     searches: bool = False
     """Its own service can search the web, as its models say of themselves (`core/model.py`)."""
     modules: tuple[str, ...] = ("httpx2",)

@@ -1,4 +1,4 @@
-"""What goes into a request's body beside what the wire makes: the field of a service tier, and the user's own fields
+"""Fields of a request's body that the wire does not make: that of a service tier, and the user's own
 (`request_fields` of the settings)."""
 
 from collections.abc import AsyncIterator, Mapping

@@ -34,7 +34,7 @@ class _Kept(Generic[W]):
     pieces: list[bytes] = field(default_factory=list[bytes])
     """Two of each of the first messages (`Place`)."""
     variant: int = 0
-    """As given when `pieces` were made."""
+    """The value given when `pieces` were made."""
     last_said: int = 0
     """Index of the last message of the user; 0 where there is none."""
 
@@ -57,8 +57,9 @@ class WireMessages(Generic[W]):
     def pieces(
         self, conversation: Conversation, model: ModelInfo, place: Place[W], variant: int | None = 0
     ) -> Sequence[bytes]:
-        """All messages as pieces to be joined. Each is placed once per variant: how may depend on those before it and
-        on the variant alone. None: the index of the user's last message, where the present tool loop begins."""
+        """All messages as pieces to be joined. Each is placed once per variant, in a way that may depend only on
+        those before it and on the variant. `variant` None: the index of the user's last message, where
+        the present tool loop begins."""
         kept = self._follow(conversation, model)
         wanted = kept.last_said if variant is None else variant
         if kept.variant != wanted:
@@ -69,7 +70,7 @@ class WireMessages(Generic[W]):
         return kept.pieces
 
     def _follow(self, conversation: Conversation, model: ModelInfo) -> _Kept[W]:
-        """What is kept of the conversation, with what is new and without what was replaced."""
+        """The kept form of the conversation, with what is new and without what was replaced."""
         made_for = (model.model_id, model.images)
         kept = self._kept.get(conversation)
         if kept is None or kept.made_for != made_for:
@@ -88,8 +89,8 @@ class WireMessages(Generic[W]):
 
 
 def loop_start(sent: Sequence[Message]) -> int:
-    """Where in what is sent the present tool loop begins: at what the user said last, but for what was said right after
-    results, for wires where it cannot be told from notes on them."""
+    """The index in what is sent at which the present tool loop begins: that of what the user said last. Words right
+    after results do not count, for wires where they cannot be told from notes on them."""
     for index in range(len(sent) - 1, 0, -1):
         first = index - 1
         while first > 0 and isinstance(sent[first], User):

@@ -1,4 +1,4 @@
-"""How programs report what the sandbox withheld from them."""
+"""The words in which programs report what the sandbox withheld from them."""
 
 import re
 

@@ -50,7 +50,7 @@ class Toolchains:
     links: tuple[tuple[Path, Path], ...]
     """Symbolic links in a home folder, with their targets."""
     files: tuple[Path, ...] = ()
-    """Those of `readable` that were called by their paths."""
+    """The paths in `readable` that were called by their paths."""
 
 
 @lru_cache(maxsize=8)
@@ -136,7 +136,7 @@ def _services() -> tuple[Path, ...]:
 
 @cache
 def _disks() -> tuple[Path, ...]:
-    """Where disks are mounted that a user plugs in."""
+    """The folders in which disks that a user plugs in are mounted."""
     return (_real("/run/media"),)
 
 

@@ -59,7 +59,7 @@ class ModelChooser:
         self._availability = availability
         self._state = state
         self._environment: Mapping[str, str] = {}
-        """The client's that began the last turn."""
+        """The environment of the client that began the last turn."""
         self._fallbacks = Fallbacks()
         """Those of the last turn."""
         self._judged_model_id: str | None = None

@@ -94,7 +94,7 @@ class Search:
 
     async def nearest(self, root: Path, most: int) -> Sequence[str]:
         """Some of the files that count in a root, on disk: those in the first `most` entries of its folders, the outer
-        before the inner. For who cannot wait for all."""
+        before the inner. For callers that cannot wait for all."""
         return await asyncio.to_thread(self._nearest, root, most)
 
     def _nearest(self, root: Path, most: int) -> Sequence[str]:

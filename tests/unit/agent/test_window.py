@@ -683,7 +683,7 @@ KNOWN: dict[str, tuple[ContextTooLong, bool]] = {
 
 @pytest.mark.parametrize("case", KNOWN)
 async def test_where_the_prompt_fits_a_shorter_reply_is_enough(case: str) -> None:
-    """As in earendil-works/pi#8061 and MoonshotAI/kimi-code#476, which compacted for nothing."""
+    """earendil-works/pi#8061 and MoonshotAI/kimi-code#476 compacted for nothing."""
     refusal, again = KNOWN[case]
     harness = LoopHarness([], prompt="word " * 48_000)
     harness.turn.use_model(replace(harness.turn.candidate, info=INFO))

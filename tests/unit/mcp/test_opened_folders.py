@@ -1,4 +1,4 @@
-"""What a server on this machine may read outside the workspace: what its command line names, and what its scripts need;
+"""A server on this machine may read, outside the workspace, what its command line names and what its scripts need;
 never a home folder or a secret."""
 
 import json

@@ -58,7 +58,7 @@ async def test_one_that_was_started_anew_is_connected_to_anew(tmp_path: Path, ev
 
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
-"""Of a stream that lasts as long as its connection."""
+"""The head of a stream that lasts as long as its connection."""
 ENDPOINT = b"event: endpoint\ndata: /messages\n\n"
 ELSEWHERE = b"event: endpoint\ndata: http://127.0.0.2:9/messages\n\n"
 NO_ADDRESS = b"event: endpoint\ndata: http://[::bad\n\n"

@@ -1,4 +1,4 @@
-"""What a server says when the sandbox withholds something, as real ones do, leads to the setting that grants it."""
+"""The words of real servers when the sandbox withholds something lead to the setting that grants it."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the services say when a request is too long, as people reported it, and what is learnt from it."""
+"""The words of services when a request is too long, as people reported them, and what is learnt from them."""
 
 import pytest
 

@@ -171,7 +171,7 @@ def test_a_body_that_grew_is_the_one_made_at_once(model_id: str, happenings: lis
 
 
 LOOK_BACK = {"anthropic:claude-sonnet-4-5", "google-openai:gemini-3.8-flash"}
-"""What these are sent depends on the whole tool loop."""
+"""Models to which what is sent depends on the whole tool loop."""
 
 
 @pytest.mark.parametrize("model_id", sorted(WIRES.keys() - LOOK_BACK))

@@ -1,4 +1,4 @@
-"""What models get of the answers of MCP servers: everything once."""
+"""Models get everything in the answers of MCP servers, once."""
 
 import base64
 from collections.abc import Sequence

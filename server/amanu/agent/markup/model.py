@@ -136,7 +136,7 @@ class MarkupRead:
         return [_call(each.tool, dict(each.arguments)) for each in written]
 
     async def _judge_shown(self, text: TextStream, answer: str, request: Request) -> _Unmade:
-        """About a reply that ends with a call in a place where none is made."""
+        """A call that ends a reply in a place where none is made; `_NONE` if there is none."""
         if not self._tools:
             return _NONE
         call = shown_call(answer, self._tools)
@@ -148,7 +148,7 @@ class MarkupRead:
         return _Unmade(f"It was of {call.tool}. {SHOWN}")
 
     def _invalid(self, written: Sequence[WrittenCall]) -> str:
-        """Why one of the calls is not valid; "" if all are."""
+        """The reason that one of the calls is not valid; "" if all are."""
         for call in written:
             try:
                 ours = as_ours(call.tool, call.arguments, self._tools)

@@ -221,7 +221,7 @@ def _across(messages: Sequence[Message]) -> str:
 
 
 def _sent(message: Message) -> Iterator[str]:
-    """What others than the model wrote in the message, each text once."""
+    """The texts in the message that somebody other than the model wrote, each once."""
     match message:
         case User(text=text):
             yield text

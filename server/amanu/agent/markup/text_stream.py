@@ -22,7 +22,7 @@ from amanu.core.model import TextDelta, TextWasThought, ThoughtDelta
 Shown = TextDelta | ThoughtDelta | TextWasThought
 
 MAX_RELEASED = 20
-"""So often in one reply text that began like a call may turn out to be none; after that nothing is held back."""
+"""Texts in one reply that may begin like a call and turn out to be none; after that nothing is held back."""
 
 MAX_BLANK = 1_000
 """Characters of space before an answer that are held back."""
@@ -88,7 +88,7 @@ class TextStream:
         self._passed: int | None = None
         """The place of the last mark in the middle of a sentence."""
         self.was_read = False
-        """Something else than plain text was found."""
+        """Something other than plain text was found."""
 
     @property
     def before(self) -> str:
@@ -112,7 +112,7 @@ class TextStream:
         yield from self._advance(ended=False)
 
     def finish(self) -> Iterator[Shown]:
-        """The text is complete; what is held back stays so if it is calls, be they unreadable."""
+        """The text is complete; calls stay held back, even unreadable ones."""
         if self._phase != "held":
             yield from self._advance(ended=True)
         while self._phase == "held" and not self._may_be_calls(whole=True):
@@ -129,7 +129,7 @@ class TextStream:
         return "" if self._passed is None else "".join(self.segments[-1][1])[self._passed :]
 
     def drop_held(self) -> None:
-        """It was calls."""
+        """The text held back was calls."""
         self.was_read = True
         self._held = []
 
