@@ -172,7 +172,7 @@ def test_what_an_event_of_its_own_can_say(event: Event, specific: dict[str, Any]
         ("UserPromptSubmit", {"permissionDecision": "deny"}, "'permissionDecision'"),
         ("PreToolUse", {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}}, None),
         ("SessionStart", {"hookSpecificOutput": {"watchPaths": ["a"]}}, "'watchPaths'"),
-        ("SessionStart", {"async": True, "asyncTimeout": 5}, "was waited for"),
+        ("SessionStart", {"async": True, "asyncTimeout": 5}, "waited for the hook"),
         ("Stop", {"a\x1b[2Jb": 1}, "'a"),
         ("Stop", {"continue": False, "stopReason": "x", "suppressOutput": True, "systemMessage": "m"}, None),
     ],
