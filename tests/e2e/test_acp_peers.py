@@ -28,6 +28,7 @@ SLOW = Say(text=[f"{number} " for number in range(600)], delay=0.05)
 TOUCH = "`touch made.txt` (and 1 more line)"
 KINDS = {"agent_thought_chunk", "agent_message_chunk", "tool_call", "tool_call_update", "usage_update"}
 REPLAYED = KINDS - {"tool_call_update"} | {"user_message_chunk"}
+CHOSEN = {"mode": "plan", "effort": "high", "service_tier": "standard"}
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -86,8 +87,8 @@ async def test_the_typescript_sdk_finds_nothing_wrong(tmp_path: Path) -> None:
     assert set(report["replayed"]) == REPLAYED
     assert (report["replayed"]["user_message_chunk"], report["replayed"]["tool_call"]) == (3, 5)
     assert (report["loadedMode"], set(report["modes"])) == ("ask", {"plan", "ask", "acceptEdits", "draft", "auto"})
-    assert set(report["options"]) == {"mode", "model", "effort"}
-    assert report["values"] == {"mode": "plan", "model": environment["AMANU_MODEL"], "effort": "high"}
+    assert set(report["options"]) == {"mode", "model", "effort", "service_tier"}
+    assert report["values"] == CHOSEN | {"model": environment["AMANU_MODEL"]}
     assert report["left"] == 0, "closed and deleted"
     assert not served.refused and not served.lint
 
@@ -107,7 +108,7 @@ async def test_the_python_sdk_finds_nothing_wrong(tmp_path: Path) -> None:
 
     assert report["listed"] == [True]
     assert set(report["replayed"]) == REPLAYED
-    assert report["values"] == {"mode": "plan", "model": environment["AMANU_MODEL"], "effort": "high"}
+    assert report["values"] == CHOSEN | {"model": environment["AMANU_MODEL"]}
     assert not served.refused and not served.lint
 
 

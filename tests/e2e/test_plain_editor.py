@@ -108,6 +108,7 @@ async def proposed(editor: PlainEditor, shop: Path) -> None:
     """Both mistakes have a proposal, and it can be decided."""
     await editor.command("amanu.prompt", "mend it")
     await editor.until(lambda: len(editor.messages(shop)) == 2)
+    await editor.until(lambda: any("waiting for you" in str(value) for _, value in editor.progress))
     await asyncio.sleep(0.55)
 
 

@@ -251,12 +251,14 @@ async def test_a_server_that_runs_nothing_of_the_workspace_stays_approved(tmp_pa
     configured(sandbox=True, args=[str(PLAIN), "data.sqlite"])
     async with scripted_session(tmp_path, step("Done.")) as d:
         await approved(d)
-        pins = Path(os.environ["AMANU_HOME"]) / "state" / "mcp" / "pins.json"
-        tree = json.loads(pins.read_text())
-        assert tree["servers"]["srv user"].pop("files") == {}
-        pins.write_text(json.dumps(tree))
         (d.root / "data.sqlite").write_text("2")
         assert view(d).state == "ready"
+        pins = Path(os.environ["AMANU_HOME"]) / "state" / "mcp" / "pins.json"
+        tree = json.loads(pins.read_text())
+        opened = tree["servers"]["srv user"].pop("files")  # where this checkout is, its script may need a folder opened
+        assert set(opened.values()) <= {"a folder"}
+        pins.write_text(json.dumps(tree))
+        assert view(d).state == ("unapproved" if opened else "ready")
 
 
 @pytest.mark.parametrize("mode", MODES[1:3])

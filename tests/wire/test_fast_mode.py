@@ -138,8 +138,8 @@ async def test_a_change_of_the_model_ends_it_where_there_is_none(
 
 
 REFUSED = {
-    "no fast mode": (HAIKU, "/fast", "No fast mode is known of Claude Haiku 5.5"),
-    "no fast mode to turn on": (PLAIN_GPT, "/fast on", "No fast mode is known of GPT-6.2 Sol"),
+    "no fast mode": (HAIKU, "/fast", "No fast mode is known for Claude Haiku 5.5"),
+    "no fast mode to turn on": (PLAIN_GPT, "/fast on", "No fast mode is known for GPT-6.2 Sol"),
     "chosen for each turn": (AUTO, "/fast on", "Choose a model first"),
     "another word": (OPUS, "/fast please", "Usage: /fast"),
 }
