@@ -34,7 +34,7 @@ async def test_a_server_of_this_machine_is_allowed(window: Path) -> None:
             await shoot(page, "models-2-list")
             search = page.locator(".quick-input-widget input.input")
             await search.fill("opus")
-            opus = rows.filter(has_text="anthropic:claude-opus-5-5").first
+            opus = rows.filter(has_text="Claude Opus 5.5").first
             await opus.hover(timeout=SECONDS)
             await opus.locator('[aria-label="Use as Default for New Sessions"]').click(timeout=SECONDS)
             await chat.locator(".told", has_text="New sessions use Claude Opus 5.5").wait_for(timeout=SECONDS)
