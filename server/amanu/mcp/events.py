@@ -7,8 +7,7 @@ MiB.
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import anyio
 import httpx2
@@ -21,6 +20,7 @@ from amanu.mcp.link import Link, Streams
 from amanu.mcp.process import StartFailed
 from amanu.mcp.repair import Traffic
 from amanu.mcp.server_log import ServerLog
+from amanu.mcp.streams import IncomingStream, Stream
 
 _MAX_ANSWER = 1 << 20
 """Bytes of the answer to a message that are read."""
@@ -58,20 +58,7 @@ async def _target(events: AsyncIterator[httpx2.ServerSentEvent], address: httpx2
     raise httpx2.RemoteProtocolError("it does not say where messages go")
 
 
-class _Stream:
-    async def aclose(self) -> None:
-        """The connection is closed with its client."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-
-class _Outgoing(_Stream):
+class _Outgoing(Stream):
     def __init__(self, client: httpx2.AsyncClient, target: httpx2.URL, traffic: Traffic, link: Link) -> None:
         self._client = client
         self._target = target
@@ -92,20 +79,11 @@ class _Outgoing(_Stream):
             raise anyio.BrokenResourceError
 
 
-class _Incoming(_Stream):
+class _Incoming(IncomingStream):
     def __init__(self, events: AsyncIterator[httpx2.ServerSentEvent], traffic: Traffic, link: Link) -> None:
         self._events = events
         self._traffic = traffic
         self._link = link
-
-    def __aiter__(self) -> "_Incoming":
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
 
     async def receive(self) -> SessionMessage | Exception:
         try:

@@ -22,6 +22,7 @@ from amanu import __version__
 from amanu.mcp.link import Link, Streams
 from amanu.mcp.repair import Traffic
 from amanu.mcp.server_log import ServerLog
+from amanu.mcp.streams import IncomingStream, Stream
 from amanu.models.http import proxy_for, tls_for
 from amanu.web.addresses import is_public
 
@@ -106,7 +107,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return self._others[proxy]
 
 
-class _Wrapped:
+class _Wrapped(Stream):
     def __init__(self, inner: Any) -> None:
         self._inner = inner
 
@@ -137,20 +138,11 @@ class _Outgoing(_Wrapped):
         await self._inner.send(item)
 
 
-class _Incoming(_Wrapped):
+class _Incoming(_Wrapped, IncomingStream):
     def __init__(self, inner: Any, traffic: Traffic, link: Link) -> None:
         super().__init__(inner)
         self._traffic = traffic
         self._link = link
-
-    def __aiter__(self) -> "_Incoming":
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
 
     async def receive(self) -> SessionMessage | Exception:
         try:

@@ -9,8 +9,7 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import anyio
 import orjson
@@ -21,6 +20,7 @@ from amanu.mcp.link import Link, Streams
 from amanu.mcp.process import Command, ServerProcess, running
 from amanu.mcp.repair import Traffic
 from amanu.mcp.server_log import ServerLog
+from amanu.mcp.streams import IncomingStream, Stream
 from amanu.mcp.withheld import withheld
 from amanu.sandbox.sandbox import Sandbox
 
@@ -66,20 +66,7 @@ def _why_it_ended(code: int | None, command: Command, log: ServerLog) -> str:
     return f"{reason} {withheld(command.access, log.tail)}".rstrip()
 
 
-class _Stream:
-    async def aclose(self) -> None:
-        """The process's pipes are closed when it is ended."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-
-class _Outgoing(_Stream):
+class _Outgoing(Stream):
     def __init__(self, process: ServerProcess, traffic: Traffic, link: Link) -> None:
         self._stdin = process.stdin
         self._traffic = traffic
@@ -100,7 +87,7 @@ class _Outgoing(_Stream):
             raise anyio.BrokenResourceError from None
 
 
-class _Incoming(_Stream):
+class _Incoming(IncomingStream):
     def __init__(self, process: ServerProcess, traffic: Traffic, log: ServerLog, link: Link) -> None:
         self._stdout = process.stdout
         self._traffic = traffic
@@ -110,15 +97,6 @@ class _Incoming(_Stream):
         self._parts: list[bytes] = []
         self._size = 0
         self._messages: deque[JSONRPCMessage] = deque()
-
-    def __aiter__(self) -> "_Incoming":
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
 
     async def receive(self) -> SessionMessage | Exception:
         while not self._messages:
