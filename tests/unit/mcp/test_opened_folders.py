@@ -88,7 +88,7 @@ CASES: Mapping[str, tuple[Mapping[str, str], Sequence[str], Sequence[str], Seque
     "a home folder with a repository": ({".git/HEAD": "", "w/w.py": ""}, ["python3", "~/w/w.py"], ["w"], []),
     "keys": ({".ssh/id_test": "", ".ssh/w.py": ""}, ["python3", "~/.ssh/w.py", "~/.ssh"], [], [".ssh"]),
     "above keys": ({".config/gh/x": "", ".config/w.py": ""}, ["python3", "~/.config/w.py"], [], [".config"]),
-    "keys elsewhere": ({"backup/.ssh/work": ""}, ["srv", "~/backup/.ssh"], [], ["backup/.ssh"]),
+    "keys elsewhere": ({"backup/.ssh/shop": ""}, ["srv", "~/backup/.ssh"], [], ["backup/.ssh"]),
     "keys in capitals": ({".SSH/id_test": ""}, ["srv", "~/.SSH"], [], [".SSH"]),
     "an environment of that name": (
         {"w/pyproject.toml": "", "w/.env/pyvenv.cfg": "", "w/.env/bin/python": ""},
@@ -96,11 +96,11 @@ CASES: Mapping[str, tuple[Mapping[str, str], Sequence[str], Sequence[str], Seque
         ["w"],
         [],
     ),
-    "the workspace": ({"work/w.py": "", "work/d/x": ""}, ["python3", "~/work/w.py", "~/work", "~/work/d"], [], []),
-    "through the workspace": ({"w/w.py": "", "work/x": ""}, ["python3", "~/work/link/w.py", "~/work/link"], [], []),
+    "the workspace": ({"shop/w.py": "", "shop/d/x": ""}, ["python3", "~/shop/w.py", "~/shop", "~/shop/d"], [], []),
+    "through the workspace": ({"w/w.py": "", "shop/x": ""}, ["python3", "~/shop/link/w.py", "~/shop/link"], [], []),
     "through the workspace in other words": (
-        {"w/w.py": "", "work/x": ""},
-        ["python3", "{home}//work/link/w.py", "~/./work/link", "~/w/../work/link"],
+        {"w/w.py": "", "shop/x": ""},
+        ["python3", "{home}//shop/link/w.py", "~/./shop/link", "~/w/../shop/link"],
         [],
         [],
     ),
@@ -113,15 +113,15 @@ def test_what_goes_with_a_command_is_opened(
     tmp_path: Path, files: Mapping[str, str], command: Sequence[str], opened: Sequence[str], closed: Sequence[str]
 ) -> None:
     home = tmp_path.resolve() / "home"
-    for name, text in {"work/": "", **files}.items():
+    for name, text in {"shop/": "", **files}.items():
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         if not name.endswith("/"):
             (home / name).write_text(text)
-    (home / "work").mkdir(exist_ok=True)
-    (home / "work" / "link").symlink_to(home / "w")
+    (home / "shop").mkdir(exist_ok=True)
+    (home / "shop" / "link").symlink_to(home / "w")
     (home / "link").symlink_to(home / "w")
     words = [word.replace("~", str(home), 1).format(home=home) for word in command]
-    found = opened_folders(words, {}, {"HOME": str(home)}, [home / "work"])
+    found = opened_folders(words, {}, {"HOME": str(home)}, [home / "shop"])
     assert (found.folders, found.closed) == (
         tuple(home / name for name in opened),
         tuple(home / name for name in closed),
@@ -178,19 +178,19 @@ def test_secrets_are_found_in_large_folders_and_by_the_names_above(tmp_path: Pat
     ("word", "is_shown"),
     [
         ("{home}/w/data.csv", True),
-        ("{home}/work/link/data.csv", False),
-        ("{home}/work/link/w.py", True),
-        ("{home}/work/a", False),
+        ("{home}/shop/link/data.csv", False),
+        ("{home}/shop/link/w.py", True),
+        ("{home}/shop/a", False),
     ],
 )
 def test_no_data_is_shown_that_a_link_of_the_workspace_leads_to(tmp_path: Path, word: str, is_shown: bool) -> None:
     home = tmp_path.resolve()
-    for name in ("w/data.csv", "w/w.py", "work/a"):
+    for name in ("w/data.csv", "w/w.py", "shop/a"):
         (home / name).parent.mkdir(exist_ok=True)
         (home / name).touch()
-    (home / "work" / "link").symlink_to(home / "w")
+    (home / "shop" / "link").symlink_to(home / "w")
     named = word.format(home=home)
-    command = Command(("/nowhere", named), None, {}, Access(), (home / "work",), home)
+    command = Command(("/nowhere", named), None, {}, Access(), (home / "shop",), home)
     assert (named in command.requirements.programs) == is_shown
 
 
