@@ -27,7 +27,7 @@ UNHURRIED = replace(
 pauses, as OpenAI advises ("Flex processing"); Google names up to 15 minutes as well ("Flex inference")."""
 
 _ABOUT_TIERS = re.compile(r"\bspeed\b|fast[ -]?mode|service[_ ]?tier|\bflex\b|\bpriority\b", re.I)
-"""Words in which services refuse a tier, whichever it is."""
+"""Words by which a refusal is known to be about a tier, whichever one."""
 
 
 def policy_of(turn: Turn) -> RetryPolicy | None:

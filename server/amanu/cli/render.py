@@ -108,7 +108,7 @@ class Renderer:
         self._closed: set[str] = set()
         """Items of this turn that were printed for good."""
         self._discarded = ""
-        """The reason that what was printed of an attempt is void; "" once that is said."""
+        """The reason why the printed part of an attempt no longer counts; "" once the user was told."""
         self._adopted: str | None = None
         """A text that was found half written; whether more of it comes is not known."""
         self._in_turn = False

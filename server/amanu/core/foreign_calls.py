@@ -1,4 +1,4 @@
-"""Calls as models write them that were trained on other agents' tools, read as calls of ours.
+"""Calls by models that were trained on other agents' tools, read as calls of ours.
 
 A name of Claude Code, Codex, Gemini CLI, OpenCode, Cursor, Cline, VS Code, OpenHands or Kimi CLI stands for the tool of
 ours that does the same, and what these tools say in another structure is put into ours. Arguments that only have
@@ -65,7 +65,7 @@ _FOLDERS = ("path", "workdir", "cwd", "dir_path", "directory")
 """Names of the argument that says where a command runs."""
 _SHELL = re.compile(r"(?:/[\w./-]*/)?(?:ba|z|da|k)?sh")
 _RUNS_A_LINE = ("-c", "-lc", "-cl", "-ic", "-lic")
-"""Options of a shell with which nothing is lost when the line is run by ours."""
+"""Options of a shell that can be dropped without loss when our own shell runs the line."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ _PLAIN = {'"': re.compile(r'[^"\\]*'), "'": re.compile(r"[^'\\]*")}
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _UNICODE = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 _PYTHON = re.compile(r"\\x[0-9a-fA-F]{2}|\\U[0-9a-fA-F]{8}")
-"""Escapes of Python: a character, or what it looks like?"""
+"""Escapes of Python: it is unclear whether the character is meant or the letters as they stand."""
 _OPENING = re.compile(r"\s*(?:```(?:json)?[ \t]*\n\s*)?")
 _CLOSING = re.compile(r"(?:\s|```|</[\w:]+>|<\|[\w/]+\|>)*\Z")
 """Text that may follow the object: the end of a fence, tags and tokens of a template."""

@@ -90,7 +90,7 @@ class Request:
     tokens: int = 0
     """The tokens of the prompt as far as they are known; 0: unknown."""
     cached: int = 0
-    """The part of `tokens` that an earlier request had, so that a cache may have it."""
+    """The part of `tokens` that was in an earlier request, too, and so may be in a cache."""
     side_query: bool = False
     """The request is no part of the session's conversation: a summary, a judgement."""
     web_search: bool = False
@@ -137,7 +137,7 @@ class HeldBack:
 
 @dataclass(frozen=True, slots=True)
 class TextWasThought:
-    """All text so far was a thought, as only its end tells."""
+    """All text so far was a thought; only the mark at its end showed it."""
 
 
 @dataclass(frozen=True, slots=True)

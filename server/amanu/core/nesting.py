@@ -1,4 +1,4 @@
-"""Depth of values in each other, whoever wrote them."""
+"""The depth to which values may be nested, whoever wrote them."""
 
 from typing import Any, cast
 

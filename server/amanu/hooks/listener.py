@@ -71,7 +71,7 @@ class HookListener(TurnListener):
         self._first_tools: dict[str, str] = {}
         """Id of such a call → the tool that the model called."""
         self._unlimited: set[str] = set()
-        """Ids of those of them that the user's own hooks want: what these leave to the model is no limit to them."""
+        """Ids of those calls that the user's own hooks want: a limit that these hooks set does not apply to them."""
         self._reported_changes = False
         """Whether the user knows that hooks change the requests of this turn."""
         self._let_stop = False

@@ -58,7 +58,7 @@ def names(tool: str) -> tuple[str, ...]:
 
 
 def is_selected(tool: str, selected: Collection[str]) -> bool:
-    """Whether a hook that leaves only the `selected` tools to the model leaves that one."""
+    """Whether that tool is among those that a hook leaves to the model by naming only `selected`."""
     return tool in selected or (tool not in WIDER and not set(selected).isdisjoint(names(tool)))
 
 

@@ -204,7 +204,7 @@ class HookDecision:
     """The turn is to end."""
     end_reason: str = ""
     ignored: tuple[str, ...] = ()
-    """The parts of its answer that Amanu does not do; a sentence each, for the user."""
+    """The parts of its answer that Amanu does not support; a sentence each, for the user."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ class RequestChange:
     conversation: Conversation | None
     """The messages to send; None: as they are."""
     ignored: Sequence[str]
-    """The parts of it that Amanu does not do, a sentence each."""
+    """The parts of it that Amanu does not support, a sentence each."""
 
 
 def llm_request(turn: TurnView) -> dict[str, JsonValue]:

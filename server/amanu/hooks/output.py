@@ -53,7 +53,7 @@ _DONE: dict[Event, frozenset[str]] = {
     "AfterModel": frozenset({"llm_response"}),
     "BeforeToolSelection": frozenset({"toolConfig"}),
 }
-"""Event → the fields of `hookSpecificOutput` that something is done with."""
+"""Event → the fields of `hookSpecificOutput` that Amanu acts on."""
 _MISPLACED = frozenset({"permissionDecision", "permissionDecisionReason"})
 _NOT_DONE = {
     "clearContext": "clearContext is not supported: only you can shorten a conversation (/compact, or a new session).",
@@ -153,7 +153,7 @@ def _wanted_call(wanted: Any) -> WantedCall | None:
 
 
 def _ignored(event: Event, answer: dict[str, Any], details: dict[str, Any]) -> Iterator[str]:
-    """Sentences about the parts of an answer that nothing is done with."""
+    """Sentences about the parts of an answer that Amanu does not act on."""
     if "hook_event_name" in answer:  # it printed what it was told
         return
     is_misplaced = event == "PreToolUse" and _misplaced(answer) != "none"

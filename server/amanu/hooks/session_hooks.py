@@ -200,7 +200,7 @@ class SessionHooks:
         self._notice(level, text, turn_id)
 
     def report_ignored(self, label: str, sentence: str, turn_id: str | None) -> None:
-        """Tell the user, once, what of a hook's answer Amanu does not do."""
+        """Tell the user, once, which parts of a hook's answer Amanu does not support."""
         if (label, sentence) not in self._reported_ignored:
             self._reported_ignored.add((label, sentence))
             self._notice("warning", f"Amanu ignored a part of what the hook {label} answered. {sentence}", turn_id)

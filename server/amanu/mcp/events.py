@@ -107,7 +107,7 @@ async def _pass_over(response: httpx2.Response) -> None:
 
 
 def _value(data: str) -> Any:
-    """None for what is no JSON."""
+    """The parsed message; None if the data is not JSON."""
     try:
         return orjson.loads(data)
     except ValueError:

@@ -18,7 +18,7 @@ from amanu.sandbox.toolchains import visibility
 SCRIPTS = frozenset(
     (".py", ".pyz", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".rb", ".php", ".pl", ".sh", ".jar", ".dll")
 )
-"""Endings of what interpreters run: `java -jar` and `dotnet`, too."""
+"""Endings of files that interpreters run, `java -jar` and `dotnet` among them."""
 _MANIFESTS = (".git", "pyproject.toml", "setup.py", "requirements.txt", "deno.json", "Cargo.toml", "go.mod", "Gemfile")
 _PACKAGE = re.compile(rb'"(name|dependencies|(dev|peer|optional)Dependencies)"\s*:')
 """A field of a package.json that describes a package, and not only the kind of modules in a folder that was built."""

@@ -22,7 +22,7 @@ Gemini CLI waits, whose next request then meets the same minute's quota."""
 AT_LEAST = 10.0
 """However soon a service says it may be asked again: it said so before each attempt that failed."""
 LEARNT = 24 * 3600.0
-"""Seconds a window is remembered that a service named: accounts move to other tiers, servers are started with more."""
+"""Seconds to remember a window that a service named: accounts change tiers, servers restart with larger ones."""
 USED_UP = 30 * 60.0
 """The same for a quota that is used up: credit may be added at any time, a day's quota comes back once."""
 

@@ -39,7 +39,7 @@ PRICE_LIST = "openrouter"
 _MAKERS = {"anthropic": "anthropic", "gemini": "google", "openai": "openai"}
 """Vendor → what the price list calls it."""
 STALE_DAYS = 30
-"""Prices older than that are told to be old: in a month of 2026 the vendors changed five."""
+"""Days after which the user is told that prices are old: in one month of 2026, vendors changed five."""
 _PRICES = ("input_price", "output_price", "cache_read_price", "cache_write_price")
 _KEPT = ("window", "output", *_PRICES)
 """Fields that keep their previous value when an answer omits them or gives an implausible one."""

@@ -112,7 +112,7 @@ async def stream_with_retry(
     """
     busy = broken = empty = cut = 0
     lost = False
-    """The stream had no calls where some were announced."""
+    """The stream announced calls, but had none."""
     for attempt in range(1, policy.attempts + 1):
         has_output = False
         try:

@@ -8,7 +8,7 @@ _TOKENS = ("<|", "<｜", "[TOOL_CALLS]", "]<]")
 _QUOTING = re.compile(r"[>+|#$%*]|-(?!\s*\Z)|\d|\t| {4}")
 """Beginnings of lines that show something: a quotation, a diff, a table, a log, an indented example."""
 _STOP = re.compile(r"(?:\A|[.!?…。！？：)\]>*]|(?<!\d):)\s?\Z")
-"""The ends of what may stand before a tag on its line."""
+"""Text before a tag on the same line must end in one of these."""
 
 
 class Line:

@@ -40,7 +40,7 @@ _NUMBERED = re.compile(r"^[ \t]*\d+ *[\t:|│→]", re.MULTILINE)
 _OTHERS = re.compile(r"[\W_]+")
 _NO_LETTERS = {code: None for code in range(128) if not chr(code).isalnum()}
 _LOOKALIKES = str.maketrans("аеорсухіјѕԁһοαε“”„‟«»「」『』‹›‘’‚′″", "aeopcyxijsdhoae" + '"' * 11 + "'" * 6)
-"""Letters of other alphabets and quotation marks that pass for those of code."""
+"""Letters of other alphabets, and quotation marks, that look like characters of code."""
 _INVISIBLE = {code: chr(code - 0xE0000) if 0xE0020 <= code <= 0xE007E else None for code in range(0xE0000, 0xE0080)} | (
     dict.fromkeys((0xAD, 0x61C, 0x180E, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF))
 )

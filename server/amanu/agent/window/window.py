@@ -48,7 +48,7 @@ or might be: our count may be too low."""
 MIN_REFUSED_SHARE = 0.25
 """A refusal of a request smaller than this share of the headroom teaches us nothing about the window."""
 MIN_WINDOW = 1_000
-"""Tokens; a smaller limit is one of something else."""
+"""Tokens; a smaller limit is not a window but a limit on something else."""
 MIN_REPLY = 1_024
 """Tokens requested for a reply in any case: no model answers in fewer."""
 COUNT_MARGIN = 1.05
@@ -192,7 +192,7 @@ class ContextWindow:
 
     @property
     def cached(self) -> int:
-        """Tokens of the next request that the last one had, so that a cache may have them."""
+        """Tokens of the next request that were in the last one, too, and so may be in a cache."""
         sent, rewrites = self._sent
         return sent if rewrites == self._conversation.rewrites else min(sent, self._gauge.calibrated(self._head.total))
 

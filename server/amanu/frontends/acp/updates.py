@@ -55,7 +55,7 @@ class Updates:
         self._calls: dict[str, dict[str, Any]] = {}
         """Open calls → what was last sent of them."""
         self._void = ""
-        """The reason that the last reply taken back is void: the retry after it is told with it."""
+        """The reason why the last reply was taken back; the message about the retry gives it."""
         self._outputs: dict[str, asyncio.TimerHandle] = {}
         """Calls whose output has grown since."""
 
