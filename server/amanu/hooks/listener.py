@@ -158,7 +158,7 @@ class HookListener(TurnListener):
             return None if objection is None else Block(_not_done(objection))
         if call.call_id not in self._unlimited and not self._is_selected(call.tool):
             selected = ", ".join(sorted({*filter(self._is_selected, self._tools)} - _ENDS)) or "no tools"
-            return Block(f"Not run: a hook of the user's limits this reply to: {selected}.")
+            return Block(f"Not run: one of the user's hooks limits this reply to: {selected}.")
         asked = self._calls.get(call.call_id)
         self._previews[call.call_id] = preview
         if asked is not None and asked.changed:

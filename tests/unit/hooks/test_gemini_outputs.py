@@ -108,7 +108,7 @@ async def test_a_workspace_adds_nothing_to_what_the_users_hooks_leave(tmp_path: 
         await d.ended()
         assert [request.callable for request in requests] == [{"read_file"}] * 2
         [result] = conversation(d.session).results()
-        assert result.text == "Not run: a hook of the user's limits this reply to: read_file."
+        assert result.text == "Not run: one of the user's hooks limits this reply to: read_file."
 
 
 @pytest.mark.parametrize("owner", ["user", "workspace"])
