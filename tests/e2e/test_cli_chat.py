@@ -54,6 +54,10 @@ class Screen:
             assert self._look(), f"the chat ended without {text!r}:\n{self.shown}"
         self._seen = at + len(text)
 
+    def takes_prompts(self) -> None:
+        """Read until its status line says "Enter sends", of which letters that stood there already are not redrawn."""
+        self.sees("sends")
+
     def types(self, text: str) -> None:
         os.write(self._screen, text.encode(errors="surrogateescape"))
 
@@ -98,7 +102,7 @@ def test_a_turn_outlives_the_terminal(tmp_path: Path) -> None:
         screen.sees("mode ask")  # the line above it is broken between words, nobody knows where
         screen.sees("Trust this folder?")
         screen.types("y\r")
-        screen.sees("Enter sends")
+        screen.takes_prompts()
         screen.types("write it\r")
         screen.sees("› write it")
         screen.sees("? Create a.txt")
@@ -115,7 +119,7 @@ def test_a_turn_outlives_the_terminal(tmp_path: Path) -> None:
         time.sleep(0.6)  # sooner does not count
         again.types("a\r")
         again.sees("Written.")
-        again.sees("Enter sends")  # the prompt is back
+        again.takes_prompts()  # the prompt is back
         assert (shop / "a.txt").read_text() == "one\n"
         again.types("\x04")
         assert again.leaves() == 0
@@ -138,7 +142,7 @@ def test_a_command_is_edited_before_it_runs(tmp_path: Path) -> None:
     try:
         screen.sees("Trust this folder?")
         screen.types("y\r")
-        screen.sees("Enter sends")
+        screen.takes_prompts()
         screen.types("do it\r")
         screen.sees("[e] edit")
         time.sleep(0.6)  # sooner does not count
@@ -148,7 +152,7 @@ def test_a_command_is_edited_before_it_runs(tmp_path: Path) -> None:
         screen.types("-two\r")
         screen.sees("as you changed it")
         screen.sees("Heard.")
-        screen.sees("Enter sends")
+        screen.takes_prompts()
         assert [path.name for path in shop.iterdir()] == ["one-two"]
         screen.types("\x04")
         assert screen.leaves() == 0
@@ -167,7 +171,7 @@ def test_what_is_typed_at_the_review_of_a_draft_is_the_next_prompt(tmp_path: Pat
     try:
         screen.sees("Trust this folder?")
         screen.types("y\r")
-        screen.sees("Enter sends")
+        screen.takes_prompts()
         screen.types("write it\r")
         screen.sees("? Apply the draft: 1 file")
         screen.sees("+39")
@@ -177,7 +181,7 @@ def test_what_is_typed_at_the_review_of_a_draft_is_the_next_prompt(tmp_path: Pat
         screen.types("and b.txt?\r")
         screen.sees("› and b.txt?")
         screen.sees("Not needed.")
-        screen.sees("Enter sends")
+        screen.takes_prompts()
         assert list(shop.iterdir()) == []
         screen.types("/accept\r")
         screen.sees("Accept the changes above?")
@@ -214,10 +218,10 @@ def test_what_is_no_text_is_sent_all_the_same_and_no_traceback_is_shown(tmp_path
     try:
         screen.sees("Trust this folder?")
         screen.types("n\r")
-        screen.sees("Enter sends")
+        screen.takes_prompts()
         screen.types("caf\udce9!\r")
         screen.sees("So be it.")
-        screen.sees("Enter sends")
+        screen.takes_prompts()
         screen.types("again\r")
         screen.sees("Right.")
         screen.types("\x04")
@@ -242,7 +246,7 @@ def test_the_model_hears_of_checkers_with_the_result_of_its_edit_and_mends_it(tm
     screen = Screen("--model", script(tmp_path, *checked_edits.STEPS), "--mode", "acceptEdits", cwd=shop)
     screen.sees("Trust this folder?")
     screen.types("y\r")
-    screen.sees("Enter sends")
+    screen.takes_prompts()
     screen.types("do it\r")
     screen.sees("Ruff, a.py: adds 1 error")
     screen.sees("Heard.")

@@ -22,7 +22,7 @@ def begin(folder: Path, *steps: object) -> Screen:
     screen = Screen("--model", script(folder.parent, *steps), cwd=folder, size=SIZE)  # pyright: ignore
     screen.sees("Trust this folder?")
     screen.types("n\r")
-    screen.sees("Enter sends")
+    screen.takes_prompts()
     return screen
 
 
@@ -57,7 +57,7 @@ def test_two_ask_and_each_question_says_whose_it_is(folder: Path, tmp_path: Path
         screen.sees("reason (sent to the model")
         screen.types("\r")
         screen.sees("Both are done.")
-        screen.sees("Enter sends")
+        screen.takes_prompts()
         wanted = re.findall(r"Requested by the sub-agent (\w+) \(agent-(\d)\)", screen.shown)
         asked = [(f"{name} {number}", name) for name, number in wanted]
         assert sorted(name for _, name in asked) == ["one", "two"]  # who is the first to begin, nobody knows
@@ -102,7 +102,7 @@ def test_one_is_stopped_and_the_turn_goes_on(folder: Path, tmp_path: Path) -> No
         screen.types("/agents stop 1\r")
         screen.sees("■ slow 1: the task of slow  Cancelled: ")
         screen.sees("Without it.")
-        screen.sees("Enter sends")
+        screen.takes_prompts()
         screen.types("again\r")
         screen.sees("▸ slow 2: the task of slow  in the background")
         screen.sees("It works.")

@@ -42,7 +42,7 @@ def test_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         try:
             screen.sees("Trust this folder?")
             screen.types("n\r")
-            screen.sees("Enter sends")
+            screen.takes_prompts()
             screen.types("Greet politely\r")
 
             # the model proposes to plan, and the user agrees
@@ -82,7 +82,7 @@ def test_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             screen.sees("The plan is carried out.")
             assert planner.last.count("3. Tell everybody") == 1
             assert "Mode: acceptEdits" in planner.last
-            screen.sees("Enter sends")
+            screen.takes_prompts()
             screen.types("\x04")
             assert screen.leaves() == 0
         finally:

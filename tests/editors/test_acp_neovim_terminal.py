@@ -43,11 +43,11 @@ def finish(session_id: str, folder: Path) -> None:
     try:
         screen.sees("› change it")
         screen.sees("Understood.")
-        screen.sees("Enter sends")
+        screen.takes_prompts()
         screen.types("is that all?\r")
         screen.sees("› is that all?")
         screen.sees("That is all.")
-        screen.sees("Enter sends")  # the prompt is back
+        screen.takes_prompts()  # the prompt is back
         screen.types("\x04")
         assert screen.leaves() == 0
     finally:
