@@ -47,7 +47,7 @@ async def test_rows(lived_in: Path) -> None:
         assert await line.evaluate("each => each.getBoundingClientRect().height") <= 26
         await line.click()
         rows = chat.locator(".looked .tool")
-        assert await rows.locator(".went").all_inner_texts() == ["lines 2–5", "9 lines", "2 matches in 2 files"]
+        await until(rows.locator(".went").all_inner_texts, ["lines 2–5", "9 lines", "2 matches in 2 files"])
         await shoot(page, "rows-2-unfolded")
         await rows.first.locator("button.file").click()
         await page.locator(".statusbar-item", has_text="Ln 2, Col 1").wait_for(timeout=SECONDS)
