@@ -151,6 +151,7 @@ async def test_many_at_once(window: Path) -> None:
         await until(lambda: asyncio.to_thread((folder / "made.txt").exists), True)
 
         await page.locator(".tab", has_text="notes.txt").last.click()
+        await page.locator(".monaco-editor.focused").wait_for(timeout=SECONDS)  # keys of a hunk are the editor's
         await page.keyboard.press("Control+Alt+y")
         await until(lambda: asyncio.to_thread(notes.read_text), "one\n2\nthree\n")
         await to_review.wait_for(state="hidden", timeout=SECONDS)
