@@ -114,6 +114,21 @@ async def test_a_new_default_model_holds_for_the_next_session() -> None:
         assert (await made.models.list(Client({}))).default_model_id == "gemini:gemini-3.8-flash"
 
 
+async def test_a_file_edited_by_hand_holds_in_new_sessions(tmp_path: Path) -> None:
+    async with sessions(FILE) as (made, home):
+        for text, model_id in (
+            ('model = "scripted:demo"\n', "scripted:demo"),
+            ('model = "scripted:demo"\n[limits', "scripted:demo"),  # its rules are read anew for each call, which tells
+            ('model = "scripted:tour"\n[base_urls]\nollama = "http://127.0.0.1:9/v1"\n', "scripted:tour"),
+        ):
+            home.settings.write_text(text)
+            params = SessionCreateParams(session_id=f"s{len(text)}", roots=[str(tmp_path)])
+            assert (await made.create(params, Client({}))).state.model_id == model_id
+            assert (await made.models.list(Client({}))).default_model_id == model_id
+        with pytest.raises(AmanuError, match=r"No model server answers at http://127\.0\.0\.1:9/v1"):
+            await made.models.choose("ollama:qwen3", Client({}))
+
+
 def brief(rules: list[StoredRule]) -> list[tuple[str, str, str, bool]]:
     return [(rule.decision, rule.rule, rule.origin, rule.removable) for rule in rules]
 

@@ -12,6 +12,7 @@ const HERE: [advised: RegExp, here: string][] = [
   [/`?amanu auth login [\w-]+`?/g, SIGN_IN],
   [/`?amanu auth logout openai`?/g, "Amanu: Sign Out of ChatGPT"],
   [/[Rr]un:? `?amanu auth local [\w-]+`?/g, "Use Amanu: Allow a Local Model Server…"],
+  [/`?amanu auth local [\w-]+`?/g, "Amanu: Allow a Local Model Server…"],
   [/amanu auth set VENDOR, or try amanu demo, which needs none/g, `${KEY}, or Amanu: Try It Without a Key`],
   [/`?amanu auth status`?/g, KEY],
   [/`?amanu auth set [\w-]+`?/g, KEY],

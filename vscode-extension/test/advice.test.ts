@@ -25,6 +25,7 @@ test.each([
     "key: Amanu: Sign Out of ChatGPT, then Amanu: Set API Key….",
   ],
   ["Run: amanu auth set my-own", "Use Amanu: Set API Key…"],
+  ["on this machine, after `amanu auth local ollama`.", "after Amanu: Allow a Local Model Server…."],
   ["Run: amanu auth local ollama", "Use Amanu: Allow a Local Model Server…"],
   ["Internal error in Amanu; see `amanu logs`.", "see Amanu: Show Logs."],
   ["To see all of them, run: amanu models", "Amanu: Select Model… shows its models."],

@@ -64,8 +64,7 @@ def _run(command: str, vendor: str) -> int:
     auth = Credentials(home.auth)
     match command:
         case "local":
-            address = asyncio.run(_allow_local(home, auth, vendor))
-            print(f"{vendor}: the server at {address} may be used")
+            print(visible(asyncio.run(_allow_local(home, auth, vendor))))
         case "status":
             for status in auth.status(os.environ):
                 print(f"{one_line(status.vendor):16}{source(status)}")
@@ -104,12 +103,18 @@ def _vendors(home: "Home") -> list[str]:
 
 
 async def _allow_local(home: "Home", auth: "Credentials", vendor: str) -> str:
+    """What was allowed, and what it is good for, in words. Raises `AmanuError`."""
     from amanu.config import load_settings
     from amanu.models.catalogue import Catalogue
     from amanu.models.registry import ModelRegistry
 
-    registry = ModelRegistry(load_settings(home, os.environ), auth, home.local_models, Catalogue(home.catalogue))
-    return await registry.allow_local(vendor, os.environ)
+    settings = load_settings(home, os.environ)
+    registry = ModelRegistry(settings, auth, home.local_models, Catalogue(home.catalogue))
+    said = f"{vendor}: the server at {await registry.allow_local(vendor, os.environ)} may be used."
+    if settings.model is None and registry.default(os.environ) is None:
+        model_id = await registry.local_default(os.environ)
+        said += f" New sessions use {model_id}." if model_id else " It has no model yet."
+    return said
 
 
 def source(status: AuthStatus) -> str:

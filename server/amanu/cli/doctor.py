@@ -176,6 +176,7 @@ def _running_version(home: Home) -> str | None:
 def _keys(home: Home, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     from amanu.cli.auth import source
     from amanu.models.credentials import Credentials
+    from amanu.models.local import LocalServers
 
     try:
         statuses = Credentials(home.auth).status(environ)
@@ -184,7 +185,10 @@ def _keys(home: Home, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
         return
     for status in statuses:
         yield DoctorFinding("info" if status.source == "none" else "ok", status.vendor, source(status))
-    if all(status.source == "none" for status in statuses):
+    servers = LocalServers(home.local_models).vendors
+    for vendor in servers:
+        yield DoctorFinding("ok", vendor, "its server on this machine may be used")
+    if not servers and all(status.source == "none" for status in statuses):
         todo = "amanu auth set VENDOR, or try amanu demo, which needs none"
         yield DoctorFinding("note", "keys", "no model service has a key", todo)
 

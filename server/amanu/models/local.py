@@ -7,6 +7,7 @@ server and the user said yes once, for that address. Kept as `{"allowed": {vendo
 import asyncio
 import importlib
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +26,11 @@ class LocalServers:
         self._path = path
         self._windows: dict[tuple[str, str], tuple[float, int | None]] = {}
         """Address and model → when its window was asked for, and the answer."""
+
+    @property
+    def vendors(self) -> Sequence[str]:
+        """Those the user approved at some address."""
+        return list(self._read())
 
     def allowed(self, vendor: str, base_url: str) -> bool:
         """Did the user approve this vendor at this address?"""

@@ -187,7 +187,8 @@ class ModelRegistry:
         """`consent`: the file that remembers the local servers the user approved."""
         self.catalogue = catalogue
         self._auth = auth
-        self._base_urls = settings.base_urls
+        self.base_urls: Mapping[str, str] = settings.base_urls
+        """Vendor → the address in the settings, as they are now."""
         self._seeing = frozenset(settings.vision)
         self._local = LocalServers(consent)
         self._windows = settings.context.windows
@@ -392,6 +393,19 @@ class ModelRegistry:
                 return model_id
         return None
 
+    async def local_default(self, environment: Mapping[str, str]) -> str | None:
+        """The first model of a local server that the user allowed and that answers, which embeds no text; else None."""
+        allowed = [
+            vendor
+            for vendor in self._vendors.values()
+            if vendor.local and self._local.allowed(vendor.name, self._base_url(vendor, environment))
+        ]
+        for offered in await asyncio.gather(*(self._offered(vendor, environment) for vendor in allowed)):
+            for info in offered:
+                if "embed" not in info.model_id:
+                    return info.model_id
+        return None
+
     async def like(self, model_id: str, environment: Mapping[str, str]) -> str:
         """The models that its service has, the most similar first, in a sentence; "" where they are not known. A server
         is asked, for two seconds at most."""
@@ -493,7 +507,7 @@ class ModelRegistry:
     def _base_url(self, vendor: Vendor, environment: Mapping[str, str]) -> str:
         if vendor.base_variable is not None and (moved := environment.get(vendor.base_variable, "").strip()):
             return moved.rstrip("/") + vendor.path
-        return self._base_urls.get(vendor.name, vendor.base_url).rstrip("/")
+        return self.base_urls.get(vendor.name, vendor.base_url).rstrip("/")
 
     def _known(self, model_id: str) -> ModelInfo:
         return self._adjusted(self.catalogue.facts(model_id))

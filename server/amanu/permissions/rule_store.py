@@ -20,7 +20,7 @@ from amanu_protocol.items import Scope
 _FRESH = 2.0
 """Seconds in which a file may change again without a new timestamp: file systems count in ticks, FAT in the longest.
 The rules of a file changed so recently are read on each use."""
-_FileStamp = tuple[int, ...] | None
+FileStamp = tuple[int, ...] | None
 """A part of a file's status that changes when the file does; None: no such file."""
 
 
@@ -30,9 +30,9 @@ class RuleStore:
     def __init__(self, folder: Path, settings: Settings) -> None:
         self._rules_file = folder / "rules.toml"
         self._settings_file = folder / "config.toml"
-        self._cache: dict[tuple[tuple[str, ...], bool], tuple[list[_FileStamp], list[Rule]]] = {}
+        self._cache: dict[tuple[tuple[str, ...], bool], tuple[list[FileStamp], list[Rule]]] = {}
         """(roots, trusted) → how their files looked, and the rules in them."""
-        self.reconfigure(settings)
+        self._take(settings.rules, settings.rule)
 
     def rules(self, roots: Sequence[str], *, trusted: bool) -> list[Rule]:
         """All stored rules for a session of those roots. A trusted workspace's own file adds deny
@@ -47,22 +47,22 @@ class RuleStore:
                 self._cache[key] = cached
         return list(cached[1])
 
-    def _file_stamps(self, roots: Sequence[str]) -> list[_FileStamp]:
+    def _file_stamps(self, roots: Sequence[str]) -> list[FileStamp]:
         """Stamps of the settings, the remembered rules, and of each workspace's own and the folders they are in; of a
         link both its own and its target's."""
-        stamps = [_file_stamp(self._settings_file), _file_stamp(self._rules_file)]
+        stamps = [file_stamp(self._settings_file), file_stamp(self._rules_file)]
         for root in map(Path, roots):
             own = root / ".amanu" / "config.toml"
             stamps += [
-                _file_stamp(root),
-                _file_stamp(own.parent, follow=False),
-                _file_stamp(own, follow=False),
-                _file_stamp(own),
+                file_stamp(root),
+                file_stamp(own.parent, follow=False),
+                file_stamp(own, follow=False),
+                file_stamp(own),
             ]
         return stamps
 
     def _stored(self, roots: Sequence[str], *, trusted: bool) -> list[Rule]:
-        if _file_stamp(self._settings_file) != self._settings_stamp:  # edited by hand
+        if file_stamp(self._settings_file) != self._settings_stamp:  # edited by hand
             self._take(*user_rules(self._settings_file))
         stored = self._read()
         rules = [*self._settings, *_allow_rules(stored.get("user"), "rules.toml, user")]
@@ -111,14 +111,9 @@ class RuleStore:
             rules += [(rule, root) for rule in folder]
         return rules
 
-    def reconfigure(self, settings: Settings) -> None:
-        """Take the rules of other settings from now on, until their file changes."""
-        self._take(settings.rules, settings.rule)
-        self._cache.clear()
-
     def _take(self, texts: RuleSettings, tables: Sequence[RuleTable]) -> None:
         self._settings = _rules(texts, tables, "your config.toml")
-        self._settings_stamp = _file_stamp(self._settings_file)
+        self._settings_stamp = file_stamp(self._settings_file)
 
     def _document(self) -> Any:
         from amanu.storage.toml_file import read_document
@@ -141,7 +136,8 @@ class RuleStore:
             raise AmanuError("storageError", f"{self._rules_file} cannot be read: {error.strerror}.") from error
 
 
-def _file_stamp(path: Path, *, follow: bool = True) -> _FileStamp:
+def file_stamp(path: Path, *, follow: bool = True) -> FileStamp:
+    """Something that is another after the file has changed; None where there is none. Blocking."""
     try:
         status = path.stat(follow_symlinks=follow)
     except OSError:

@@ -16,6 +16,12 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import ModelInfo
 from amanu_protocol.requests import CommitMessageParams, CommitMessageResult, ModelListResult
 
+_HOW_TO_MODEL = (
+    "Set ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENAI_API_KEY, or run `amanu auth set VENDOR` (anthropic, gemini, "
+    "openai or openrouter). A ChatGPT plan does as well, after `amanu auth login openai`, and so does a model server "
+    "on this machine, after `amanu auth local ollama`."
+)
+
 
 class ClientModels:
     """One per process."""
@@ -27,17 +33,19 @@ class ClientModels:
         self._warming: set[asyncio.Task[None]] = set()
 
     async def list(self, client: Client) -> ModelListResult:
+        await self._settings.refresh()
         models = await routing.listed(self._settings.current, self._registry, client.environment)
         return ModelListResult(
             models=models,
-            default_model_id=self._default(client),
+            default_model_id=self._default(client) or await self._registry.local_default(client.environment),
             vendors={"amanu": "Automatic", **self._registry.titles},
         )
 
     async def choose(self, model_id: str | None, client: Client) -> str:
         """That model, or the default one, for a new session; not connected yet. Raises `AmanuError` when it cannot be
         used."""
-        chosen = self._require(model_id, client)
+        await self._settings.refresh()
+        chosen = await self._require(model_id, client)
         await routing.check(chosen, self._settings.current, self._registry, client.environment, opens=False)
         return chosen
 
@@ -67,7 +75,7 @@ class ClientModels:
     ) -> CommitMessageResult:
         """`count` is told of the tokens it took. Raises `AmanuError`, see the params."""
         settings = self._settings.current
-        model_id = self._require(params.model_id or settings.routing.utility, client)
+        model_id = await self._require(params.model_id or settings.routing.utility, client)
         services = replace(self._services, settings=settings)
         return await commit_message(services, params, model_id, client.environment, count)
 
@@ -90,14 +98,10 @@ class ClientModels:
     def _default(self, client: Client) -> str | None:
         return routing.default(self._settings.current, self._registry, client.environment)
 
-    def _require(self, model_id: str | None, client: Client) -> str:
-        chosen = model_id or self._default(client)
+    async def _require(self, model_id: str | None, client: Client) -> str:
+        chosen = model_id or self._default(client) or await self._registry.local_default(client.environment)
         if chosen is None:
-            raise AmanuError(
-                "authRequired",
-                "No model is available: no API key is set.",
-                hint="Set ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENAI_API_KEY, or run `amanu auth set VENDOR`.",
-            )
+            raise AmanuError("authRequired", "No model is available: no API key is set.", hint=_HOW_TO_MODEL)
         return chosen
 
     async def _connect(self, model_id: str, client: Client) -> None:

@@ -432,7 +432,7 @@ class Sessions:
         self._announce(state.session_id)
 
     def _settings_changed(self) -> None:
-        self.services.rules.reconfigure(self.settings.current)
+        self.services.registry.base_urls = self.settings.current.base_urls
         self._reconsider_approvals()
 
     def _reconsider_approvals(self) -> None:

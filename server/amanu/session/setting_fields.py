@@ -16,7 +16,6 @@ from amanu import config
 from amanu_protocol.requests import SettingKind
 
 _RESTART = (
-    "base_urls",
     "endpoints",
     "clouds",
     "vision",
@@ -57,6 +56,11 @@ def setting_fields() -> Sequence[SettingField]:
     """All of them, in the order of the models; those of the first level first. Blocking: some milliseconds."""
     fields = list(_fields(config.Settings, "", field_docs(config)))
     return sorted(fields, key=lambda field: field.section != "")
+
+
+def needs_restart(key: str) -> bool:
+    """Whether a change holds only once the daemon has started anew."""
+    return any(key == each or key.startswith(f"{each}.") for each in _RESTART)
 
 
 def field_docs(*modules: ModuleType) -> Mapping[tuple[str, str], str]:
@@ -126,7 +130,7 @@ def _fields(model: type[BaseModel], prefix: str, docs: Mapping[tuple[str, str], 
             f"tables, [{key}.NAME]" if section is not None else values_in_words(allowed, defs),
             " ".join(about.split()),
             None if default in ((), {}) else default,
-            any(key == restart or key.startswith(f"{restart}.") for restart in _RESTART),
+            needs_restart(key),
         )
 
 

@@ -1,12 +1,13 @@
 """The user's settings as a page shows and changes them. Their file keeps the user's comments and order."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from amanu.config import Settings, load_settings, set_by_environment, settings_from
 from amanu.core.unknown_keys import key_line
-from amanu.permissions.rule_store import RuleStore
+from amanu.permissions.rule_store import RuleStore, file_stamp
 from amanu.session.services import Services
 from amanu.session.setting_fields import SettingField, setting_fields
 from amanu_protocol.errors import AmanuError
@@ -15,6 +16,8 @@ from amanu_protocol.requests import (
     SettingsListResult,
     SettingsSetResult,
 )
+
+log = logging.getLogger(__name__)
 
 
 class UserSettings:
@@ -27,6 +30,7 @@ class UserSettings:
         self._environ = environ
         self._changed = changed
         self._writing = asyncio.Lock()
+        self._stamp = file_stamp(self._home.settings)
 
     async def list(self) -> SettingsListResult:
         """All settings as the file and the environment have them now. Raises `AmanuError` (invalidParams)."""
@@ -36,6 +40,21 @@ class UserSettings:
         """All settings as the file and the environment have them now. Blocking. Raises `AmanuError`."""
         return load_settings(self._home, self._environ)
 
+    async def refresh(self) -> None:
+        """Take the file as it is now if it has changed. One that is not valid changes nothing here: the rules in it
+        are read anew for each call, which then says what is wrong."""
+        async with self._writing:
+            stamp = await asyncio.to_thread(file_stamp, self._home.settings)
+            if stamp == self._stamp:
+                return
+            self._stamp = stamp
+            try:
+                self.current = await asyncio.to_thread(self.load)
+            except AmanuError as error:
+                log.warning("settings: %s", error)
+                return
+        self._changed()
+
     async def set(self, key: str, value: Any) -> SettingsSetResult:
         """Write a key, or take it out (None). Raises `AmanuError` (invalidParams), and changes nothing, when the key
         does not exist or may not have that value."""
@@ -44,6 +63,7 @@ class UserSettings:
             raise AmanuError("invalidParams", f"Unknown setting '{key}'.", path="key")
         async with self._writing:
             self.current = await asyncio.to_thread(self._write, field, value)
+            self._stamp = await asyncio.to_thread(file_stamp, self._home.settings)
         self._changed()
         what = f"{key} is back to its default." if value is None else f"{key} was saved."
         return SettingsSetResult(settings=await self.list(), summary=f"{what} {_since(field)}".strip())

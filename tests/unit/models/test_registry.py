@@ -287,6 +287,17 @@ async def test_a_local_server_is_used_once_it_answered_and_the_user_said_yes(tmp
         await moved.resolve("ollama:qwen3:8b", {})
 
 
+async def test_without_a_key_the_first_model_of_an_allowed_server_is_the_default(tmp_path: Path, local: Local) -> None:
+    local.listing = b'{"data": [{"id": "nomic-embed-text"}, {"id": "qwen3:8b"}, {"id": "gpt-oss:20b"}]}'
+    models = registry(tmp_path, base_urls={"ollama": f"http://127.0.0.1:{local.port}/v1"})
+    assert await models.local_default({}) is None
+    assert not local.requests, "nothing is asked of a server that was not allowed"
+    await models.allow_local("ollama", {})
+    assert await models.local_default({}) == "ollama:qwen3:8b"
+    await local.stop()
+    assert await models.local_default({}) is None
+
+
 async def test_an_endpoint_that_lists_no_models_has_those_the_user_named(tmp_path: Path, local: Local) -> None:
     local.path = "/nothing"
     address = f"http://127.0.0.1:{local.port}/v1"
