@@ -24,6 +24,7 @@ export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/.tools/pyright
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 setup: .venv/.compiled  ## .venv/bin/amanu, ready to run
+	@$(if $(filter-out setup,$(MAKECMDGOALS)),:,echo "ready: .venv/bin/amanu")
 
 help:  ## these verbs
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1	\2/p' Makefile | expand -t 24
