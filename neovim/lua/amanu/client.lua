@@ -39,7 +39,13 @@ function M.inside(path, folder)
   return path == folder or vim.startswith(path, folder:gsub("/$", "") .. "/")
 end
 
----The daemon's command, never a program of the workspace.
+---The checkout that this plugin is part of, also where links lead to it.
+local checkout = vim.fn.fnamemodify(apply.real(debug.getinfo(1, "S").source:sub(2)), ":h:h:h:h")
+---The daemon that `make` builds there.
+M.built = checkout .. "/.venv/bin/amanu"
+
+---The daemon's command, never a program of the workspace. The one that was built in this checkout comes before one on
+---PATH: it speaks this plugin's version of the protocol.
 ---@param root string
 ---@return string[]? command
 ---@return string? why there is none
@@ -53,9 +59,11 @@ function M.command(root)
     end
     return given
   end
-  local found = vim.fn.exepath("amanu")
+  local found = vim.fn.executable(M.built) == 1 and M.built or vim.fn.exepath("amanu")
   if found == "" then
-    return nil, 'amanu is not on PATH; install it, or name it: require("amanu").setup({ cmd = { "/path/to/amanu", "serve" } })'
+    local make = vim.uv.fs_stat(checkout .. "/Makefile") and "run `make` in %s (it needs Python 3.11 or newer), or put amanu on PATH"
+    return nil, "no amanu program was found: " .. (make and make:format(checkout) or "put it on PATH")
+      .. ', or name it: require("amanu").setup({ cmd = { "/path/to/amanu", "serve" } })'
   end
   local real = apply.real(found)
   for _, folder in ipairs({ apply.real(root), apply.real(vim.fn.getcwd()) }) do

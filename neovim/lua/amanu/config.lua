@@ -20,7 +20,7 @@
 ---@field approve string|false Answer the waiting question. In chat and prompt, too.
 
 ---@class amanu.Config
----@field cmd? string[] The daemon, e.g. { "/path/to/amanu", "serve" }, absolute. Else `amanu` on PATH.
+---@field cmd? string[] The daemon, e.g. { "/path/to/amanu", "serve" }, absolute. Else the one built in this checkout, or `amanu` on PATH.
 ---@field root? fun(): string The workspace folder. Default: the nearest folder with `.git`, else the current one.
 ---@field trusted_roots string[] Workspace folders you declare trusted, absolute. Their own rules then count.
 ---@field mode? amanu.Mode Of new sessions.

@@ -15,7 +15,8 @@ local function check_daemon(root)
   if not command then
     return vim.health.error(why or "")
   end
-  vim.health.ok("daemon: " .. table.concat(command, " ") .. (config.now.cmd and " (from setup)" or " (from PATH)"))
+  local origin = config.now.cmd and "from setup" or command[1] == client.built and "built in the plugin's checkout" or "from PATH"
+  vim.health.ok(("daemon: %s (%s)"):format(table.concat(command, " "), origin))
   local done = vim.system({ command[1], "--version" }, { cwd = "/", timeout = 10000 }):wait()
   if done.code ~= 0 then
     vim.health.error(command[1] .. " --version failed: " .. visible.text(vim.trim(done.stderr or "")))
