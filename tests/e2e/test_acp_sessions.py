@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import platform
 import signal
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,7 @@ async def test_load_replays_before_it_answers_and_resume_does_not(tmp_path: Path
         ("session/resume", {"sessionId": "{session}", "cwd": "/", "mcpServers": []}, -32602),
         ("session/new", {"cwd": "relative", "mcpServers": []}, -32602),
         ("session/new", {"cwd": "{root}/no-such-folder", "mcpServers": []}, -32602),
+        ("session/new", {"cwd": "/C:/shop", "mcpServers": []}, -32602),
         ("session/new", {"mcpServers": []}, -32602),
         ("session/prompt", {"sessionId": "{session}", "prompt": []}, -32602),
         ("session/prompt", {"sessionId": "{session}", "prompt": [{"type": "audio"}]}, -32602),
@@ -84,6 +86,10 @@ async def test_bad_requests_get_errors(tmp_path: Path, method: str, params: dict
             await client.request(method, json.loads(text))
         assert caught.value.code == code
         assert len(str(caught.value)) > 10
+        if "C:" in text:
+            assert str(caught.value).startswith(
+                f"cwd: /C:/shop is not a folder on {platform.node()}, where Amanu runs: "
+            )
 
 
 async def test_a_second_prompt_is_refused_while_one_runs(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import platform
 import re
 import sys
 from collections.abc import AsyncGenerator, Callable
@@ -110,6 +111,30 @@ async def proposed(editor: PlainEditor, shop: Path) -> None:
     await editor.until(lambda: len(editor.messages(shop)) == 2)
     await editor.until(lambda: any("waiting for you" in str(value) for _, value in editor.progress))
     await asyncio.sleep(0.55)
+
+
+async def test_a_folder_that_is_not_on_this_machine_is_named(client: LanguageClient, tmp_path: Path) -> None:
+    editor, nowhere = PlainEditor(client), "file:///nowhere/a%20b"
+    await client.initialize_session(types.InitializeParams(types.ClientCapabilities(), root_uri=nowhere))
+    here = f"is not a folder on {platform.node()}, where Amanu runs"
+    before = nowhere
+    for uri, said in [
+        (nowhere, f"Amanu: /nowhere/a b {here}. Check the path; if the folder is on another machine, run Amanu there."),
+        (
+            "file:///c%3A/Users/me",
+            f"Amanu: /c:/Users/me {here}: it is a path of Windows. Run Amanu on the machine that ",
+        ),
+        ("vscode-remote://wsl+U/home", f"Amanu: vscode-remote://wsl+U/home {here}: it is not a path of this machine. "),
+        ("untitled:Untitled-1", f"Amanu: untitled:Untitled-1 {here}: it is not a path of this machine. "),
+        (tmp_path.as_uri(), "Amanu: No model is available"),
+    ]:
+        change = types.WorkspaceFoldersChangeEvent(*([types.WorkspaceFolder(each, "")] for each in (uri, before)))
+        client.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(change))
+        before = uri
+        editor.said.clear()
+        await editor.command("amanu.prompt", "mend it")
+        await editor.until(lambda: editor.said)
+        assert editor.said[0].startswith(said)
 
 
 @pytest.mark.parametrize("like", ["visual_studio_code", "neovim", "emacs"])

@@ -40,6 +40,7 @@ from amanu.cli.usage import show_context
 from amanu.client.base_texts import load_base_texts
 from amanu.client.daemon_client import DaemonClient, Disconnected
 from amanu.client.session_view import SessionView, attach, create, mint
+from amanu.system.missing_folder import missing_folder
 from amanu.text.sub_agents import count_working, working
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
@@ -130,11 +131,11 @@ def main(argv: list[str]) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         print("amanu chat needs a terminal. For scripts, use amanu run.", file=sys.stderr)
         return exits.USAGE
-    roots = [str(Path(path).absolute()) for path in arguments.paths or ["."]]
-    for root in roots:
-        if not Path(root).is_dir():
-            print(f"{root} is not a folder.", file=sys.stderr)
+    for path in arguments.paths:
+        if not os.path.isdir(path):  # noqa: PTH112  is_dir may raise
+            print(missing_folder(path), file=sys.stderr)
             return exits.USAGE
+    roots = [str(Path(path).absolute()) for path in arguments.paths or ["."]]
     options = ChatOptions(roots, arguments.model, arguments.mode, arguments.effort, arguments.session, arguments.latest)
     try:
         return asyncio.run(_chat(options, alone=arguments.alone))

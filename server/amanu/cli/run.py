@@ -22,6 +22,7 @@ from amanu.cli.stdin import PipedInput, read_piped_input
 from amanu.cli.text import visible
 from amanu.client.daemon_client import DaemonClient
 from amanu.client.session_view import mint
+from amanu.system.missing_folder import missing_folder
 from amanu.text.amounts import plural
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, TurnEnded
@@ -90,11 +91,12 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv)
-    roots = [str(Path(folder).absolute()) for folder in arguments.workspace or ["."]]
-    missing = [root for root in roots if not Path(root).is_dir()]
+    folders = arguments.workspace or ["."]
+    missing = [folder for folder in folders if not os.path.isdir(folder)]  # noqa: PTH112  is_dir may raise
     if missing:
-        print(f"{missing[0]} is not a folder.", file=sys.stderr)
+        print(missing_folder(missing[0]), file=sys.stderr)
         return exits.USAGE
+    roots = [str(Path(folder).absolute()) for folder in folders]
     prompt = arguments.prompt
     if prompt in (None, "-"):
         if sys.stdin.isatty():

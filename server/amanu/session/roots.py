@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from amanu.system.missing_folder import missing_folder
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.state import SessionState
 
@@ -33,10 +34,9 @@ class SessionFolders:
 def real_root(path: str) -> str:
     """A workspace folder, absolute and real. Raises `AmanuError` (invalidParams) when it is not a folder."""
     root = Path(path)
-    if not root.is_absolute() or not os.path.isdir(root):  # noqa: PTH112  False for a name no system would take
-        raise AmanuError("invalidParams", f"{_short(path)} is not the absolute path of a folder.", path="roots")
+    if not os.path.isdir(root):  # noqa: PTH112  False for a name no system would take
+        missing = missing_folder(path)
+        raise AmanuError("invalidParams", missing.reason, path="roots", hint=missing.hint)
+    if not root.is_absolute():
+        raise AmanuError("invalidParams", f"{path} is not an absolute path.", path="roots")
     return str(root.resolve())
-
-
-def _short(path: str) -> str:
-    return path if len(path) <= 300 else f"{path[:300]}…"

@@ -76,7 +76,7 @@ def test_rename_and_delete(tmp_path: Path, inside: InProcessCli, session_id: str
     [
         (["list", "--limit", "0"], "invalid number value: '0'"),
         (["list", "--limit", "501"], "invalid number value: '501'"),
-        (["list", "--root", "nowhere"], "not the absolute path of a folder"),
+        (["list", "--root", "nowhere"], "nowhere is not a folder on"),
         (["show", "../x"], "“../x” is not a session id."),
         (["delete", ""], "“” is not a session id."),
         (["rename", "a", " "], "a title has 1 to 200 characters"),

@@ -231,7 +231,7 @@ async def test_what_a_client_says_of_itself(
     assert connection.name == "Test Editor"
     assert connection.trusted_roots == trusted
     assert connection.environment == {"NAME": "value", "MORE": "1"}
-    assert [str(path) for path in connection.folders.values()] == ["/w/two"]
+    assert connection.folders == {"untitled:x": None, "file:///w/two": Path("/w/two")}
     assert (connection in core.clients) is ("protocol" not in amanu)
 
 

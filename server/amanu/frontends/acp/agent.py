@@ -46,6 +46,7 @@ from amanu.frontends.acp.schema import (
     parse,
 )
 from amanu.frontends.acp.session import AcpSession
+from amanu.system.missing_folder import missing_folder
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 
@@ -299,8 +300,10 @@ def _roots_of(params: SetupParams) -> list[str]:
         ("cwd", params.cwd),
         *(("additionalDirectories", each) for each in params.additional_directories),
     ):
-        if not Path(folder).is_absolute() or not Path(folder).is_dir():
-            raise RpcError(INVALID_PARAMS, f"{name}: {folder!r} is not the absolute path of a folder.", {"path": name})
+        if not os.path.isdir(folder):  # noqa: PTH112  False for a name no system would take
+            raise RpcError(INVALID_PARAMS, f"{name}: {missing_folder(folder)}", {"path": name})
+        if not Path(folder).is_absolute():
+            raise RpcError(INVALID_PARAMS, f"{name}: {folder!r} is not an absolute path.", {"path": name})
     return list(dict.fromkeys((params.cwd, *params.additional_directories)))
 
 

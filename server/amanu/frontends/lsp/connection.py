@@ -80,8 +80,8 @@ class Connection:
         self.environment: Mapping[str, str] = environment
         self.trusted_roots: Collection[str] | None = None
         self.ripgrep: str | None = None
-        self.folders: dict[str, Path] = {}
-        """Workspace folders by URI."""
+        self.folders: dict[str, Path | None] = {}
+        """Workspace folders by URI; None: it is no path of this machine."""
         self.capabilities: Mapping[str, Any] = {}
         self.context: EditorContext | None = None
         """What the user looks at; None until the client says something of it."""
@@ -353,7 +353,7 @@ class Connection:
         editor = PlainEditor(client, buffers, self.capabilities, self.protocol.send_notification)
         model = options.get("model")
         model_id = model if isinstance(model, str) else None
-        self.plain_client = PlainClient(self._sessions, self, editor, self.folders.values, model_id)
+        self.plain_client = PlainClient(self._sessions, self, editor, self.folders, model_id)
         self.protocol.features = features = Features()
         self.protocol.plain = {**self.protocol.plain, **self.plain_client.listen(features.server)}
 
@@ -421,14 +421,12 @@ class Connection:
 
     def _places(self) -> Iterator[Path]:
         """The folders the client has before it: its own, and those of the sessions it is attached to."""
-        yield from self.folders.values()
+        yield from filter(None, self.folders.values())
         for session in self._attached.values():
             yield from map(Path, session.state.roots)
 
     def _add_folder(self, uri: str) -> None:
-        path = path_of(uri)
-        if path is not None:
-            self.folders[uri] = path
+        self.folders[uri] = path_of(uri)
 
 
 async def finish(writer: asyncio.StreamWriter, trailer: bytes = b"") -> None:

@@ -2,7 +2,7 @@
 through `PlainEditor`."""
 
 import os
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -48,15 +48,15 @@ if TYPE_CHECKING:
 
 
 class PlainClient(ConnectionClient):
-    """A `Client` of the session it shows, in the name of `connection`. `folders` are the workspace folders, `model_id`
-    is the model of new sessions."""
+    """A `Client` of the session it shows, in the name of `connection`. `folders` are the workspace folders by URI,
+    `model_id` is the model of new sessions."""
 
     def __init__(
         self,
         sessions: "Sessions",
         connection: "Client",
         editor: PlainEditor,
-        folders: Callable[[], Iterable[Path]],
+        folders: Mapping[str, Path | None],
         model_id: str | None,
     ) -> None:
         super().__init__(connection)

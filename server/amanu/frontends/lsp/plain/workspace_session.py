@@ -3,10 +3,11 @@
 import asyncio
 import os
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from amanu.system.missing_folder import missing_folder
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 
@@ -17,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class WorkspaceSession:
-    """`client` is attached to the session, `folders` are its workspace folders, `model_id` is that of a new session.
-    `listeners` are called with each session that becomes the current one."""
+    """`client` is attached to the session, `folders` are its workspace folders by URI (None: no path of this machine),
+    `model_id` is that of a new session. `listeners` are called with each session that becomes the current one."""
 
     def __init__(
         self,
         sessions: "Sessions",
         client: "Client",
-        folders: Callable[[], Iterable[Path]],
+        folders: Mapping[str, Path | None],
         model_id: str | None,
     ) -> None:
         self._sessions = sessions
@@ -38,7 +39,7 @@ class WorkspaceSession:
     async def resume(self) -> None:
         """Go on with the last session of the folders, if there is one."""
         async with self._choosing:
-            if self.current is None and (roots := self._roots()):
+            if self.current is None and (roots := self._present()):
                 session = await self._newest(roots)
                 if session is not None:
                     self._enter(session)
@@ -49,12 +50,6 @@ class WorkspaceSession:
         async with self._choosing:
             if self.current is None:
                 roots = self._roots()
-                if not roots:
-                    raise AmanuError(
-                        "invalidParams",
-                        "This editor named no workspace folder.",
-                        hint="Set the root folder of the language server.",
-                    )
                 self._enter(await self._newest(roots) or await self._create(roots))
             assert self.current is not None
             return self.current
@@ -98,4 +93,15 @@ class WorkspaceSession:
             listener(session)
 
     def _roots(self) -> list[str]:
-        return sorted({os.path.realpath(folder) for folder in self._folders() if folder.is_dir()})
+        """Raises `AmanuError` when none of the folders is here."""
+        if roots := self._present():
+            return roots
+        if self._folders:
+            missing = missing_folder(next(iter(self._folders)))
+            raise AmanuError("invalidParams", missing.reason, hint=missing.hint)
+        reason = "This editor named no workspace folder."
+        raise AmanuError("invalidParams", reason, hint="Set the root folder of the language server.")
+
+    def _present(self) -> list[str]:
+        paths = filter(None, self._folders.values())
+        return sorted({os.path.realpath(path) for path in paths if os.path.isdir(path)})  # noqa: PTH112  is_dir may raise
