@@ -1,12 +1,8 @@
 """`amanu chat` at a pseudo terminal, over the relay, with the user's daemon."""
 
 import os
-import pty
-import re
 import signal
 import socket
-import subprocess
-import termios
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,70 +14,18 @@ from amanu.home import find_home
 from amanu.system import logs
 from support import checked_edits
 from support.cli_process import AMANU, amanu, call, script
+from support.pseudo_terminal import SECONDS, PseudoTerminal
 from support.running_daemon import signal_daemon
 from support.warm_process import warm
 
-SECONDS = 40.0
 
-
-class Screen:
-    """A chat in a process of its own, and somebody who looks and types."""
+class Screen(PseudoTerminal):
+    """A chat in a process of its own."""
 
     def __init__(
         self, *arguments: str, cwd: Path, size: tuple[int, int] = (100, 40), command: Sequence[str] = ()
     ) -> None:
-        columns, lines = size
-        self._screen, side = pty.openpty()
-        termios.tcsetwinsize(side, (lines, columns))
-        self.process = subprocess.Popen(
-            [*(command or warm(AMANU)), "chat", *arguments],
-            stdin=side,
-            stdout=side,
-            stderr=side,
-            cwd=cwd,
-            env={**os.environ, "TERM": "xterm", "COLUMNS": f"{columns}", "LINES": f"{lines}"},
-            start_new_session=True,
-        )
-        os.close(side)
-        self.shown = ""
-        self._seen = 0
-
-    def sees(self, text: str) -> None:
-        """Read until the text stands there, colours and cursor movements aside, after what was seen before."""
-        until = time.monotonic() + SECONDS
-        while (at := self.shown.find(text, self._seen)) < 0:
-            assert time.monotonic() < until, f"no {text!r} in:\n{self.shown}"
-            assert self._look(), f"the chat ended without {text!r}:\n{self.shown}"
-        self._seen = at + len(text)
-
-    def takes_prompts(self) -> None:
-        """Read until its status line says "Enter sends", of which letters that stood there already are not redrawn."""
-        self.sees("sends")
-
-    def types(self, text: str) -> None:
-        os.write(self._screen, text.encode(errors="surrogateescape"))
-
-    def leaves(self) -> int:
-        while self._look():
-            pass
-        return self.process.wait(timeout=SECONDS)
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        os.close(self._screen)
-
-    def _look(self) -> bool:
-        try:
-            data = os.read(self._screen, 65536)
-        except OSError:  # Linux says EIO at the end of a pseudo terminal
-            return False
-        if b"\x1b[6n" in data:  # prompt_toolkit asks where the cursor is
-            self.types("\x1b[1;1R")
-        text = re.sub(r"\x1b\][^\x07]*\x07|\x1b\[[0-?]*[ -/]*[@-~]|\x1b.", "", data.decode("utf-8", "replace"))
-        self.shown += text.replace("\r", "")
-        return bool(data)
+        super().__init__([*(command or warm(AMANU)), "chat", *arguments], cwd=cwd, size=size)
 
 
 @pytest.fixture

@@ -37,6 +37,13 @@ def test_straight_through_without_a_terminal(tmp_path: Path) -> None:
     assert not any(Path(os.environ["AMANU_HOME"]).glob("**/journal.sqlite")), "it leaves nothing behind"
 
 
+def test_the_sample_goes_into_a_new_folder_and_nowhere_else(tmp_path: Path) -> None:
+    made, again, lost = (amanu("demo", "--sample", name, cwd=tmp_path) for name in ("shop", "shop", "no/shop"))
+    assert (made.returncode, made.stdout, made.stderr) == (0, "shop: cart.py, test_cart.py\n", "")
+    assert (again.returncode, again.stdout, again.stderr) == (1, "", "shop cannot be made: File exists\n")
+    assert (lost.returncode, lost.stdout, lost.stderr) == (1, "", "no/shop cannot be made: No such file or directory\n")
+
+
 def test_a_user_who_rejects_is_obeyed(tmp_path: Path) -> None:
     screen, keyboard = pty.openpty()
     process = subprocess.Popen(

@@ -40,11 +40,19 @@ def parser() -> argparse.ArgumentParser:
         "plays a script; everything else is real. Without a terminal, questions are answered with yes.",
     )
     parser.add_argument("--keep", action="store_true", help="keep the fixed project and print its path")
+    parser.add_argument(
+        "--sample",
+        type=Path,
+        metavar="DIR",
+        help="only copy the project, tests red, into a new folder: for the tutorials",
+    )
     return parser
 
 
 def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv)
+    if arguments.sample is not None:
+        return _sample(arguments.sample)
     folder = Path(tempfile.mkdtemp(prefix="amanu-demo-")).resolve()
     try:
         return asyncio.run(demo(folder, sys.stdout, interactive=sys.stdin.isatty() and sys.stdout.isatty()))
@@ -222,6 +230,16 @@ async def _tests(shop: Path, console: Console) -> bool:
     console.line(("bold", "$ python -m unittest"))
     console.verbatim(("green" if green else "red", indent("\n".join(lines))))
     return green
+
+
+def _sample(target: Path) -> int:
+    try:
+        _copy_sample(target)
+    except OSError as error:
+        print(f"{visible(str(target))} cannot be made: {error.strerror}", file=sys.stderr)
+        return exits.FAILED
+    print(f"{visible(str(target))}: {', '.join(sorted(path.name for path in target.iterdir()))}")
+    return exits.OK
 
 
 def _copy_sample(target: Path) -> None:

@@ -4,7 +4,9 @@ import argparse
 import asyncio
 import json
 import os
+import shutil
 import sys
+import textwrap
 import webbrowser
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -180,7 +182,13 @@ async def _approved(servers: Any, folder: _Folder, view: Any) -> int:
     """Approve it, start it, and show the tools it has."""
     changed = asyncio.Event()
     servers.listeners.append(changed.set)
-    await servers.approve(folder, view.name, view.digest)
+    try:
+        await servers.approve(folder, view.name, view.digest)
+    except AmanuError as error:
+        if error.kind != "permissionDenied":
+            raise
+        hint = f"Trust it, then approve: amanu trust add; amanu mcp approve {view.name}"
+        raise AmanuError(error.kind, str(error), hint=hint) from error
     while (view := _view(servers, folder, view.name)).state in ("configured", "starting"):
         await changed.wait()
         changed.clear()
@@ -279,7 +287,12 @@ def _show(view: Any) -> None:
     state = {"unapproved": "needs your approval", "needsSignIn": "needs you to sign in"}.get(view.state, view.state)
     print(f"{view.name}: {state}{f' — {visible(view.reason)}' if view.reason else ''}")
     print(f"  {visible(view.source)}: {visible(view.target)}")
-    print(f"  {visible(view.access)}")
+    access = f"  {visible(view.access)}"
+    print(
+        textwrap.fill(access, shutil.get_terminal_size().columns, subsequent_indent="  ")
+        if sys.stdout.isatty()
+        else access
+    )
     if view.tools or view.changed_tools:
         changed = f", {len(view.changed_tools)} changed and off" if view.changed_tools else ""
         print(f"  tools: {len(view.tools)}{changed}")

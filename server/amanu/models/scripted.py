@@ -5,6 +5,7 @@ A script is a JSON list of steps (see `ScriptedStep`), one per reply. It says th
 
 import asyncio
 import json
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from importlib.resources import files
@@ -22,6 +23,9 @@ from amanu.models.image_layout import laid_out, result_layout, texts
 from amanu_protocol.items import ModelInfo
 
 OVER = "(scripted model: the script ends here)"
+PLAN = "{plan}"
+_TOLD_PLAN = re.compile(r"the plan, (/.+?plan\.md)")
+"""As `permissions/modes/plan.toml` tells it."""
 ASIDE = "## Goal\n(scripted model: it makes no summary of its own)\n\n## Next step\nGo on."
 """The answer to questions beside the conversation when the script has none: passes for a summary, for no judgement."""
 
@@ -31,6 +35,7 @@ class ScriptedCall(BaseModel):
 
     tool: str
     arguments: dict[str, JsonValue] | str
+    """`PLAN` for a value becomes the path of the session's plan, which no script can know."""
 
 
 class ScriptedStep(BaseModel):
@@ -120,7 +125,8 @@ class ScriptedModel:
                 text=f"(scripted model: step {index + 1} expected to hear {step.expect!r}, but heard {heard!r})"
             )
         calls = [
-            Call(call_id=f"call_{uuid4().hex[:16]}", tool=call.tool, arguments=call.arguments) for call in step.calls
+            Call(call_id=f"call_{uuid4().hex[:16]}", tool=call.tool, arguments=_filled(call.arguments, request))
+            for call in step.calls
         ]
         for delta in _deltas(step, calls):
             await asyncio.sleep(step.delay_ms / 1000)
@@ -160,6 +166,15 @@ def _heard(request: Request) -> str:
             return "\n".join([*(texts([result.text, *result.shown]) for result in results), texts(notes)])
         case _:
             return ""
+
+
+def _filled(arguments: dict[str, JsonValue] | str, request: Request) -> dict[str, JsonValue] | str:
+    if isinstance(arguments, str) or PLAN not in arguments.values():
+        return arguments
+    said = (message.parts for message in request.conversation if isinstance(message, User))
+    told = "\n".join(texts(laid_out(parts, request.conversation, request.model)) for parts in said)
+    found = _TOLD_PLAN.findall(told)
+    return {name: found[-1] if value == PLAN and found else value for name, value in arguments.items()}
 
 
 def _deltas(step: ScriptedStep, calls: Sequence[Call]) -> Iterator[Delta]:

@@ -41,6 +41,12 @@ def test_from_adding_to_removing(cli: InProcessCli, tmp_path: Path) -> None:
     fails(cli.run(mcp.main, "off", "sample", cwd=tmp_path), exits.USAGE, "There is no MCP server 'sample' here")
 
 
+def test_one_that_runs_files_of_an_untrusted_folder_says_what_to_do(cli: InProcessCli, tmp_path: Path) -> None:
+    (tmp_path / "stock.py").write_text("")
+    refused = cli.run(mcp.main, "add", "stock", "--", sys.executable, "stock.py", cwd=tmp_path)
+    fails(refused, exits.FAILED, "not trusted. Trust it, then approve: amanu trust add; amanu mcp approve stock")
+
+
 def test_one_that_does_not_start_says_why_and_its_log_is_printed(
     cli: InProcessCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,6 +45,14 @@ async def say(model: ScriptedModel, conversation: Conversation) -> ReplyComplete
     return last
 
 
+async def test_a_call_can_name_the_plan_as_the_model_was_told_of_it() -> None:
+    step = {"calls": [{"tool": "write_file", "arguments": {"path": "{plan}", "content": "the {plan}"}}]}
+    told = "Mode: plan. The only file you may write is the plan, /home/a user/s1/plan.md. Phases: …"
+    for said, path in ((told, "/home/a user/s1/plan.md"), ("Go.", "{plan}")):
+        done = await say(ScriptedModel([step]), Conversation([User(text=said)]))
+        assert [call.arguments for call in done.message.calls] == [{"path": path, "content": "the {plan}"}]
+
+
 async def test_a_step_is_thought_text_and_calls() -> None:
     step = {
         "thought": "Hm, so.",
