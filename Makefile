@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .NOTPARALLEL:
 .DEFAULT_GOAL := setup
-.PHONY: setup help demo test test-quick test-without test-vscode test-neovim-versions check bench bench-faces bench-tasks soak vsix generate facts format lock clean
+.PHONY: setup help demo test test-quick test-without test-vscode test-neovim-versions check bench bench-faces bench-tasks soak vsix site generate facts format lock clean
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 # Tests of processes wait for a third of their time: on two cores five are done 12 % sooner than three.
@@ -97,6 +97,12 @@ vsix: setup $(EXTENSION)  ## the VS Code extension as a package, dist/amanu.vsix
 	@$(BIN)/python vscode-extension/bundle.py vscode-extension/dist/daemon
 	@cd vscode-extension && $(NPM) run --silent package
 
+site: setup .tools/site/.installed  ## the documents as a site, dist/site/index.html, which needs no web server
+	@rm -rf dist/site
+	@PYTHONPATH="$(CURDIR)/.tools/site" $(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going \
+	  --conf-dir .ci/site --doctree-dir .tools/site/doctrees . dist/site
+	@$(BIN)/python .ci/site/check.py dist/site
+
 generate: setup  ## write what is derived: from protocol/amanu_protocol, the tables of docs/models.md and permissions.md, docs/config.md
 	@$(BIN)/python protocol/generate.py
 	@PYTHONPATH=tests $(BIN)/python -m support.vendor_matrix
@@ -121,6 +127,8 @@ lock: setup  ## choose the newest allowed versions again
 	  --custom-compile-command "make lock" - -o .ci/vscode/requirements.txt
 	@echo 'agent-client-protocol==0.12.1' | $(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes \
 	  --custom-compile-command "make lock" - -o .ci/acp/requirements.txt
+	@printf 'furo>=2025.12\nmyst-parser>=5,<6\nsphinx>=9,<10\n' | $(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes \
+	  --python-version 3.11 --custom-compile-command "make lock" - -o .ci/site/requirements.txt
 
 clean:  ## remove what the verbs above made
 	@rm -rf .venv .tools dist vscode-extension/node_modules vscode-extension/dist .pytest_cache .ruff_cache .hypothesis
@@ -151,6 +159,10 @@ clean:  ## remove what the verbs above made
 # Beside the SDK of .ci/acp/package.json, and apart from .venv: its own copy of pydantic is for test programs alone.
 .tools/acp-python/.installed: .ci/acp/requirements.txt .venv/.installed
 	@$(PIP) --target .tools/acp-python --upgrade --requirement .ci/acp/requirements.txt
+	@touch $@
+
+.tools/site/.installed: .ci/site/requirements.txt .venv/.installed
+	@$(PIP) --target .tools/site --upgrade --requirement .ci/site/requirements.txt
 	@touch $@
 
 $(EXTENSION): vscode-extension/package.json vscode-extension/package-lock.json .venv/.installed
