@@ -99,7 +99,7 @@ vsix: setup $(EXTENSION)  ## the VS Code extension as a package, dist/amanu.vsix
 
 site: setup .tools/site/.installed  ## the documents as a site, dist/site/index.html, which needs no web server
 	@rm -rf dist/site
-	@PYTHONPATH="$(CURDIR)/.tools/site" $(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going \
+	@PYTHONPATH="$(CURDIR)/.tools/site" $(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going \
 	  --conf-dir .ci/site --doctree-dir .tools/site/doctrees . dist/site
 	@$(BIN)/python .ci/site/check.py dist/site
 

@@ -13,7 +13,7 @@ PARTS = tomllib.loads((HERE / "navigation.toml").read_text("utf-8"))["parts"]
 project = html_title = "Amanu"
 extensions = ["myst_parser"]
 root_doc = "README"
-include_patterns = ["README.md", "docs/**/*.md", *(page for part in PARTS for page in part["pages"])]
+include_patterns = ["README.md", "docs/*.md", "docs/**/*.md", *(page for part in PARTS for page in part["pages"])]
 exclude_patterns = ["**/node_modules", ".venv", ".tools", "dist"]
 myst_heading_anchors = 6
 html_theme = "furo"
