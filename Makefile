@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .NOTPARALLEL:
 .DEFAULT_GOAL := setup
-.PHONY: setup help demo test test-quick test-without test-vscode test-neovim-versions check bench bench-faces bench-tasks soak vsix site generate facts format lock clean
+.PHONY: setup help demo demo-vscode test test-quick test-without test-vscode test-neovim-versions check bench bench-faces bench-tasks soak vsix site generate facts format lock clean
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 # Tests of processes wait for a third of their time: on two cores five are done 12 % sooner than three.
@@ -32,6 +32,13 @@ help:  ## these verbs
 demo: setup  ## the main job on a small sample project, with a scripted model and no key
 	@$(BIN)/amanu demo
 
+demo-vscode: setup  ## the same in VS Code, in your browser
+	@test -f $(EXTENSION) || echo "getting what builds the extension (once; 110 MB, 220 MB on the disk)"
+	@$(MAKE) --no-print-directory $(EXTENSION)
+	@test -f .tools/vscode/.installed || echo "getting VS Code as a web page (once; 100 MB, 270 MB on the disk)"
+	@$(MAKE) --no-print-directory vsix .tools/vscode/.installed
+	@AMANU_VSCODE="$(CURDIR)/.tools/vscode" PYTHONPATH=tests $(BIN)/python -m support.browser_demo
+
 test: setup $(PEERS) $(EXTENSION)  ## all tests; what is skipped is listed
 	@cd vscode-extension && $(NPM) test --silent
 	@.ci/strace
@@ -51,7 +58,7 @@ test-quick: setup  ## the tests that your change touches most likely, in a minut
 test-without: setup  ## types and tests of all but one part, in a copy: PART=hooks
 	@.ci/without $(PART)
 
-test-vscode: vsix .tools/vscode/.installed .tools/wheelhouse/.installed  ## of these, the ones in a real VS Code
+test-vscode: vsix .tools/vscode/.installed .tools/playwright/.installed .tools/wheelhouse/.installed  ## of these, the ones in a real VS Code
 	@.ci/vscode/chromium
 	@tests() { AMANU_VSCODE="$(CURDIR)/.tools/vscode" AMANU_WHEELHOUSE="$(CURDIR)/.tools/wheelhouse" \
 	    PYTHONPATH="$(CURDIR)/.tools/playwright" $(BIN)/python -m pytest -q -rfEs "$$@" tests/editors/test_vscode*.py; }; \
@@ -80,11 +87,11 @@ bench: setup .tools/typescript/.installed $(EXTENSION)  ## speed, as ratios with
 	@$(BIN)/python -m bench.questions
 	@if [ -f bench/__main__.py ]; then $(BIN)/python -m bench; else echo "bench: nothing to measure yet"; fi
 
-bench-faces: vsix .tools/vscode/.installed  ## what drawing costs in the editors, for short sessions and long ones
+bench-faces: vsix .tools/vscode/.installed .tools/playwright/.installed  ## what drawing costs in the editors, for short sessions and long ones
 	@.ci/vscode/chromium
 	@$(BIN)/python -m bench.faces
 
-bench-tasks: vsix .tools/vscode/.installed .tools/wheelhouse/.installed  ## ten tasks in VS Code by pointer and keyboard
+bench-tasks: vsix .tools/vscode/.installed .tools/playwright/.installed .tools/wheelhouse/.installed  ## ten tasks in VS Code by pointer and keyboard
 	@.ci/vscode/chromium
 	@AMANU_VSCODE="$(CURDIR)/.tools/vscode" AMANU_WHEELHOUSE="$(CURDIR)/.tools/wheelhouse" \
 	  PYTHONPATH="$(CURDIR)/.tools/playwright:$(CURDIR)/tests" $(BIN)/python -m bench.tasks
@@ -169,8 +176,11 @@ $(EXTENSION): vscode-extension/package.json vscode-extension/package-lock.json .
 	@cd vscode-extension && $(NPM) ci --silent --no-audit --no-fund
 	@touch $@
 
-.tools/vscode/.installed: .ci/vscode/install .ci/vscode/requirements.txt .venv/.installed
+.tools/vscode/.installed: .ci/vscode/install .venv/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" .ci/vscode/install "$(CURDIR)/.tools/vscode"
+	@touch $@
+
+.tools/playwright/.installed: .ci/vscode/requirements.txt .venv/.installed
 	@$(PIP) --target .tools/playwright --upgrade --requirement .ci/vscode/requirements.txt
 	@touch $@
 

@@ -1,15 +1,15 @@
 """VS Code's own server, with the packaged extension."""
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
-import time
 import urllib.request
 import zipfile
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,29 +85,34 @@ async def serving(
     server = Server(f"http://127.0.0.1:{port}", folder / "user", _STOCK if stock else _SETTINGS)
     server.configure({})
     (server.user / "User" / "keybindings.json").write_text(json.dumps(_KEYS))
+    ours = {name: value for name, value in os.environ.items() if name != "AMANU_SANDBOX_LAYERS"}  # each test says it
+    options = ["--without-connection-token", *([] if stock else ["--disable-workspace-trust"])]
+    async with started(folder, port, options, {**ours, **(variables or {})}, extension):
+        yield server
+
+
+@asynccontextmanager
+async def started(
+    folder: Path, port: int, options: Sequence[str], environment: Mapping[str, str], extension: Path | None
+) -> AsyncGenerator[subprocess.Popen[bytes]]:
+    """The server's process, once it answers on that port of 127.0.0.1, with the packaged extension. All that it keeps
+    is in that folder."""
     command = [node(), f"{VSCODE}/lib/vscode/out/server-main.js", "--accept-server-license-terms", "--start-server"]
     for option, name in {"--server-data-dir": "home", "--user-data-dir": "user", "--extensions-dir": "ext"}.items():
         command += [option, str(folder / name)]
     packages = [REPOSITORY / "dist" / "amanu.vsix", *([] if extension is None else [packed(extension, folder)])]
     command += [argument for package in packages for argument in ("--install-extension", str(package))]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--without-connection-token", "--disable-telemetry"]
-    ours = {name: value for name, value in os.environ.items() if name != "AMANU_SANDBOX_LAYERS"}  # each test says it
+    command += ["--host", "127.0.0.1", "--port", str(port), "--disable-telemetry", "--disable-experiments"]
     # extensions of a window that closes may see no more than the line break: without that they wait for it for hours
-    command += ["--disable-experiments", "--reconnection-grace-time", "2"]
-    command += [] if stock else ["--disable-workspace-trust"]
+    command += ["--reconnection-grace-time", "2", *options]
     with (folder / "server.log").open("w") as log:
-        process = subprocess.Popen(
-            command,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            env={**ours, **(variables or {})},
-        )
+        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, env=environment)
     try:
-        await asyncio.to_thread(wait_for, f"{server.url}/version")
-        yield server
+        await answering(f"http://127.0.0.1:{port}/version")
+        yield process
     finally:
-        os.killpg(process.pid, signal.SIGTERM)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
         process.wait()
 
 
@@ -128,11 +133,12 @@ def node() -> str:
     return str(real) if real.exists() else shutil.which("node") or "node"
 
 
-def wait_for(url: str) -> None:
+async def answering(url: str) -> None:
+    """Wait until something answers there. It can be cancelled within a second."""
     for _ in range(300):
         try:
-            urllib.request.urlopen(url, timeout=1).close()
+            (await asyncio.to_thread(urllib.request.urlopen, url, timeout=1)).close()
             return
         except OSError:
-            time.sleep(0.1)
+            await asyncio.sleep(0.1)
     raise TimeoutError(f"nothing answers at {url}")

@@ -56,7 +56,7 @@ export function commands(
     desk.tell({ level: "info", text: modelId === undefined ? words : `${words} ${name} is now in use.` });
   };
   return [
-    on("amanu.focus", () => chats.focus()),
+    on("amanu.focus", (text) => chats.focus(typeof text === "string" ? text : undefined)),
     on("amanu.new", () => chats.startSession()),
     on("amanu.openInEditor", () => chats.moveToEditor()),
     on("amanu.newInEditor", () => chats.openInEditor()),

@@ -66,11 +66,19 @@ def main(argv: list[str]) -> int:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def copy_sample(target: Path) -> None:
+    """The project with red tests, in that new folder."""
+    target.mkdir()
+    for entry in (resources.files("amanu.cli") / "sample").iterdir():
+        if entry.is_file():
+            (target / entry.name).write_bytes(entry.read_bytes())
+
+
 async def demo(folder: Path, out: TextIO, *, interactive: bool) -> int:
     """The whole show in that empty folder. 0 only if the tests were red before and are green after."""
     console = open_console(out)
     shop = folder / "shop"
-    await asyncio.to_thread(_copy_sample, shop)
+    await asyncio.to_thread(copy_sample, shop)
     console.line(("heading", "Amanu demo"), ("dim", "  the model is scripted, everything else is real"))
     console.line(("", ""))
     if await _tests(shop, console):
@@ -234,16 +242,9 @@ async def _tests(shop: Path, console: Console) -> bool:
 
 def _sample(target: Path) -> int:
     try:
-        _copy_sample(target)
+        copy_sample(target)
     except OSError as error:
         print(f"{visible(str(target))} cannot be made: {error.strerror}", file=sys.stderr)
         return exits.FAILED
     print(f"{visible(str(target))}: {', '.join(sorted(path.name for path in target.iterdir()))}")
     return exits.OK
-
-
-def _copy_sample(target: Path) -> None:
-    target.mkdir()
-    for entry in (resources.files("amanu.cli") / "sample").iterdir():
-        if entry.is_file():
-            (target / entry.name).write_bytes(entry.read_bytes())

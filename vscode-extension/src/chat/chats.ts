@@ -103,8 +103,10 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
     return this.reveal(this.active, ...messages);
   }
 
-  focus(): Promise<void> {
-    return this.show({ type: "focus" });
+  /** With a text, that stands in the prompt box, unless the user has begun one. */
+  focus(text = ""): Promise<void> {
+    const draft: ToView[] = text === "" ? [] : [{ type: "draft", text }];
+    return this.show(...draft, { type: "focus" });
   }
 
   /** Lay it into the prompt box, where the user goes on. */

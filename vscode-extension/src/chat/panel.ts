@@ -33,6 +33,7 @@ const KEPT: ReadonlySet<ToView["type"]> = new Set([
   "attachPicture",
   "showSessions",
   "showContext",
+  "draft",
   "focus",
   "giveBack",
   "edit",
