@@ -1,7 +1,7 @@
 """Behaviours × vendors: which test holds what of whom. Printed by the test run, and part of docs/models.md together
 with the facts of the families.
 
-    PYTHONPATH=tests python -m support.vendor_matrix    writes what is generated of docs/models.md
+    PYTHONPATH=tests python -m support.vendor_matrix    writes what is generated of `DOCUMENTS`
 
 A line is the name of a test that `over_vendors` or `over_handovers` marked; a test file need not be named here.
 """
@@ -20,6 +20,7 @@ from amanu.agent.system_prompt import load_prompt, system_prompt
 from amanu.core.model_families import FAMILIES, GENERIC, MAX_TOOLS, MODELS, ModelFamily, model_info
 from amanu.core.service_tiers import at_tier
 from amanu.text.amounts import prices
+from support import peers_table
 from support.prompt_sizes import sizes_table
 from support.vendors import VENDORS, Column, Need, Vendor
 
@@ -268,6 +269,7 @@ def document(text: str, made: Mapping[str, Callable[[], str]]) -> str:
 DOCUMENTS: Mapping[Path, Mapping[str, Callable[[], str]]] = {
     DOCUMENT: {"tiers": tiers_table, "families": families_table, "behaviours": behaviours_table},
     DOCUMENT.with_name("prompts.md"): {"told": prompts, "sizes": sizes_table},
+    DOCUMENT.parents[1] / "README.md": {"peers": peers_table.table},
 }
 
 
