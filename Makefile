@@ -102,7 +102,7 @@ soak: setup  ## hours of turns; memory, threads and files must stay flat; the sw
 
 vsix: setup $(EXTENSION)  ## the VS Code extension as a package, dist/amanu.vsix
 	@$(BIN)/python vscode-extension/bundle.py vscode-extension/dist/daemon
-	@cd vscode-extension && $(NPM) run --silent package
+	@cd vscode-extension && $(NPM) run --silent build && $(NPM) run --silent package
 
 site: setup .tools/site/.installed  ## the documents as a site, dist/site/index.html, which needs no web server
 	@rm -rf dist/site
@@ -138,7 +138,7 @@ lock: setup  ## choose the newest allowed versions again
 	  --python-version 3.11 --custom-compile-command "make lock" - -o .ci/site/requirements.txt
 
 clean:  ## remove what the verbs above made
-	@rm -rf .venv .tools dist vscode-extension/node_modules vscode-extension/dist .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .tools dist vscode-extension/node_modules vscode-extension/dist vscode-extension/ThirdPartyNotices.txt .pytest_cache .ruff_cache .hypothesis
 	@find server protocol tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.installed: requirements.lock pyproject.toml

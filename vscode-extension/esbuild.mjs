@@ -1,9 +1,11 @@
 // Bundles: the extension and the thread that colours code, for Node; the chat view and the pages of MCP servers and of
 // settings, for the webviews' browser. Beside them the grammars, one file each, which are read when there is code in their
-// language.
+// language, and the licences of all that is not ours.
+import { writeFile } from "node:fs/promises";
 import { build } from "esbuild";
 import { codeGrammars } from "./codeGrammars.mjs";
 import { proposedGrammars } from "./grammars.mjs";
+import { notices } from "./notices.mjs";
 
 const shared = {
   bundle: true,
@@ -11,13 +13,14 @@ const shared = {
   sourcemap: false,
   target: "es2022",
   logLevel: "warning",
-  legalComments: "linked",
+  legalComments: "none", // ThirdPartyNotices.txt has them
+  metafile: true,
 };
 const node = { ...shared, platform: "node", mainFields: ["module", "main"], format: "cjs", target: "node20" };
 const browser = { ...shared, platform: "browser", format: "iife" };
 
-await Promise.all([
-  proposedGrammars("dist/grammars"),
+const [grammars, ...bundles] = await Promise.all([
+  codeGrammars("dist/highlight/grammars"),
   build({
     ...node,
     entryPoints: ["src/extension.ts"],
@@ -42,5 +45,10 @@ await Promise.all([
     entryPoints: ["src/settings/view/main.ts", "src/settings/view/settings.css"],
     outdir: "dist/settings",
   }),
-  codeGrammars("dist/highlight/grammars"),
+  proposedGrammars("dist/grammars"),
 ]);
+const metafiles = bundles.flatMap((each) => each?.metafile ?? []);
+const themes = metafiles.flatMap(({ inputs }) =>
+  Object.keys(inputs).flatMap((path) => /@shikijs\/themes\/dist\/(.*)\.mjs$/.exec(path)?.[1] ?? []),
+);
+await writeFile("ThirdPartyNotices.txt", await notices(metafiles, grammars, themes));
