@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .NOTPARALLEL:
 .DEFAULT_GOAL := setup
-.PHONY: setup help demo demo-vscode test test-quick test-without test-vscode test-neovim-versions check bench bench-faces bench-tasks soak vsix site generate facts format lock clean
+.PHONY: setup help demo demo-vscode test test-quick test-without test-vscode test-neovim-versions check bench bench-faces bench-tasks soak vsix site generate facts format lock clean vsix-platforms
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 # Tests of processes wait for a third of their time: on two cores five are done 12 % sooner than three.
@@ -109,6 +109,15 @@ site: setup .tools/site/.installed  ## the documents as a site, dist/site/index.
 	@PYTHONPATH="$(CURDIR)/.tools/site" $(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going \
 	  --conf-dir .ci/site --doctree-dir .tools/site/doctrees . dist/site
 	@$(BIN)/python .ci/site/check.py dist/site
+
+# The wheels are some 300 MB, fetched once. A platform: PLATFORMS=linux-x64.
+vsix-platforms: setup $(EXTENSION)  ## likewise, one for each platform, which brings all packages: dist/amanu-linux-x64.vsix, …
+	@cd vscode-extension && $(NPM) run --silent build
+	@for platform in $${PLATFORMS:-$$($(BIN)/python vscode-extension/bundle.py --platforms)}; do \
+	  $(BIN)/python vscode-extension/bundle.py vscode-extension/dist/daemon $$platform; \
+	  (cd vscode-extension && $(NPM) run --silent package -- $$platform); \
+	done
+	@$(BIN)/python vscode-extension/bundle.py vscode-extension/dist/daemon
 
 generate: setup  ## write what is derived: from protocol/amanu_protocol, the tables of docs/models.md and permissions.md, docs/config.md
 	@$(BIN)/python protocol/generate.py

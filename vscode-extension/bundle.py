@@ -1,8 +1,11 @@
-"""What the extension installs: the daemon's wheel and the hash-locked packages it needs, into one folder.
+"""What the extension installs: the daemon's wheel and the hash-locked list of packages it needs, into one folder.
 
-Run by `make vsix`; `--list` prints those packages instead. The requirements are those of requirements.lock that the
-daemon reaches without its `dev` extra, as the lock itself says (`# via`), so that what a user gets is what was tested,
-to the byte.
+bundle.py FOLDER [PLATFORM]    with these packages as wheels, if a platform is named (wheels.py)
+bundle.py --list               prints the list
+bundle.py --platforms          prints the platforms
+
+Run by `make vsix` and `make vsix-platforms`. The requirements are those of requirements.lock that the daemon reaches
+without its `dev` extra, as the lock itself says (`# via`), so that what a user gets is what was tested, to the byte.
 """
 
 import hashlib
@@ -14,11 +17,16 @@ import sys
 import tomllib
 from pathlib import Path
 
+import wheels
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
-def main(argument: str) -> None:
+def main(argument: str, platform: str = "") -> None:
+    if argument == "--platforms":
+        print("\n".join(wheels.PLATFORMS))
+        return
     lock = (REPOSITORY / "requirements.lock").read_text()
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     packages = runtime(lock, project["dependencies"])
@@ -34,12 +42,15 @@ def main(argument: str) -> None:
     subprocess.run(build, cwd=REPOSITORY, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     (wheel,) = folder.glob("*.whl")
     content = hashlib.sha256(wheel.read_bytes() + requirements.read_bytes()).hexdigest()
-    bundle = {
+    bundle: dict[str, object] = {
         "version": project["version"],
         "id": f"{project['version']}-{content[:12]}",
         "wheel": wheel.name,
         "packages": len({_name(package) for package in packages}),
     }
+    if platform:
+        _carry(packages, platform, folder / "wheels")
+        bundle["pythons"] = wheels.PYTHONS
     (folder / "bundle.json").write_text(json.dumps(bundle, indent=2) + "\n")
 
 
@@ -60,6 +71,14 @@ def runtime(lock: str, dependencies: list[str]) -> list[str]:
     return [entry for name in sorted(reached) for entry in entries[name]]
 
 
+def _carry(packages: list[str], platform: str, folder: Path) -> None:
+    found = wheels.Wheels(REPOSITORY / ".tools" / "wheels" / platform, wheels.PLATFORMS[platform])
+    found.fetch(packages)
+    folder.mkdir()
+    for wheel in found.choose(packages):
+        shutil.copy(wheel, folder)
+
+
 def _name(requirement: str) -> str:
     found = _NAME.match(requirement)
     assert found, requirement
@@ -67,4 +86,4 @@ def _name(requirement: str) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

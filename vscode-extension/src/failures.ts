@@ -37,11 +37,21 @@ const KNOWN: [pattern: RegExp, sentence: (python: Python) => string][] = [
   ],
 ];
 
+/** What pip says of a package that is not there for this Python and system. */
+export const NO_PACKAGE = /No matching distribution found for ([\w.-]+)/;
+
+/** Why the packages that come with the extension were of no use, in a sentence for the user. */
+export function carriedFor(pythons: string[], { version }: Python): string {
+  return pythons.some((each) => version.startsWith(`${each}.`))
+    ? "The packages that come with the extension are for another system: is it the build for this one?"
+    : `With Python ${pythons.at(0)} to ${pythons.at(-1)}, the packages that come with the extension are used, and nothing is downloaded.`;
+}
+
 /** Why it failed, in a sentence for the user. Whatever pip printed in full is in the log. */
 export function inWords(output: string, python: Python): string {
   const known = KNOWN.find(([pattern]) => pattern.test(output));
   if (known !== undefined) return known[1](python);
-  const missing = /No matching distribution found for ([\w.-]+)/.exec(output)?.[1];
+  const missing = NO_PACKAGE.exec(output)?.[1];
   if (missing !== undefined)
     return `There is no ready-made package of ${missing} for Python ${python.version} on ${process.platform} ${process.arch}, or your package index does not have it. Another Python can be named in the setting amanu.python.`;
   return `It failed: ${lastWords(output)}`;

@@ -1,10 +1,11 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { devNull } from "node:os";
 import { join } from "node:path";
-import { inWords } from "./failures";
+import { carriedFor, inWords, NO_PACKAGE } from "./failures";
 import { locked } from "./lock";
 import { runnable } from "./paths";
 import type { Python } from "./python";
-import type { Run, run } from "./run";
+import type { Ended, Run, run } from "./run";
 
 /** The daemon that comes with this extension (bundle.py). `id` names version and content. */
 export interface Bundle {
@@ -13,6 +14,8 @@ export interface Bundle {
   id: string;
   wheel: string;
   packages: number;
+  /** The Pythons whose packages come with it too, if they do: "3.11", … */
+  pythons?: string[];
 }
 
 /** What was installed last, in full. */
@@ -98,9 +101,21 @@ export async function install(wanted: Installation): Promise<Installed | undefin
   }
 }
 
+interface Step {
+  what: string;
+  /** Which share of all (0…1) is done before it. */
+  share: number;
+  command: string;
+  args: string[];
+  env?: Record<string, string>;
+  hear?: (line: string) => void;
+  /** Done in its place if there is no package for this Python or system. */
+  otherwise?: Step;
+}
+
 /** False when it was cancelled. */
 async function fill(wanted: Installation, made: Installed): Promise<boolean> {
-  const { bundle, python, step } = wanted;
+  const { bundle, python } = wanted;
   const own = interpreter(made.folder);
   const pip = [
     "-I",
@@ -120,32 +135,47 @@ async function fill(wanted: Installation, made: Installed): Promise<boolean> {
     "-r",
     join(bundle.folder, "requirements.txt"),
   ];
+  const common = { share: 0.12, command: own, hear: progress(bundle.packages, wanted.step) };
+  const fetched: Step = { ...common, what: "Downloading packages", args: [...pip, ...packages] };
+  const carried: Step = {
+    ...common,
+    what: "Installing packages",
+    args: [...pip, "--no-index", "--find-links", join(bundle.folder, "wheels"), ...packages],
+    env: unconfigured(wanted.env),
+    otherwise: fetched,
+  };
+  const venv = ["-I", "-m", "venv", made.folder];
   const wheel = ["--no-deps", "--no-index", join(bundle.folder, bundle.wheel)];
-  const heard = progress(bundle.packages, step);
-  const steps: [what: string, share: number, command: string, args: string[], hear?: typeof heard][] = [
-    [`Preparing Python ${python.version}`, 0.02, python.command, ["-I", "-m", "venv", made.folder]],
-    ["Downloading packages", 0.12, own, [...pip, ...packages], heard],
-    ["Installing Amanu", 0.92, own, [...pip, ...wheel]],
-    ["Checking", 0.97, program(made), ["--version"]],
+  const steps: Step[] = [
+    { what: `Preparing Python ${python.version}`, share: 0.02, command: python.command, args: venv },
+    bundle.pythons ? carried : fetched,
+    { what: "Installing Amanu", share: 0.92, command: own, args: [...pip, ...wheel] },
+    { what: "Checking", share: 0.97, command: program(made), args: ["--version"] },
   ];
-  for (const [what, share, command, args, hear] of steps) {
-    step(what, share);
-    wanted.log(`${command} ${args.join(" ")}`);
-    const line: Run["line"] = (said) => {
-      wanted.log(said);
-      hear?.(said);
-    };
-    const { code, output } = await wanted.run(command, args, {
-      env: wanted.env,
-      signal: wanted.signal,
-      line,
-    });
+  for (const step of steps) {
+    let { code, output } = await perform(wanted, step);
+    let hint = "";
+    if (step.otherwise && code !== 0 && NO_PACKAGE.test(output)) {
+      hint = ` ${carriedFor(bundle.pythons ?? [], python)}`;
+      wanted.log(hint.trim());
+      ({ code, output } = await perform(wanted, step.otherwise));
+    }
     if (wanted.signal.aborted || code !== 0)
       rmSync(made.folder, { recursive: true, force: true, maxRetries: 3 });
     if (wanted.signal.aborted) return false;
-    if (code !== 0) throw new InstallFailed(inWords(output, python));
+    if (code !== 0) throw new InstallFailed(inWords(output, python) + hint);
   }
   return true;
+}
+
+function perform(wanted: Installation, { what, share, command, args, env, hear }: Step): Promise<Ended> {
+  wanted.step(what, share);
+  wanted.log(`${command} ${args.join(" ")}`);
+  const line: Run["line"] = (said) => {
+    wanted.log(said);
+    hear?.(said);
+  };
+  return wanted.run(command, args, { env: env ?? wanted.env, signal: wanted.signal, line });
 }
 
 /** From pip's lines to steps: it names each package when it begins to fetch it, and once more when all are there. */
@@ -171,6 +201,12 @@ export function forPip(environment: Record<string, string>, proxy: string): Reco
   } = environment;
   const proxied = Object.keys(rest).some((name) => name.toUpperCase() === "HTTPS_PROXY");
   return { ...rest, PIP_USER: "0", PIP_NO_INPUT: "1", ...(proxy && !proxied ? { HTTPS_PROXY: proxy } : {}) };
+}
+
+/** The environment for pip where all is there: no index, mirror or other setting of the user's matters. */
+function unconfigured(env: Record<string, string>): Record<string, string> {
+  const rest = Object.entries(env).filter(([name]) => !name.startsWith("PIP_"));
+  return { ...Object.fromEntries(rest), PIP_CONFIG_FILE: devNull, PIP_NO_INPUT: "1" };
 }
 
 /** Forget what neither is used nor was used last, nor is being made. */

@@ -75,6 +75,61 @@ test("environment, hashed packages, wheel, check; then it is there", async () =>
   expect(existsSync(join(storage, "daemon", "lock"))).toBe(false);
 });
 
+const NONE = "ERROR: No matching distribution found for orjson==3.13.0";
+test.each<[says: string, python: string, ends: Partial<Ended>[], roads: string[], fails?: RegExp]>([
+  ["all is there", "3.12.4", [], ["carried"]],
+  ["a Python of another version", "3.15.0", [{ code: 1, output: NONE }], ["carried", "fetched"]],
+  [
+    "likewise, and no network",
+    "3.15.0",
+    [
+      { code: 1, output: NONE },
+      { code: 1, output: "NewConnectionError" },
+    ],
+    ["carried", "fetched"],
+    /index cannot be reached.* With Python 3\.11 to 3\.14, .* nothing is downloaded\.$/,
+  ],
+  [
+    "the build for another system",
+    "3.12.4",
+    [
+      { code: 1, output: NONE },
+      { code: 1, output: NONE },
+    ],
+    ["carried", "fetched"],
+    /no ready-made package of orjson.* is it the build for this one\?$/,
+  ],
+  [
+    "another failure",
+    "3.12.4",
+    [{ code: 1, output: "Errno 28" }],
+    ["carried"],
+    /^Not enough disk space.*again\.$/,
+  ],
+])("a bundle with packages: %s", async (_, version, ends, roads, fails) => {
+  const installation = wanted("0.1.0-a", (at) => ends[at - 2]);
+  const bundle = { ...installation.bundle, pythons: ["3.11", "3.12", "3.13", "3.14"] };
+  const envs: object[] = [];
+  const made = install({
+    ...installation,
+    bundle,
+    python: { command: "/usr/bin/python3", version },
+    env: { HOME: "/home", PIP_INDEX_URL: "https://mirror.test", PIP_CONSTRAINT: "/c" },
+    run: async (command, args, options) => {
+      if (args.includes("--require-hashes")) envs.push(options.env);
+      return await installation.run(command, args, options);
+    },
+  });
+  if (fails) await expect(made).rejects.toThrow(fails);
+  else expect(await made).toMatchObject({ id: "0.1.0-a" });
+  const pips = commands.filter((each) => each.includes("--require-hashes"));
+  const road = (each: string) =>
+    each.includes(" --no-index --find-links /bundle/wheels --require-hashes ") ? "carried" : "fetched";
+  expect(pips.map(road)).toEqual(roads);
+  expect(envs[0]).toEqual({ HOME: "/home", PIP_CONFIG_FILE: "/dev/null", PIP_NO_INPUT: "1" });
+  if (roads.length > 1) expect(envs[1]).toMatchObject({ PIP_INDEX_URL: "https://mirror.test" });
+});
+
 test.each([1, 2, 3, 4])("what fails at step %i leaves nothing that could be used", async (step) => {
   const first = await install(wanted("0.1.0-a"));
   commands = [];
