@@ -14,7 +14,7 @@ from amanu_protocol.errors import ErrorKind
 from amanu_protocol.labels import MODES
 from amanu_protocol.methods import METHODS
 from amanu_protocol.state import SessionState
-from support import places_page, settings_page
+from support import notices_page, places_page, settings_page
 
 ROOT = Path(__file__).parents[2]
 FILES = (
@@ -43,6 +43,25 @@ def test_nothing_is_stale() -> None:
 
 def test_the_page_of_permissions_says_where_commands_run() -> None:
     assert places_page.PAGE.read_text("utf-8") == places_page.page(), "run: make generate"
+
+
+def test_the_notices_name_every_package_that_is_needed() -> None:
+    assert notices_page.PAGE.read_text("utf-8") == notices_page.page(), "run: make generate"
+
+
+@pytest.mark.parametrize(
+    ("expression", "permissive"),
+    [
+        ("MIT", True),
+        ("Apache-2.0 OR BSD-3-Clause", True),
+        ("GPL-3.0 OR MIT", True),
+        ("MPL-2.0", False),
+        ("MPL-2.0 AND (Apache-2.0 OR MIT)", False),
+        ("", False),
+    ],
+)
+def test_licences_that_ask_for_more_than_a_notice_are_named(expression: str, permissive: bool) -> None:
+    assert notices_page.permissive(expression) == permissive
 
 
 def test_the_page_of_settings_says_what_there_is() -> None:
