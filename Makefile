@@ -110,7 +110,7 @@ site: setup .tools/site/.installed  ## the documents as a site, dist/site/index.
 	  --conf-dir .ci/site --doctree-dir .tools/site/doctrees . dist/site
 	@$(BIN)/python .ci/site/check.py dist/site
 
-# The wheels are some 300 MB, fetched once. A platform: PLATFORMS=linux-x64.
+# The wheels are some 270 MB, fetched once. PLATFORMS=linux-x64: for that one alone.
 vsix-platforms: setup $(EXTENSION)  ## likewise, one for each platform, which brings all packages: dist/amanu-linux-x64.vsix, …
 	@cd vscode-extension && $(NPM) run --silent build
 	@for platform in $${PLATFORMS:-$$($(BIN)/python vscode-extension/bundle.py --platforms)}; do \
@@ -118,6 +118,7 @@ vsix-platforms: setup $(EXTENSION)  ## likewise, one for each platform, which br
 	  (cd vscode-extension && $(NPM) run --silent package -- $$platform); \
 	done
 	@$(BIN)/python vscode-extension/bundle.py vscode-extension/dist/daemon
+	@ls -l dist/amanu-*.vsix | awk '{printf "%5.1f MB  %s\n", $$5 / 1e6, $$NF}'
 
 generate: setup  ## write what is derived: from protocol/amanu_protocol, the tables of docs/models.md and permissions.md, docs/config.md, THIRD_PARTY_NOTICES.md
 	@$(BIN)/python protocol/generate.py

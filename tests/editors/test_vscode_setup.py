@@ -31,7 +31,9 @@ async def test_from_nothing_to_the_first_answer(tmp_path: Path) -> None:
     model = Anthropic([Say(text="Here I **am**.")])
     url = await model.start()
     environment = {"ANTHROPIC_BASE_URL": url}
-    variables = {**bare(workspace, WHEELHOUSE), **QUICK}
+    index = tmp_path / "index"
+    index.symlink_to(WHEELHOUSE)
+    variables = {**bare(workspace, str(index)), **QUICK}
     try:
         async with workbench(tmp_path, environment, amanu="", variables=variables) as page:
             chat = await open_view(page)
@@ -100,7 +102,9 @@ async def test_from_nothing_to_the_first_answer(tmp_path: Path) -> None:
             assert KEY in "".join(prompt.headers.values()), "the key that was typed is the one that is used"
             assert not model.refused and not model.lint
 
-            # the extension was updated meanwhile: it brings its daemon up to date
+            # the extension was updated meanwhile, to one that brings all packages: it brings its daemon up to date
+            index.unlink()
+            bring_packages(tmp_path)
             (pointer,) = (tmp_path / "user").glob("**/daemon/current.json")
             first = json.loads(pointer.read_text())
             pointer.write_text(json.dumps({**first, "id": "0.0.9-before", "version": "0.0.9"}))
@@ -136,6 +140,13 @@ async def test_what_stands_in_the_way_is_said(tmp_path: Path) -> None:
             timeout=SECONDS
         )
         await shoot(page, "setup-b-doctor")
+
+
+def bring_packages(folder: Path) -> None:
+    """Make the extension that is installed there one for this platform alone (wheels.py)."""
+    (file,) = (folder / "ext").glob("*/dist/daemon/bundle.json")
+    file.write_text(json.dumps({**json.loads(file.read_text()), "pythons": ["3.11"]}))
+    (file.parent / "wheels").symlink_to(WHEELHOUSE)
 
 
 def trap(workspace: Path) -> None:
