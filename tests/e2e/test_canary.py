@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from amanu.cli.problem_report import ReportSource, problem_report
 from amanu.home import find_home
-from amanu.system import logs
 from amanu_protocol.state import SessionState
 from e2e.test_prompt_to_edit import VENDORS, Editor, editor, service
 from support.running_daemon import signal_daemon
@@ -109,6 +109,10 @@ async def answered(client: Editor, prompt_id: str, text: str) -> Any:
         await client.until(lambda state, call_id=call_id: all(each.tool_call_id != call_id for each in state.approvals))
 
 
+async def nothing_found() -> str:
+    return ""
+
+
 async def gone(pid: int) -> None:
     while Path(f"/proc/{pid}").exists():
         await asyncio.sleep(0.05)
@@ -174,7 +178,8 @@ async def test_no_key_is_found_anywhere(vendor: str, options: list[str], tmp_pat
     assert audit["intact"] and len([each for each in audit["entries"] if each["kind"] == "ended"]) == 5
     assert len(sent) >= 7 and [hits(body) for body in sent] == [[]] * len(sent)
     assert [hits(head.encode()) for head in heads] == [["environment"]] * len(sent), "the service's own key, no other"
-    assert hits(logs.collect(home).encode()) == [], "what a user sends with a report"
+    whole = await problem_report(ReportSource(home, {**environment, **keys}, "s1"), nothing_found)
+    assert len(whole) > 10_000 and hits(whole.encode()) == [], "what a user sends with a report"
     assert hits(shown.encode()) == [] and hits(json.dumps(audit).encode()) == []
     assert recording.stat().st_size > 10_000
     places = [folder for folder in (home.config, home.state, home.logs, home.runtime, tmp_path) if folder.exists()]

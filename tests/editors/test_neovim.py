@@ -764,6 +764,7 @@ def test_health(start: Start) -> None:
     report = vim.text()
     assert "connected to the daemon" in report
     assert "no key for any vendor" in report
+    assert "amanu doctor --report" in report
     assert "ERROR" not in report
 
 

@@ -104,6 +104,7 @@ export function commands(
     }),
     on("amanu.install", () => setup.install(daemon)),
     on("amanu.doctor", () => doctor.show()),
+    on("amanu.report", () => doctor.report()),
     on("amanu.reviewTrust", () => trust.review()),
     on("amanu.start", async () => {
       // VS Code ticks a step off when its key becomes true, but not when it was true before the page was first opened

@@ -2,11 +2,13 @@ import * as vscode from "vscode";
 import { type Daemon, roots } from "./client";
 import type { Desks } from "./desks";
 import type { Pages } from "./pages";
-import { report } from "./report";
+import { homedir } from "node:os";
+import { type Known, problemReport, report } from "./report";
 import { run } from "./run";
 import { env, type Setup } from "./setup";
 
 const PAGE = "Amanu Doctor.txt";
+const REPORT = "Amanu Report.md";
 /** Milliseconds the daemon's own doctor may take. */
 const WITHIN = 60_000;
 
@@ -22,18 +24,26 @@ export class Doctor {
 
   async show(): Promise<void> {
     const progress = { location: vscode.ProgressLocation.Window, title: "Amanu Doctor" };
-    await this.pages.show(PAGE, await vscode.window.withProgress(progress, () => this.examine()));
+    const known = await vscode.window.withProgress(progress, () => this.examine(["doctor"]));
+    await this.pages.show(PAGE, report(known));
     const found = this.setup.find();
     if ("command" in found || !found.install) return;
     if (await vscode.window.showWarningMessage(found.missing, "Install the Daemon"))
       await vscode.commands.executeCommand("amanu.install");
   }
 
-  private async examine(): Promise<string> {
+  /** *Amanu: Report a Problem*: nothing is sent, and no file is written. */
+  async report(): Promise<void> {
+    const progress = { location: vscode.ProgressLocation.Window, title: "Amanu: Report a Problem" };
+    const known = await vscode.window.withProgress(progress, () => this.examine(["doctor", "--report"]));
+    await this.pages.show(REPORT, problemReport(known, homedir()), "markdown");
+  }
+
+  private async examine(verb: string[]): Promise<Known> {
     const found = this.setup.find();
     const settings = vscode.workspace.getConfiguration("amanu.server");
     const asked = { env: { ...env(), NO_COLOR: "1" }, signal: AbortSignal.timeout(WITHIN) };
-    return report({
+    return {
       extension: String((this.context.extension.packageJSON as { version: string }).version),
       bundled: this.setup.bundle?.version,
       editor: `${vscode.env.appName} ${vscode.version}`,
@@ -44,7 +54,7 @@ export class Doctor {
       connection: this.daemon.connection,
       sandbox: this.desks.state.sandbox,
       settings: settings.get<Record<string, string>>("environment", {}),
-      daemon: "command" in found ? await run(found.command, ["doctor"], asked) : undefined,
-    });
+      daemon: "command" in found ? await run(found.command, verb, asked) : undefined,
+    };
   }
 }

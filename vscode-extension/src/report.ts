@@ -89,6 +89,22 @@ export function report(known: Known): string {
   return `${lines.join("\n")}\n`;
 }
 
+/** A page to be read, and copied into a report: `amanu doctor --report`, and what the extension knows. */
+export function problemReport(known: Known, home: string): string {
+  const { found, connection } = known;
+  const facts = [
+    `extension ${known.extension}, ${known.bundled ? `brings daemon ${known.bundled}` : "brings no daemon"}`,
+    `${known.editor}, ${known.remote ? `remote: ${known.remote}` : "no remote"}`,
+    `${known.folders.length} folders, ${known.trusted ? "trusted" : "not trusted"}`,
+    `daemon: ${"command" in found ? FROM[found.from] : found.missing}`,
+    `connection: ${oneLine([connection.status, connection.message].filter(Boolean).join(": "), 400)}`,
+    `environment: ${Object.keys(known.settings).sort().join(", ") || "nothing set"}`,
+  ];
+  const extension = facts.map((fact) => `- ${fact.replaceAll(home, "~")}\n`).join("");
+  const daemon = known.daemon?.output.trim() || "# Amanu: report of a problem\n\nThere is no daemon to ask.";
+  return `${masked(daemon, known.settings)}\n\n## VS Code\n\n${extension}`;
+}
+
 /** The daemon shows no key; should one come by another way (an error with an address in it), it is taken out here. */
 function masked(output: string, settings: Record<string, string>): string {
   const secrets = Object.entries(settings).filter(

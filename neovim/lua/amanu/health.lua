@@ -75,6 +75,7 @@ function M.check()
   vim.health.ok("Neovim " .. tostring(vim.version()))
   check_daemon(require("amanu.session").root())
   check_session()
+  vim.health.info("to report a problem, in a terminal: amanu doctor --report")
 end
 
 return M

@@ -1,4 +1,5 @@
-"""`amanu doctor`: is everything in place, and if not, what to do. Exit code 1 on a real problem."""
+"""`amanu doctor`: is everything in place, and if not, what to do. Exit code 1 on a real problem. `--report` makes a
+text to send with a report of a problem (`problem_report.py`)."""
 
 import argparse
 import asyncio
@@ -9,14 +10,14 @@ import re
 import shutil
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from amanu import __version__
 from amanu.cli import exits
-from amanu.cli.console import Style, open_console
+from amanu.cli.console import Console, Style, open_console
 from amanu.cli.text import one_line
 from amanu.home import Home, find_home
 from amanu_protocol.errors import AmanuError
@@ -50,23 +51,97 @@ def parser() -> argparse.ArgumentParser:
         description="Check the setup and say how to fix problems. Exit code 1 when something is broken.",
     )
     parser.add_argument("--online", action="store_true", help="also try to reach the model services (sends no key)")
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="one JSON object")
+    form.add_argument(
+        "--report",
+        nargs="?",
+        const="-",
+        metavar="FILE",
+        help="a text to send with a report of a problem, keys and names hidden; FILE is written once you have seen it",
+    )
+    parser.add_argument("--session", metavar="ID", help="with --report: the events of this session, or latest, too")
+    parser.add_argument("--yes", action="store_true", help="with --report FILE: write it without a question")
     return parser
 
 
 def main(argv: list[str]) -> int:
-    arguments = parser().parse_args(argv)
-    findings = asyncio.run(examine(find_home(), os.environ, online=arguments.online))
+    options = parser()
+    arguments = options.parse_args(argv)
+    if arguments.report is None and (arguments.session is not None or arguments.yes):
+        options.error("--session and --yes go with --report")
+    home = find_home()
+    if arguments.report is not None:
+        return _report(home, arguments)
+    findings = asyncio.run(examine(home, os.environ, online=arguments.online))
     if arguments.json:
         print(json.dumps({"findings": [asdict(finding) for finding in findings]}))
     else:
-        console = open_console(sys.stdout)
-        for finding in findings:
-            style, sign = _SIGN[finding.level]
-            console.line((style, sign), ("bold", f" {finding.what:14}"), ("", one_line(finding.detail, 400)), hang=16)
-            if finding.todo:
-                console.line(("dim", f"{'':16}→ {one_line(finding.todo, 400)}"))
+        show_findings(findings, open_console(sys.stdout))
     return exits.FAILED if any(finding.level == "problem" for finding in findings) else exits.OK
+
+
+def show_findings(findings: Iterable[DoctorFinding], console: Console) -> None:
+    for finding in findings:
+        style, sign = _SIGN[finding.level]
+        console.line((style, sign), ("bold", f" {finding.what:14}"), ("", one_line(finding.detail, 400)), hang=16)
+        if finding.todo:
+            console.line(("dim", f"{'':16}→ {one_line(finding.todo, 400)}"))
+
+
+def _report(home: Home, arguments: argparse.Namespace) -> int:
+    """Problems that it finds are in it: none is a failure of it."""
+    from amanu.cli.long_text import printed
+    from amanu.cli.problem_report import ReportSource, problem_report
+
+    async def look() -> str:
+        findings = await examine(home, os.environ, online=arguments.online)
+        return printed(lambda console: show_findings(findings, console))
+
+    target = None if arguments.report == "-" else Path(arguments.report)
+    asks = not arguments.yes and sys.stdin.isatty() and sys.stdout.isatty()
+    if target is not None and os.path.lexists(target):
+        print(f"{target} already exists; choose another file.", file=sys.stderr)
+        return exits.USAGE
+    if target is not None and not asks and not arguments.yes:
+        print("A report is shown before it is written: at a terminal, or say --yes.", file=sys.stderr)
+        return exits.USAGE
+    text = asyncio.run(problem_report(ReportSource(home, os.environ, arguments.session), look))
+    if target is None:
+        print(text, end="")
+        return exits.OK
+    if asks and not _confirmed(text, target):
+        print("Nothing was written.")
+        return exits.OK
+    return _write(text, target)
+
+
+def _confirmed(text: str, target: Path) -> bool:
+    """Show the text, in the user's pager if it is long, and ask."""
+    from amanu.cli.long_text import is_long
+    from amanu.cli.terminal import page_text
+
+    if is_long(text):
+        page_text(text, ".md")
+    else:
+        print(text)
+    try:
+        return input(f"Write these {len(text.splitlines())} lines to {target}? [y/N] ").strip().lower() in ("y", "yes")
+    except (EOFError, KeyboardInterrupt):
+        print()
+        return False
+
+
+def _write(text: str, target: Path) -> int:
+    try:
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+    except OSError as error:
+        print(f"{target} cannot be written: {error.strerror}.", file=sys.stderr)
+        return exits.FAILED
+    print(f"Written: {target}")
+    return exits.OK
 
 
 async def examine(home: Home, environ: Mapping[str, str], *, online: bool) -> list[DoctorFinding]:

@@ -326,9 +326,9 @@ def _joined(*texts: str) -> str:
     return "\n".join(filter(None, texts))
 
 
-def page_text(text: str) -> None:
+def page_text(text: str, suffix: str = ".diff") -> None:
     """Open the user's pager and wait. Blocks: not for the event loop."""
-    _with_program(os.environ.get("PAGER") or ("less" if shutil.which("less") else "more"), text, ".diff")
+    _with_program(os.environ.get("PAGER") or ("less" if shutil.which("less") else "more"), text, suffix)
 
 
 def edit_text(text: str, suffix: str) -> str | None:

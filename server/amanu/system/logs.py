@@ -1,19 +1,17 @@
 """The daemon's log: one rotating file that only its owner can read, without message bodies and without keys.
 
 The file is `daemon.log` in the home's log folder; its level is the setting `log_level` (`AMANU_LOG_LEVEL`). `amanu
-logs` shows it; `collect` makes a text from it that a user can send, redacted once more.
+logs` shows it; `amanu doctor --report` has its end, redacted once more.
 """
 
 import logging
 import logging.handlers
 import os
-import platform
 import sys
 from collections.abc import Iterable
 from io import TextIOWrapper
 from pathlib import Path
 
-from amanu import __version__
 from amanu.home import Home, HomeError
 from amanu.text.redaction import Secrets
 
@@ -67,17 +65,6 @@ def tail(home: Home, lines: int) -> list[str]:
         if len(tail_lines) >= lines:
             break
     return tail_lines
-
-
-def collect(home: Home, lines: int = 2000) -> str:
-    """A text for a bug report: version, system, and the last lines of the log, redacted."""
-    head = [
-        f"amanu {__version__}",
-        f"python {platform.python_version()} on {platform.platform()}",
-        f"log {log_file(home)}",
-        "",
-    ]
-    return redact("\n".join([*head, *tail(home, lines)])) + "\n"
 
 
 def use_secrets(secrets: Secrets) -> None:

@@ -166,17 +166,6 @@ def test_logs(tmp_path: Path, inside: InProcessCli, home: Home) -> None:
     assert inside.run(logs.main, "--lines", "3", cwd=tmp_path).stdout == f"line 7\nline 8\nx-api-key: {KEY}\n"
 
 
-def test_the_bundle_holds_no_secret_and_overwrites_nothing(tmp_path: Path, inside: InProcessCli, home: Home) -> None:
-    (home.logs / "daemon.log").write_text(f"it happened\nAuthorization: Bearer {KEY}\n")
-    target = tmp_path / "logs.txt"
-    assert inside.run(logs.main, "--bundle", str(target), cwd=tmp_path).returncode == 0
-    text = target.read_text()
-    assert "it happened" in text and "amanu 0." in text and "python 3." in text and KEY not in text
-    assert target.stat().st_mode & 0o077 == 0
-    fails(inside.run(logs.main, "--bundle", str(target), cwd=tmp_path), 2, "exists")
-    fails(inside.run(logs.main, "--bundle", str(tmp_path / "no" / "x"), cwd=tmp_path), 1, "cannot be written")
-
-
 # doctor -----------------------------------------------------------------------------------------------
 
 

@@ -35,6 +35,7 @@ from amanu.frontends.lsp.pulled_documents import PulledDocuments
 from amanu.session.own_parts import OwnParts
 from amanu.session.requests import DAEMON_REQUESTS, SESSION_REQUESTS
 from amanu.system.frames import BrokenStream, FrameReader
+from amanu.text.display import one_line
 from amanu.workspace.overlay import Editor
 from amanu_protocol import requests as r
 from amanu_protocol.events import EventMessage, SessionChanged
@@ -298,7 +299,9 @@ class Connection:
         self.protocol.state = "running"
         self.capabilities = params["capabilities"]
         info = params.get("clientInfo")
-        self.name = str(cast("dict[str, Any]", info).get("name") or "") if isinstance(info, dict) else ""
+        about = cast("dict[str, Any]", info) if isinstance(info, dict) else {}
+        self.name = str(about.get("name") or "")
+        log.info("client connected: %s", one_line(f"{self.name} {about.get('version') or ''}")[:100])
         for folder in params.get("workspaceFolders") or ():
             self._add_folder(folder["uri"])
         process = params.get("processId")
