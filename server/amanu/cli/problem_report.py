@@ -27,7 +27,7 @@ from amanu.text.redaction import Secrets, holds_secret, is_secret_name
 MAX_REPORT = 60_000
 """Characters: GitHub takes 65,536 in one field."""
 _MAX_LOG = 20_000
-_MAX_LINE = 600
+_MAX_LINE = 800
 """Characters of a line of the log, and of a session's event."""
 _LOG_READ, _LOG_LINES = 2000, 150
 """A key on many lines is recognised only if its beginning is read, too."""
@@ -173,16 +173,23 @@ def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 def _shown(value: Any, kind: str, choices: Sequence[str]) -> str:
     from amanu.core.model_families import MODELS
+    from amanu.models.registry import VENDORS
 
+    models = {info.model_id for info in MODELS}
     match value:
         case bool() | int() | float():
             return json.dumps(value)
-        case str() if (kind == "choice" and value in choices) or value in {info.model_id for info in MODELS}:
+        case str() if (kind == "choice" and value in choices) or value in models or value in _LEVELS:
             return json.dumps(value)
+        case str() if value.partition(":")[0] in {"scripted", *(vendor.name for vendor in VENDORS)}:
+            return f"{value.partition(':')[0]}:…"
         case list() if kind in ("list", "other"):
-            return f"{len(cast('list[Any]', value))} entries"
+            return f"list of {len(cast('list[Any]', value))}"
         case _:
             return "set"
+
+
+_LEVELS = ("debug", "info", "warning", "error")
 
 
 def _concerns_us(name: str) -> bool:
@@ -226,12 +233,26 @@ async def _session(home: Home, typed: str, hide: Callable[[str], str], room: int
     finally:
         await journal.close()
     lines = [
-        f"{time.strftime('%H:%M:%S', time.gmtime(record.timestamp / 1000))} {record.epoch}.{record.seq} "
-        + hide(record.event).replace("\n", " ")
-        for record in records
+        f"{time.strftime('%H:%M:%S', time.localtime(each.timestamp / 1000))} {each.seq} {_brief(hide(each.event))}"
+        for each in records
     ]
     damage = f"{one_line(hide(journal.damage), _MAX_LINE)}\n\n" if journal.damage else ""
-    return f"{damage}{len(lines)} events; times are UTC.\n\n{_block(chr(10).join(lines), room)}"
+    return f"{damage}{len(lines)} events, empty fields left out.\n\n{_block(hide(chr(10).join(lines)), room)}"
+
+
+def _brief(event: str) -> str:
+    """An event on one line, without the fields that say nothing."""
+    try:
+        return json.dumps(_filled(json.loads(event)), ensure_ascii=False, separators=(",", ":"))
+    except (ValueError, RecursionError):
+        return event.replace("\n", " ")
+
+
+def _filled(value: Any) -> Any:
+    if isinstance(value, dict):
+        fields = {name: _filled(each) for name, each in cast("dict[str, Any]", value).items()}
+        return {name: each for name, each in fields.items() if each not in (None, "", [], {})}
+    return [_filled(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def _session_folder(home: Home, typed: str) -> Path | None:

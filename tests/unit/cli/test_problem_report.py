@@ -84,14 +84,15 @@ def test_no_key_is_in_it_wherever_it_was_put(tmp_path: Path, key: str) -> None:
     tomllib.loads((home.config / "config.toml").read_text())
     said = [f"{number} {encoded(key)}" for number, encoded in enumerate(ENCODINGS)]
     (home.logs / "daemon.log").write_text("\n".join(said), "utf-8")
-    keep_session(home, "s1", *(json.dumps({"type": "x", "text": each}) for each in said))
+    escaped = "".join(f"\\u{ord(character):04x}" for character in key)
+    keep_session(home, "s1", f'{{"text": "{escaped}"}}', *(json.dumps({"type": "x", "text": each}) for each in said))
     environ = {"HOME": "/nowhere/ada", "MINE": key, "OPENAI_API_KEY": key, "AMANU_MODEL": key, "TERM": key, key: "x"}
     whole = report(home, environ, "s1")
     windows = {key[start : start + 12] for start in range(max(1, len(key) - 11))}
     assert {
         window for window in windows if window in whole and window not in "-----BEGIN RSA PRIVATE KEY-----"
     } == set()
-    assert "a finding" in whole and "5 events" in whole and "`model` = set" in whole
+    assert "a finding" in whole and "6 events" in whole and "`model` = set" in whole
 
 
 # Names ------------------------------------------------------------------------------------------------
@@ -128,8 +129,10 @@ SETTINGS = [
     ("mode = 'of my own'", "`mode` = set"),
     ("[limits]\nsteps = 7", "`limits.steps` = 7"),
     (f"model = '{MODEL}'", f'`model` = "{MODEL}"'),
-    ("model = 'openai:ft:acme'", "`model` = set"),
-    ("[rules]\ndeny = ['a', 'b']", "`rules.deny` = 2 entries"),
+    ("model = 'openai:ft:acme'", "`model` = openai:…"),
+    ("model = 'acme:x'", "`model` = set"),
+    ("log_level = 'debug'", '`log_level` = "debug"'),
+    ("[rules]\ndeny = ['a', 'b']", "`rules.deny` = list of 2"),
     ("[endpoints.acme]\nbase_url = 'http://acme'", "`endpoints`: set"),
     ("acme = 1", "1 keys that do not exist"),
     ("mode = ", "config.toml cannot be read: TOMLDecodeError"),
@@ -166,8 +169,22 @@ def test_it_fits_into_one_field_of_an_issue(home: Home) -> None:
     keep_session(home, "abcd1", *(json.dumps({"n": n, "text": "words " * 3000}) for n in range(300)))
     whole = report(home, {}, "abcd1")
     assert MAX_REPORT * 0.8 < len(whole) <= MAX_REPORT
-    assert '{"n": 299' in whole and "earlier lines]" in whole and "characters]" in whole
+    assert '{"n":299' in whole and "earlier lines]" in whole and "characters]" in whole
     assert whole.count("```") == 6, "each block is closed"
+
+
+EVENTS = [
+    ('{"kind": "x", "a": null, "b": "", "c": [], "d": {"e": {}}, "f": 0, "g": false}', '{"kind":"x","f":0,"g":false}'),
+    ('{"list": [null, {"a": null, "b": "é"}]}', '{"list":[null,{"b":"é"}]}'),
+    ("no\nJSON", "no JSON"),
+    ("[" * 9999, "["),
+]
+
+
+@pytest.mark.parametrize(("event", "shown"), EVENTS)
+def test_events_are_brief(event: str, shown: str, home: Home) -> None:
+    keep_session(home, "abcd1", event)
+    assert f" 1 {shown}" in report(home, {}, "abcd1")
 
 
 # What cannot be read ----------------------------------------------------------------------------------
