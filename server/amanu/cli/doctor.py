@@ -108,7 +108,7 @@ def _report(home: Home, arguments: argparse.Namespace) -> int:
         return exits.USAGE
     text = asyncio.run(problem_report(ReportSource(home, os.environ, arguments.session), look))
     if target is None:
-        print(text, end="")
+        _show(text)
         return exits.OK
     if asks and not _confirmed(text, target):
         print("Nothing was written.")
@@ -124,12 +124,18 @@ def _confirmed(text: str, target: Path) -> bool:
     if is_long(text):
         page_text(text, ".md")
     else:
-        print(text)
+        _show(text)
     try:
         return input(f"Write these {len(text.splitlines())} lines to {target}? [y/N] ").strip().lower() in ("y", "yes")
     except (EOFError, KeyboardInterrupt):
         print()
         return False
+
+
+def _show(text: str) -> None:
+    """Also where not every character can be printed: a report is for machines on which something is wrong."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding), end="")
 
 
 def _write(text: str, target: Path) -> int:
