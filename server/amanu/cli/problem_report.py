@@ -34,15 +34,13 @@ _LOG_READ, _LOG_LINES = 2000, 150
 _UNREADABLE = (OSError, ValueError, RecursionError)
 
 _INTRODUCTION = """\
-Keys and tokens are hidden; your home folder and your name are `~`, this machine's name is `[host]`, and addresses of
-mail are `[mail]`. Names of other folders and of files may be in it.
+Keys and tokens are hidden. `~` stands for your home folder and your name, `[host]` for
+this machine, `[mail]` for mail addresses. Names of other folders and files may be in it.
 {session}
 **Read it before you send it.**
 """
 _WITHOUT_SESSION = "No prompt, no answer and no text of a file is in it."
-_WITH_SESSION = (
-    "**Its last part is a session: prompts, answers, commands, and texts of files that were read or changed.**"
-)
+_WITH_SESSION = "**Its last part is a session: prompts, answers, commands and texts of files.**"
 
 
 @dataclass(frozen=True)
