@@ -120,13 +120,14 @@ vsix-platforms: setup $(EXTENSION)  ## likewise, one for each platform, which br
 	@$(BIN)/python vscode-extension/bundle.py vscode-extension/dist/daemon
 	@ls -l dist/amanu-*.vsix | awk '{printf "%5.1f MB  %s\n", $$5 / 1e6, $$NF}'
 
-generate: setup  ## write what is derived: from protocol/amanu_protocol, tables of documents, docs/config.md, THIRD_PARTY_NOTICES.md
+generate: setup  ## write what is derived: from protocol/amanu_protocol, tables of documents, docs/config.md, completions, man page, notices
 	@$(BIN)/python protocol/generate.py
 	@PYTHONPATH=tests $(BIN)/python -m support.vendor_matrix
 	@PYTHONPATH=tests $(BIN)/python -m support.settings_page
 	@PYTHONPATH=tests $(BIN)/python -m support.places_page
 	@PYTHONPATH=tests $(BIN)/python -m support.notices_page
 	@PYTHONPATH=tests $(BIN)/python -m support.privacy_page
+	@PYTHONPATH=tests $(BIN)/python -m support.shell_files
 
 # Newest, and beside .venv: a second opinion on what we ship, which nothing that is shipped imports.
 facts: setup  ## where the newest SDKs and price lists differ from our table of models; offline, those kept from the last time

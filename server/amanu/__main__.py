@@ -28,6 +28,8 @@ VERBS = {
     "auth": ("amanu.cli.auth", "manage the keys of model services"),
     "doctor": ("amanu.cli.doctor", "check the setup and say what to do"),
     "logs": ("amanu.cli.logs", "show where the logs are, and how to send them"),
+    "completion": ("amanu.cli.completion", "print what lets a shell complete commands: bash, zsh, fish"),
+    "version": ("amanu.cli.version", "show the version, the Python it runs on and where it is installed"),
 }
 
 
@@ -72,7 +74,7 @@ def _is_folder_gone() -> bool:
 
 
 def _usage() -> str:
-    lines = [f"  {name:<10}{what}" for name, (_, what) in VERBS.items()]
+    lines = [f"  {name:<12}{what}" for name, (_, what) in VERBS.items()]
     return "\n".join(("usage: amanu COMMAND [--help]", "", *lines, "", "  --version"))
 
 

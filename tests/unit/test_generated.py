@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+from amanu.cli.completion import SHARE
 from amanu_protocol.errors import ErrorKind
 from amanu_protocol.labels import MODES
 from amanu_protocol.methods import METHODS
 from amanu_protocol.state import SessionState
-from support import notices_page, places_page, settings_page
+from support import notices_page, places_page, settings_page, shell_files
 
 ROOT = Path(__file__).parents[2]
 FILES = (
@@ -71,6 +72,13 @@ def test_the_page_of_settings_says_what_there_is() -> None:
     rows = [line.split(" | ") for line in said.splitlines() if line.startswith("| `")]
     assert len(rows) > 30 and all(row[-1].strip(" |") for row in rows), "each setting says what it does"
     assert "pydantic" not in said and "None" not in said
+
+
+def test_completions_and_the_man_page_say_what_the_commands_are() -> None:
+    written = {path.name: path.read_text("utf-8") for path in SHARE.iterdir()}
+    assert written == shell_files.files(), "run: make generate"
+    for text in written.values():
+        assert shell_files.GENERATED in "".join(text.splitlines(keepends=True)[:3])
 
 
 def test_what_is_stale_is_named_and_written_again(tmp_path: Path) -> None:

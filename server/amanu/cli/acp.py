@@ -2,31 +2,36 @@
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from amanu.frontends.acp.handshake import SETUP
 
-USAGE = f"""\
-usage: amanu acp [--alone | {SETUP}]
+if TYPE_CHECKING:
+    import argparse
 
-Speak the Agent Client Protocol (agentclientprotocol.com) on stdin and stdout, for an editor. Its sessions are shared
-with your other editors; with --alone, everything runs in this process and ends with it.
 
-  {SETUP}  store a key: an editor opens this in a terminal"""
+def parser() -> "argparse.ArgumentParser":
+    import argparse  # an editor starts this command without it
+
+    parser = argparse.ArgumentParser(
+        prog="amanu acp",
+        description="Speak the Agent Client Protocol (agentclientprotocol.com) on stdin and stdout, for an editor. Its "
+        "sessions are shared with your other editors.",
+    )
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--alone", action="store_true", help="everything runs in this process and ends with it")
+    way.add_argument(SETUP, dest="setup", action="store_true", help="store a key: an editor opens this in a terminal")
+    return parser
 
 
 def main(argv: Sequence[str]) -> int:
     """Serve until the client leaves; or set up a key at this terminal. Returns the exit code."""
-    match list(argv):
-        case [] | ["--alone"] as options:
-            from amanu.frontends.acp.serve import serve
+    arguments = parser().parse_args(argv) if argv else None
+    if arguments is not None and arguments.setup:
+        return _set_up()
+    from amanu.frontends.acp.serve import serve
 
-            return serve(alone=bool(options))
-        case [option] if option == SETUP:
-            return _set_up()
-        case _:
-            asked = list(argv) in (["-h"], ["--help"])
-            print(USAGE, file=sys.stdout if asked else sys.stderr)
-            return 0 if asked else 2
+    return serve(alone=arguments is not None and arguments.alone)
 
 
 def _set_up() -> int:

@@ -17,7 +17,11 @@ from amanu.text.wording import audit_details
 
 
 def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="amanu audit", description=__doc__.split(":", 1)[1] if __doc__ else None)
+    parser = argparse.ArgumentParser(
+        prog="amanu audit",
+        description="Show what was asked, decided and done in your name, and whether that record is whole. It is read "
+        "from the files themselves: no daemon is needed, and none is started.",
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     show = commands.add_parser("show", help="print entries, oldest first")
     show.add_argument("--session", metavar="ID", help="only entries of this session, even if it was deleted")

@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
 
 
 async def _run(search: Sequence[str], *, refresh: bool) -> int:
-    registry = _registry()
+    registry = open_registry()
     try:
         complete = not refresh or await _refresh(registry)
         models = [info for info in await registry.list(os.environ) if _matches(info, search)]
@@ -55,7 +55,8 @@ async def _run(search: Sequence[str], *, refresh: bool) -> int:
     return exits.OK if complete else exits.FAILED
 
 
-def _registry() -> "ModelRegistry":
+def open_registry() -> "ModelRegistry":
+    """The models as your settings, keys and servers have them."""
     from amanu.config import load_settings
     from amanu.home import find_home
     from amanu.models.catalogue import Catalogue

@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="With --stdin: one JSON object per line, {id, tool, arguments, rules?: {allow: [...], deny: [...]}, "
         "mode?, trusted?, workspace?}; the rules are command prefixes, added to yours. Answers in the "
         "same order: {id, decision, rule, why, tried, scopes}. Decisions assume a working sandbox; without "
-        "one, rules for commands do not count (sandbox.without). exit codes: 0 answered · 2 wrong usage",
+        "one, rules for commands do not count (sandbox.without). Exit codes: 0 answered · 2 wrong usage",
     )
     explain.add_argument("line", nargs="?", metavar="COMMAND", help="a command line, in quotes")
     explain.add_argument("--stdin", action="store_true", help="many calls, one JSON object per line")

@@ -27,6 +27,8 @@ def test_a_key_is_stored_for_the_service_chosen(
 
 @pytest.mark.parametrize(("argv", "code"), [(["--help"], 0), (["-h"], 0), (["--nonsense"], 2), (["--alone", "x"], 2)])
 def test_usage(capsys: pytest.CaptureFixture[str], argv: list[str], code: int) -> None:
-    assert main(argv) == code
+    with pytest.raises(SystemExit) as left:
+        main(argv)
+    assert left.value.code == code
     out, err = capsys.readouterr()
     assert (out if code == 0 else err).startswith("usage: amanu acp")

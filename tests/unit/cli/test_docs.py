@@ -9,7 +9,6 @@ import pytest
 
 from amanu.__main__ import VERBS
 from amanu.cli import exits
-from amanu.parts import verbs
 
 PAGE = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
 SECTIONS = {
@@ -26,26 +25,7 @@ def parsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
     return found
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "chat",
-        "run",
-        "tool",
-        "policy",
-        "trust",
-        "mcp",
-        "plugin",
-        "audit",
-        "demo",
-        "sessions",
-        "models",
-        "auth",
-        "doctor",
-        "logs",
-        *verbs(),
-    ],
-)
+@pytest.mark.parametrize("command", VERBS)
 def test_the_page_lists_the_options_that_there_are(command: str) -> None:
     section = SECTIONS[command]
     parser = importlib.import_module(VERBS[command][0]).parser()

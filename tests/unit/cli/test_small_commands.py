@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from amanu import __main__
-from amanu.cli import auth, doctor, exits, logs, run, sessions, trust
+from amanu import __main__, __version__
+from amanu.cli import auth, doctor, exits, logs, run, sessions, trust, version
 from amanu.core.model_families import MODELS_DATE
 from amanu.home import Home, find_home
 from amanu.models.catalogue import STALE_DAYS, Catalogue
@@ -284,3 +284,18 @@ def test_a_folder_that_was_deleted(tmp_path: Path, arguments: list[str], said: s
         assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", said)
     else:
         assert ran.stdout or ran.stderr
+
+
+# version ----------------------------------------------------------------------------------------------
+
+
+def test_version(tmp_path: Path, inside: InProcessCli) -> None:
+    lines = inside.run(version.main, cwd=tmp_path).stdout.splitlines()
+    assert lines[0] == f"amanu {__version__}"
+    told = json.loads(inside.run(version.main, "--json", cwd=tmp_path).stdout)
+    assert told["version"] == __version__ and Path(told["folder"], "__main__.py").exists()
+    assert lines[1:] == [
+        f"Python {told['python']} at {told['executable']}",
+        told["platform"],
+        f"installed in {told['folder']}",
+    ]
