@@ -1,6 +1,7 @@
 # The verbs people and CI share. What a verb needs is set up on first use, into .venv, .tools and
-# vscode-extension/node_modules and nowhere else; once it is there, set-up costs nothing. Needed on the machine:
-# Python 3.11+, git, make, and a package registry.
+# vscode-extension/node_modules and nowhere else, with what is downloaded in the caches that uv, pip and npm already have
+# in your home folder, or else in .tools; once it is there, set-up costs nothing. Needed on the machine: Python 3.11+,
+# git, make, and a package registry.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -13,13 +14,20 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 2) + 1)')
 BIN := .venv/bin
 SOURCES := $(shell find server protocol -name '*.py')
+# pip asks `rustc` for its version, to tell the index, and rustup's would leave settings in the home folder.
+NO_RUSTUP := RUSTUP_AUTO_INSTALL=0 RUSTUP_HOME="$(CURDIR)/.venv/rustup"
 # Our lists are complete. Left to resolve, pip refuses them by their hashes as soon as an index has a newer version of
 # what one of them wants with an extra (google-auth[requests]).
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
+PIP_THAT_BUILDS := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
+PIP := $(NO_RUSTUP) $(PIP_THAT_BUILDS)
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm
 EXTENSION := vscode-extension/node_modules/.installed
 PEERS := .tools/mcp/.installed .tools/acp/.installed .tools/acp-python/.installed
 TSC := $(BIN)/node .tools/typescript/node_modules/typescript/bin/tsc
+CACHES := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
+export UV_CACHE_DIR ?= $(or $(wildcard $(CACHES)/uv),$(CURDIR)/.tools/caches/uv)
+export PIP_CACHE_DIR ?= $(or $(wildcard $(CACHES)/pip),$(CURDIR)/.tools/caches/pip)
+export npm_config_cache ?= $(or $(wildcard $(HOME)/.npm),$(CURDIR)/.tools/caches/npm)
 export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/.tools/pyright
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
@@ -157,12 +165,12 @@ clean:  ## remove what the verbs above made
 .venv/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Amanu needs Python 3.11 or newer; set PYTHON=…")'
 	@echo "setting up .venv (once; a minute or two)"
-	@$(PYTHON) -m venv .venv
+	@$(NO_RUSTUP) $(PYTHON) -m venv .venv
 	@awk '/^uv==/ {on = 1} on && /# via/ {exit} on' requirements.lock > .venv/uv.lock
 	@$(PIP) --requirement .venv/uv.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --compile-bytecode --requirement requirements.lock \
-	  || { echo "uv could not; pip does it, slower"; $(PIP) --requirement requirements.lock; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	  || { echo "uv could not; pip does it, slower"; $(PIP_THAT_BUILDS) --requirement requirements.lock; }
+	@$(NO_RUSTUP) $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 # Explicitly, and after every change: a start-up that compiles what it imports takes three times as long, and

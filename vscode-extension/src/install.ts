@@ -114,7 +114,10 @@ interface Step {
 }
 
 /** False when it was cancelled. */
-async function fill(wanted: Installation, made: Installed): Promise<boolean> {
+async function fill(given: Installation, made: Installed): Promise<boolean> {
+  // pip asks `rustc` for its version, to tell the index, and rustup's would leave settings in the home folder.
+  const env = { ...given.env, RUSTUP_HOME: join(made.folder, "rustup"), RUSTUP_AUTO_INSTALL: "0" };
+  const wanted = { ...given, env };
   const { bundle, python } = wanted;
   const own = interpreter(made.folder);
   const pip = [

@@ -130,6 +130,18 @@ test.each<[says: string, python: string, ends: Partial<Ended>[], roads: string[]
   if (roads.length > 1) expect(envs[1]).toMatchObject({ PIP_INDEX_URL: "https://mirror.test" });
 });
 
+test("rustup, which pip starts, keeps what it writes in the installation", async () => {
+  const homes: (string | undefined)[] = [];
+  const made = await install({
+    ...wanted("0.1.0-a"),
+    run: async (_command, _args, { env }) => {
+      homes.push(env.RUSTUP_HOME);
+      return { code: 0, output: "" };
+    },
+  });
+  expect(new Set(homes)).toEqual(new Set([join(made?.folder ?? "", "rustup")]));
+});
+
 test.each([1, 2, 3, 4])("what fails at step %i leaves nothing that could be used", async (step) => {
   const first = await install(wanted("0.1.0-a"));
   commands = [];
