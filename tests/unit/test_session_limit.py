@@ -105,12 +105,19 @@ async def test_what_is_in_use_stays(house: House) -> None:
     assert "3 sessions" in str(caught.value) and "max_sessions" in (caught.value.data.hint or "")
     with pytest.raises(AmanuError, match="3 sessions"):
         await house.sessions.get("d")
+    settings = find_home().settings
+    settings.write_text("max_sessions = ")
+    with pytest.raises(AmanuError, match="3 sessions"):
+        await house.make("g")
+    settings.write_text(f"max_sessions = {MOST + 1}\n")
+    await house.make("h", stay=True)
+    assert house.open == "a b e h", "what the refusal advises helps at once"
     await house.make("a")  # it is open
     known = {each.session_id for each in (await house.sessions.summaries.list(SessionListParams())).sessions}
-    assert known == {"a", "b", "c", "d", "e"}, "nothing is left of what could not be made"
+    assert known == {"a", "b", "c", "d", "e", "h"}, "nothing is left of what could not be made"
     await house.sessions.close("b")
     await house.make("f")
-    assert house.open == "a e f"
+    assert house.open == "a e f h"
 
 
 async def test_what_cannot_be_saved_makes_no_room(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

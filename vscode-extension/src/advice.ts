@@ -26,6 +26,7 @@ const HERE: [advised: RegExp, here: string][] = [
     "Add one to .mcp.json in this folder, or to your mcp.toml.",
   ],
   [/`?amanu logs`?/g, "Amanu: Show Logs"],
+  [/raise max_sessions in config\.toml/g, "raise Maximum open sessions in Amanu: Settings"],
   [/`?amanu trust show`?/g, "Amanu: Review What This Folder Enables"],
 ];
 

@@ -30,6 +30,10 @@ test.each([
   ["Internal error in Amanu; see `amanu logs`.", "see Amanu: Show Logs."],
   ["To see all of them, run: amanu models", "Amanu: Select Model… shows its models."],
   ["To ask for it, run: amanu models --refresh", "Amanu: Select Model… shows its models."],
+  [
+    "All 100 sessions are in use. Close one of them, or raise max_sessions in config.toml.",
+    "use. Close one of them, or raise Maximum open sessions in Amanu: Settings.",
+  ],
   ["Set x = 1, or run make.", "Set x = 1, or run make."],
 ])("advice names what VS Code has: %s", (said, expected) => expect(advice(said)).toContain(expected));
 
