@@ -7,7 +7,7 @@ import socket
 import struct
 import subprocess
 import tempfile
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,15 @@ from amanu.config import SandboxSettings as Settings
 from amanu.core.place import MACHINE, Place, Reach
 from amanu.core.requirements import SandboxRequirements
 from amanu.home import Home, find_home
+from amanu.sandbox import escape_attempts, landlock, seatbelt, seccomp, self_test
 from amanu.sandbox import folder_scan as folders
-from amanu.sandbox import landlock, seatbelt, seccomp
 from amanu.sandbox.filesystem_view import filesystem_view
 from amanu.sandbox.git_dirs import repository
 from amanu.sandbox.sandbox import Sandbox, SandboxError
-from amanu.sandbox.self_test import Launch, Tier, prove
+from amanu.sandbox.self_test import Launch, Proof, Tier, TierFinding, prove
 from amanu.sandbox.temp_folders import TemporaryFolders
 from amanu.sandbox.toolchains import find_toolchains
+from amanu.system.process_tree import start_time
 from amanu.tools.shell.denial_hints import denial_hint, missing_program_hint
 from amanu_protocol.items import CommandSandbox
 from support.required_programs import needs
@@ -239,6 +240,24 @@ async def test_a_tier_that_does_not_hold_is_not_used(tmp_path: Path, program: st
     proof = await prove({"bubblewrap": "", "landlock": "There is none."}, in_tier)
     assert proof.tier == "none" and fault in proof.findings[0].fault
     assert proof.findings[1].fault == "There is none." and fault in proof.summary
+
+
+@pytest.mark.parametrize("attempt", [escape_attempts.signal_, escape_attempts.see])
+def test_another_process_with_the_same_id_is_not_the_daemon(attempt: Callable[[int, int | None], None]) -> None:
+    started = start_time(os.getpid())
+    assert started is not None
+    attempt(os.getpid(), started)
+    attempt(os.getpid(), None)
+    with pytest.raises(ProcessLookupError):
+        attempt(os.getpid(), started + 1)
+
+
+def test_in_a_container_the_advice_is_about_the_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    proof = Proof("landlock", (TierFinding("bubblewrap", "It could not be set up."), TierFinding("landlock")))
+    monkeypatch.setattr(self_test, "_CONTAINER", (tmp_path / "mark",))
+    assert "container" not in proof.advice
+    (tmp_path / "mark").touch()
+    assert "seccomp=unconfined" in proof.advice
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])

@@ -131,12 +131,26 @@ def serve() -> None:
         client.connect(server.getsockname())
 
 
-def signal_(pid: int) -> None:
+def signal_(pid: int, started: int | None = None) -> None:
     os.kill(pid, 0)
+    _require_same(pid, started)
 
 
-def see(pid: int) -> None:
+def see(pid: int, started: int | None = None) -> None:
     read(f"/proc/{pid}/cmdline")
+    _require_same(pid, started)
+
+
+def _require_same(pid: int, started: int | None) -> None:
+    """Fail if the process began at another time. In a container the daemon may have the id 1, and so has the first
+    process in a sandbox with ids of its own."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+            began = int(file.read().rpartition(b")")[2].split()[19])
+    except OSError:
+        return
+    if started not in (None, began):
+        raise ProcessLookupError(f"{pid} is another process here")
 
 
 def environment(pid: int) -> None:

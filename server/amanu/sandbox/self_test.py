@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from amanu.system.process_tree import start_time
 from amanu.system.tasks import start_process
 
 Tier = Literal["bubblewrap", "landlock", "seatbelt", "none"]
@@ -34,6 +35,8 @@ _MUST_FAIL_IN: dict[Tier, tuple[str, ...]] = {
     "seatbelt": tuple(attempt for attempt in _MUST_FAIL if attempt not in ("abstract socket", "ptrace")),
 }
 _SAID = 300  # characters of what a tier said when it could not start
+_CONTAINER = (Path("/.dockerenv"), Path("/run/.containerenv"))
+"""What Docker and Podman put into each container."""
 _APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
 
 
@@ -88,6 +91,12 @@ class Proof:
         fault = next((finding.fault for finding in self.findings if finding.tier == "bubblewrap"), "")
         if "bubblewrap is not installed" in fault:
             return "Install bubblewrap (sudo apt install bubblewrap) and restart Amanu."
+        if any(mark.exists() for mark in _CONTAINER):
+            return (
+                "Amanu runs in a container. For bubblewrap, start the container with --security-opt seccomp=unconfined "
+                "--security-opt systempaths=unconfined (with Podman unmask=ALL instead), and where the host has "
+                "AppArmor --security-opt apparmor=unconfined."
+            )
         with contextlib.suppress(OSError):
             if _APPARMOR.read_text().strip() == "1":
                 return (
@@ -196,8 +205,8 @@ def _stage(base: Path) -> Generator[tuple[dict[str, Any], Callable[[], set[str]]
             "tcp": ["tcp", tcp.getsockname()[1]],
             "udp": ["udp", udp.getsockname()[1]],
             "local socket": ["local", str(base / "socket")],
-            "signal": ["signal_", os.getpid()],
-            "see": ["see", os.getpid()],
+            "signal": ["signal_", os.getpid(), start_time(os.getpid())],
+            "see": ["see", os.getpid(), start_time(os.getpid())],
             "ptrace": ["ptrace"],
             "remount": ["remount", str(outside)],
             "namespace": ["namespace"],
