@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .NOTPARALLEL:
 .DEFAULT_GOAL := setup
-.PHONY: setup help demo demo-vscode test test-quick test-without test-vscode test-neovim-versions check bench bench-faces bench-tasks soak vsix site generate facts format lock clean vsix-platforms
+.PHONY: setup help demo demo-vscode test test-quick test-without test-vscode test-neovim-versions check bench bench-faces bench-tasks soak vsix site generate facts format lock clean vsix-platforms image feature
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 # Tests of processes wait for a third of their time: on two cores five are done 12 % sooner than three.
@@ -127,6 +127,14 @@ vsix-platforms: setup $(EXTENSION)  ## likewise, one for each platform, which br
 	done
 	@$(BIN)/python vscode-extension/bundle.py vscode-extension/dist/daemon
 	@ls -l dist/amanu-*.vsix | awk '{printf "%5.1f MB  %s\n", $$5 / 1e6, $$NF}'
+
+image: setup  ## a container image, amanu:local, built by docker or podman
+	@$(BIN)/python vscode-extension/bundle.py .tools/image/daemon
+	@$$(command -v docker || echo podman) build --tag amanu:local --file .ci/container/Dockerfile .tools/image
+
+feature: setup  ## a dev container feature, dist/feature/amanu, to copy into .devcontainer
+	@rm -rf dist/feature && mkdir -p dist/feature && cp -R .ci/container/feature/amanu dist/feature/
+	@$(BIN)/python vscode-extension/bundle.py dist/feature/amanu/daemon
 
 generate: setup  ## write what is derived: from protocol/amanu_protocol, tables of documents, docs/config.md, completions, man page, notices
 	@$(BIN)/python protocol/generate.py
