@@ -126,7 +126,8 @@ test.each<[says: string, python: string, ends: Partial<Ended>[], roads: string[]
   const road = (each: string) =>
     each.includes(" --no-index --find-links /bundle/wheels --require-hashes ") ? "carried" : "fetched";
   expect(pips.map(road)).toEqual(roads);
-  expect(envs[0]).toEqual({ HOME: "/home", PIP_CONFIG_FILE: "/dev/null", PIP_NO_INPUT: "1" });
+  const ofPip = Object.entries(envs[0] ?? {}).filter(([name]) => name.startsWith("PIP_"));
+  expect(Object.fromEntries(ofPip)).toEqual({ PIP_CONFIG_FILE: "/dev/null", PIP_NO_INPUT: "1" });
   if (roads.length > 1) expect(envs[1]).toMatchObject({ PIP_INDEX_URL: "https://mirror.test" });
 });
 

@@ -406,19 +406,14 @@ class Sessions:
                 await self._put_away(session)
             except AmanuError as error:
                 log.warning("%s cannot be closed: %s", session.state.session_id, error)
-        if len(self._open) >= most and len(self._open) >= await self._most_by_file():
+        if len(self._open) >= most:
+            await self.settings.refresh()  # whoever was refused raises it there, and tries again
+        if len(self._open) >= self.settings.current.max_sessions:
             raise AmanuError(
                 "tooManySessions",
                 f"All {len(self._open)} sessions are in use.",
                 hint="Close one of them, or raise max_sessions in config.toml.",
             )
-
-    async def _most_by_file(self) -> int:
-        """`max_sessions` as the file has it now: whoever is refused raises it there, and tries again."""
-        try:
-            return (await asyncio.to_thread(self.settings.load)).max_sessions
-        except AmanuError:
-            return 0
 
     async def _put_away(self, session: Session) -> None:
         """Close an idle session until it is asked for again. Raises `AmanuError`, leaving it open."""

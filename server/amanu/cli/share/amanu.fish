@@ -46,7 +46,7 @@ function _shtab_amanu_using
 end
 
 set -g _shtab_amanu_commands serve acp chat run demo tool policy 'policy explain' 'policy rules' sessions 'sessions list' 'sessions show' 'sessions rename' 'sessions delete' 'sessions diff' 'sessions accept' 'sessions reject' 'sessions undo' audit 'audit show' 'audit verify' trust 'trust show' 'trust add' 'trust remove' mcp 'mcp list' 'mcp add' 'mcp approve' 'mcp import' 'mcp login' 'mcp logs' 'mcp off' 'mcp remove' plugin 'plugin add' 'plugin list' 'plugin enable' 'plugin disable' 'plugin remove' hooks 'hooks list' 'hooks approve' 'hooks test' models auth 'auth status' 'auth set' 'auth forget' 'auth login' 'auth logout' 'auth local' doctor logs completion version
-set -g _shtab_amanu_opts_with_value --allow --bundle --cache --call --digest --effort --env --env-pass --header --input --limit --lines --max-cost --max-steps --mode --model --noted --output-format --prompt --record --replay --root --service-tier --session --since --timeout --tool --url --values --workspace
+set -g _shtab_amanu_opts_with_value --allow --cache --call --digest --effort --env --env-pass --header --input --limit --lines --max-cost --max-steps --mode --model --noted --output-format --prompt --record --replay --report --root --sample --service-tier --session --since --timeout --tool --url --values --workspace
 
 complete -c amanu -e
 complete -c amanu -f
@@ -91,6 +91,7 @@ complete -c amanu -n '_shtab_amanu_using run' -l trust -d 'trust the workspace f
 complete -c amanu -n '_shtab_amanu_using; and test $_shtab_amanu_npos -eq 0' -a demo -d 'Watch Amanu fix a small sample project, from failing tests to passing. Needs no key: the model plays a script; everything else is real. Without a terminal, questions are answered with yes.'
 complete -c amanu -n '_shtab_amanu_using demo' -s h -l help -d 'show this help message and exit'
 complete -c amanu -n '_shtab_amanu_using demo' -l keep -d 'keep the fixed project and print its path'
+complete -c amanu -n '_shtab_amanu_using demo' -l sample -xka "(__fish_complete_directories)" -d 'only copy the project, tests red, into a new folder: for the tutorials'
 complete -c amanu -n '_shtab_amanu_using; and test $_shtab_amanu_npos -eq 0' -a tool -d 'Run one tool as the agent would: same path guard, same policy. Prints one JSON object.'
 complete -c amanu -n '_shtab_amanu_using tool' -s h -l help -d 'show this help message and exit'
 complete -c amanu -n '_shtab_amanu_using tool' -l list -d 'print names, descriptions and schemas'
@@ -265,12 +266,14 @@ complete -c amanu -n '_shtab_amanu_using; and test $_shtab_amanu_npos -eq 0' -a 
 complete -c amanu -n '_shtab_amanu_using doctor' -s h -l help -d 'show this help message and exit'
 complete -c amanu -n '_shtab_amanu_using doctor' -l online -d 'also try to reach the model services (sends no key)'
 complete -c amanu -n '_shtab_amanu_using doctor' -l json -d 'one JSON object'
-complete -c amanu -n '_shtab_amanu_using; and test $_shtab_amanu_npos -eq 0' -a logs -d 'Print the end of the log. To send logs to someone: amanu logs --bundle FILE.'
+complete -c amanu -n '_shtab_amanu_using doctor' -l report -xka "(__fish_complete_path (commandline -ct))" -d 'a text to send with a report of a problem, keys and names hidden; FILE is written once you have seen it'
+complete -c amanu -n '_shtab_amanu_using doctor' -l session -xka "(amanu completion --values sessions 2>/dev/null)" -d 'with --report: the events of this session, or latest, too'
+complete -c amanu -n '_shtab_amanu_using doctor' -l yes -d 'with --report FILE: write it without a question'
+complete -c amanu -n '_shtab_amanu_using; and test $_shtab_amanu_npos -eq 0' -a logs -d 'Print the end of the log. To send it to someone: amanu doctor --report.'
 complete -c amanu -n '_shtab_amanu_using logs' -s h -l help -d 'show this help message and exit'
 complete -c amanu -n '_shtab_amanu_using logs' -l lines -x -d 'number of lines (default: 50)'
 complete -c amanu -n '_shtab_amanu_using logs' -l path -d 'print the path of the log file'
 complete -c amanu -n '_shtab_amanu_using logs' -l follow -d 'keep printing as the log grows'
-complete -c amanu -n '_shtab_amanu_using logs' -l bundle -xka "(__fish_complete_path (commandline -ct))" -d 'write versions and logs into FILE, secrets masked'
 complete -c amanu -n '_shtab_amanu_using; and test $_shtab_amanu_npos -eq 0' -a completion -d 'Print the script that lets your shell complete Amanu'"'"'s commands, options and values.'
 complete -c amanu -n '_shtab_amanu_using completion' -s h -l help -d 'show this help message and exit'
 complete -c amanu -n '_shtab_amanu_using completion' -l values -xka "models sessions" -d 'print values with their descriptions, for the scripts'

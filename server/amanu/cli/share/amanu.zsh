@@ -12,7 +12,7 @@ _shtab_amanu_commands() {
     demo:'Watch Amanu fix a small sample project, from failing tests to passing. Needs no key: the model plays a script; everything else is real. Without a terminal, questions are answered with yes.'
     doctor:'Check the setup and say how to fix problems. Exit code 1 when something is broken.'
     hooks:'Show, approve and test the hooks of a folder.'
-    logs:'Print the end of the log. To send logs to someone: amanu logs --bundle FILE.'
+    logs:'Print the end of the log. To send it to someone: amanu doctor --report.'
     mcp:'Show, add and turn off MCP servers, whose tools the agent can use.'
     models:'List the models: window in tokens, US dollars per million tokens (in / out), and their source.'
     plugin:'Add folders with skills, commands, agents, hooks and MCP servers. They are copied, and on only after you have reviewed their files.'
@@ -236,6 +236,7 @@ _shtab_amanu_completion_defaults_added=0
 _shtab_amanu_demo_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--keep[keep the fixed project and print its path]"
+  "--sample[only copy the project, tests red, into a new folder\: for the tutorials]:DIR:_files -/"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -245,6 +246,9 @@ _shtab_amanu_doctor_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--online[also try to reach the model services (sends no key)]"
   "--json[one JSON object]"
+  "--report[a text to send with a report of a problem, keys and names hidden\; FILE is written once you have seen it]:FILE:_files"
+  "--session[with --report\: the events of this session, or latest, too]:ID:_amanu_sessions"
+  "--yes[with --report FILE\: write it without a question]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -293,7 +297,6 @@ _shtab_amanu_logs_options=(
   "--lines[number of lines (default\: 50)]:N:"
   "--path[print the path of the log file]"
   "--follow[keep printing as the log grows]"
-  "--bundle[write versions and logs into FILE, secrets masked]:FILE:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
