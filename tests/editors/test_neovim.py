@@ -335,24 +335,6 @@ def test_stop_steer_queue_and_what_sessions_can(start: Start, folder: Path) -> N
     vim.answer("A talk", "Delete", "Yes, delete it")
     vim.keys(":Amanu /sessions<CR>")
     vim.until(f"{STATE} == nil")
-    vim.answer("scripted")
-    vim.keys(":Amanu /model<CR>")
-    vim.until("Asked[#Asked].prompt:find('^Model')")
-
-
-def test_of_a_model_stands_where_its_facts_are_from_or_what_it_lacks(start: Start) -> None:
-    model: dict[str, Any] = {"contextWindow": 400_000, "inputPrice": 2, "outputPrice": 8, "factsFrom": "OpenAI, today"}
-    ours = {**model, "modelId": "openai:ours", "available": True}
-    theirs = {**model, "modelId": "openai:theirs", "available": False, "unavailable": "No key."}
-    vim = start()
-    vim.lua(
-        "local result = ... require('amanu.client').request = function(_, _, done) done(nil, result) end",
-        {"models": [ours, theirs]},
-    )
-    vim.keys(":Amanu /model<CR>")
-    vim.until("#Asked == 1")
-    labels = [" ".join(label.split()) for label in vim.lua("return Asked[1].labels")]
-    assert labels == ["openai:ours 400k $2/$8 OpenAI, today", "openai:theirs 400k $2/$8 No key."]
 
 
 def test_a_question_is_answered_for_longer(start: Start, folder: Path) -> None:
@@ -786,7 +768,7 @@ def test_a_daemon_of_another_version_is_named_whenever_it_is_asked(start: Start)
         vim.until("require('amanu.client').id == nil")
 
 
-def test_signing_in_runs_the_daemons_program(start: Start, tmp_path: Path) -> None:
+def test_keys_and_signing_in_run_the_daemons_program(start: Start, tmp_path: Path) -> None:
     program = tmp_path / "bin" / "amanu"
     program.parent.mkdir()
     program.write_text('#!/bin/sh\necho "$PWD: $*"\n')
@@ -795,10 +777,11 @@ def test_signing_in_runs_the_daemons_program(start: Start, tmp_path: Path) -> No
     vim.keys(":Amanu<CR>")
     vim.until("require('amanu.client').version")
     vim.lua("require('amanu').setup({ cmd = { ..., 'serve' } })", str(program))
-    for verb in ("login", "logout"):
-        vim.keys(f"<Esc>:Amanu /{verb}<CR>")
+    runs = {"/login": "login openai", "/logout": "logout openai", "/key anthropic": "set anthropic"}
+    for command, arguments in runs.items():
+        vim.keys(f"<Esc>:Amanu {command}<CR>")
         said = "table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), ' ')"
-        vim.until(f"vim.bo.buftype == 'terminal' and {said}:find('/: auth {verb} openai', 1, true)")
+        vim.until(f"vim.bo.buftype == 'terminal' and {said}:find('/: auth {arguments}', 1, true)")
 
 
 # What needs no daemon ---------------------------------------------------------------------------------------------

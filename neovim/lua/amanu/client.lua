@@ -32,6 +32,8 @@ local is_other_version = false
 local tries = 0
 ---@type (fun(why?: string))[]
 local waiting = {}
+---@type table<fun(why?: string, result?: table, kind?: string), true> Of requests: vim.lsp forgets them when the line ends.
+local unanswered = {}
 
 ---@param path string
 ---@param folder string
@@ -205,6 +207,9 @@ local function on_exit(code)
   if vim.v.exiting ~= vim.NIL then
     return
   end
+  for _, answer in ipairs(vim.tbl_keys(unanswered)) do
+    answer("the connection to the daemon was lost", nil, "disconnected")
+  end
   if is_other_version then
     return told(OTHER_VERSION)
   end
@@ -340,13 +345,20 @@ function M.request(method, params, done)
   if not client or not ready then
     return done("the daemon is not connected", nil, "disconnected")
   end
+  local function answer(...)
+    if unanswered[answer] then
+      unanswered[answer] = nil
+      done(...)
+    end
+  end
+  unanswered[answer] = true
   local function handler(fault, result)
     fault, result = null.drop(fault), null.drop(result)
     if fault then
       local hint = vim.tbl_get(fault, "data", "hint")
-      return done(fault.message .. (hint and " " .. hint or ""), nil, vim.tbl_get(fault, "data", "kind"))
+      return answer(fault.message .. (hint and " " .. hint or ""), nil, vim.tbl_get(fault, "data", "kind"))
     end
-    done(nil, result)
+    answer(nil, result)
   end
   if vim.tbl_isempty(params) then
     params = vim.empty_dict()

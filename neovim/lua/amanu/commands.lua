@@ -11,8 +11,9 @@ local M = {}
 ---@class amanu.OwnCommand
 ---@field what string
 ---@field words? string[] That may follow.
----@field run fun(rest: string, lines?: integer[]) `lines`: first and last of the command's range.
+---@field run fun(rest: string, lines?: integer[], failed?: fun(why: string)) `lines`: first and last of the command's range.
 
+local VENDORS = { "anthropic", "gemini", "openai", "openrouter" }
 local SCOPES = { "hunk", "file", "turn", "session" }
 
 ---@param verb "accept"|"reject"|"keep"|"redo"
@@ -58,18 +59,35 @@ M.all = {
   ["/edit"] = { what = "TEXT: rewrite the line or range so, as a proposal", run = function(rest, lines)
     require("amanu.rewrite").start(rest, lines)
   end },
-  ["/refine"] = { what = "TEXT: what the last rewrite lacks", run = function(rest) require("amanu.rewrite").refine(rest) end },
+  ["/refine"] = { what = "TEXT: what the last rewrite lacks", run = function(rest, _, failed)
+    require("amanu.rewrite").refine(rest, failed)
+  end },
   ["/comments"] = { what = "your comments that were not sent", run = function() require("amanu.comments").list() end },
   ["/send-comments"] = { what = "send them now", run = function() require("amanu.comments").send() end },
   ["/finish"] = { what = "end the review; undecided hunks stay open", run = function() require("amanu.approve").finish() end },
   ["/sessions"] = { what = "sessions of this folder: resume, rename, delete", run = function() require("amanu.sessions").list() end },
   ["/rename"] = { what = "TITLE: name this session", run = function(rest) require("amanu.sessions").rename(rest) end },
   ["/new"] = { what = "a new session", run = function() require("amanu.sessions").new() end },
-  ["/mode"] = { what = "plan, ask, acceptEdits, draft or auto", run = function(rest) require("amanu.sessions").mode(rest) end },
-  ["/effort"] = { what = "how much the model thinks", run = function(rest) require("amanu.sessions").effort(rest) end },
-  ["/model"] = { what = "choose a model", run = function(rest) require("amanu.sessions").model(rest) end },
-  ["/login"] = { what = "sign in with ChatGPT: OpenAI's models count towards your plan", run = function() require("amanu.login").open("login") end },
-  ["/logout"] = { what = "take that back", run = function() require("amanu.login").open("logout") end },
+  ["/mode"] = { what = "plan, ask, acceptEdits, draft or auto", run = function(rest, _, failed)
+    require("amanu.sessions").mode(rest, failed)
+  end },
+  ["/effort"] = { what = "how much the model thinks", run = function(rest, _, failed)
+    require("amanu.sessions").effort(rest, failed)
+  end },
+  ["/model"] = { what = "choose a model", run = function(rest, _, failed) require("amanu.sessions").model(rest, failed) end },
+  ["/tour"] = { what = "see how Amanu works, without a key: a script plays the model", run = function()
+    require("amanu.sessions").tour()
+  end },
+  ["/key"] = { what = "VENDOR: store an API key, typed in a terminal below", words = VENDORS, run = function(rest)
+    if rest == "" then
+      return say.now("whose? /key " .. table.concat(VENDORS, ", ") .. " …")
+    end
+    require("amanu.login").open("set", rest)
+  end },
+  ["/login"] = { what = "sign in with ChatGPT: OpenAI's models count towards your plan", run = function()
+    require("amanu.login").open("login", "openai")
+  end },
+  ["/logout"] = { what = "take that back", run = function() require("amanu.login").open("logout", "openai") end },
   ["/trust"] = { what = "what trusting this folder enables, and trust it", run = function() require("amanu.trust").ask() end },
   ["/untrust"] = { what = "take that back", run = function() require("amanu.trust").withdraw() end },
   ["/audit"] = { what = "how the call under the cursor was decided, and what was done; session: all", words = { "session" }, run = function(rest)
@@ -147,19 +165,20 @@ end
 ---Run one of ours, or have a prompt said that begins with one of the daemon's.
 ---@param line string
 ---@param say_it fun()
----@param give_back? fun() It was neither.
+---@param failed? fun(why: string) It was neither, or could not be sent. Else that is said.
 ---@param lines? integer[] First and last line of the command's range.
-function M.run(line, say_it, give_back, lines)
+function M.run(line, say_it, failed, lines)
+  session.try_again()
   local word, rest = line:match("^(%S+)%s*(.*)$")
   local command = M.all[word]
   if command then
     local function go()
-      command.run(vim.trim(rest), lines)
+      command.run(vim.trim(rest), lines, failed)
     end
     if session.state or word == "/help" or word == "/hide" then
       return go()
     end
-    return session.connect(go)
+    return session.connect(go, failed)
   elseif not word:find("^/[%w_-]+$") then
     return say_it() -- a path, most likely
   end
@@ -170,19 +189,16 @@ function M.run(line, say_it, give_back, lines)
           return say_it()
         end
       end
-      say.error(word .. " is not a command; /help lists them")
-      if give_back then
-        give_back()
-      end
+      (failed or say.error)(word .. " is not a command; /help lists them")
     end)
   end
   session.connect(function()
     if session.state then
       look()
     else
-      session.create(look) -- a workspace's commands are its sessions'
+      session.create(look, failed) -- a workspace's commands are its sessions'
     end
-  end)
+  end, failed)
 end
 
 return M

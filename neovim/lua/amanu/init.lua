@@ -115,7 +115,7 @@ function M.command(given)
     return say_it()
   end
   prompt.focus()
-  session.connect(function() end)
+  session.connect(require("amanu.sessions").look_for_model)
   vim.tbl_map(prompt.attach, with)
 end
 

@@ -2,6 +2,7 @@
 
 local blocks = require("amanu.blocks")
 local config = require("amanu.config")
+local say = require("amanu.say")
 local session = require("amanu.session")
 local view = require("amanu.view")
 
@@ -69,27 +70,42 @@ function M.submit(queue, typing)
       attachments = {}
       session.prompt(said, with, queue)
       head()
-    end, function()
-      M.give_back(said, {})
+    end, function(why)
+      M.give_back(said, {}, why)
     end)
   else
     session.prompt(said, with, queue)
     if typing then
-      vim.cmd.startinsert()
+      vim.cmd.startinsert({ bang = true })
     end
   end
   head()
 end
 
----What could not be sent comes back, unless the user writes something else already.
+---A text that is the user's to change or send, again: before what they write already.
 ---@param said string
 ---@param with amanu.AttachmentInput[]
-function M.give_back(said, with)
-  attachments = vim.list_extend(with, attachments)
-  if M.buffer and text() == "" then
+---@param why? string It could not be sent.
+function M.give_back(said, with, why)
+  attachments = vim.list_extend(vim.list_slice(with), attachments)
+  local lines = vim.split(said, "\n", { plain = true })
+  if text() ~= "" then
+    vim.api.nvim_buf_set_lines(M.buffer, 0, 0, true, lines)
+  else
     set(said)
+    for _, window in ipairs(vim.fn.win_findbuf(M.buffer)) do
+      vim.api.nvim_win_set_cursor(window, { #lines, #lines[#lines] })
+    end
+  end
+  if history[#history] == said then
+    table.remove(history)
   end
   head()
+  if why then
+    session.refused = why
+    session.changed({ kind = "" })
+    say.aside(why, vim.log.levels.ERROR)
+  end
 end
 
 ---@param step integer

@@ -78,13 +78,18 @@ end
 
 ---Say what the last rewrite lacks.
 ---@param text? string
-function M.refine(text)
+---@param failed? fun(why: string)
+function M.refine(text, failed)
+  failed = failed or say.error
   if not session.state or session.state.purpose ~= "rewrite" then
-    return say.now("there is no rewrite to refine; :AmanuEdit makes one")
+    return failed("there is no rewrite to refine; :AmanuEdit makes one")
   end
   instructed(text, "What should be different? ", function(instruction)
     client.flush()
-    session.ask(methods.rewrite_refine, { promptId = session.new_id(), instruction = instruction })
+    session.ask(methods.rewrite_refine, { promptId = session.new_id(), instruction = instruction }, nil, function(why)
+      failed(why)
+      return true
+    end)
   end)
 end
 

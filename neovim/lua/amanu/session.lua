@@ -18,6 +18,10 @@ M.state = nil
 M.lost = false
 ---@type boolean The daemon is being started, or asked for the first time.
 M.starting = false
+---@type string? Why what the user sent last was not sent: it is their draft again.
+M.refused = nil
+---@type boolean There is no key, and no model is named in `setup`.
+M.needs_model = false
 
 ---@type fun(event?: table) Called after each event; without one when everything is new.
 M.changed = function() end
@@ -66,6 +70,7 @@ end
 ---@param state amanu.SessionState
 local function take(state)
   M.state = state
+  M.needs_model = false
   for _, root in ipairs(state.roots) do
     client.add_root(root)
   end
@@ -131,7 +136,8 @@ end
 
 ---Be connected, and attached to the session that runs in this folder, if one does.
 ---@param done fun()
-function M.connect(done)
+---@param failed? fun(why: string) Else it is said why.
+function M.connect(done, failed)
   local root = M.root()
   M.starting = client.version == nil
   M.changed({ kind = "" })
@@ -139,7 +145,7 @@ function M.connect(done)
     M.starting = false
     M.changed({ kind = "" })
     if why then
-      return say.error(why)
+      return (failed or say.error)(why)
     end
     client.add_root(root)
     if M.state then
@@ -160,20 +166,38 @@ end
 
 ---A new session. The one before stays in the daemon.
 ---@param done? fun()
-function M.create(done)
-  M.begin(methods.session_create, { mode = config.now.mode, modelId = config.now.model }, done)
+---@param failed? fun(why: string)
+function M.create(done, failed)
+  M.begin(methods.session_create, { mode = config.now.mode, modelId = config.now.model }, done, failed)
+end
+
+---Change a setting. Where there is no session yet, one is made that has it.
+---@param method string
+---@param setting { mode?: string, modelId?: string, effort?: string }
+---@param failed? fun(why: string)
+function M.set(method, setting, failed)
+  if M.state then
+    return M.ask(method, setting, nil, function(why)
+      (failed or say.error)(why)
+      return true
+    end)
+  end
+  require("amanu.prompt").show()
+  local settings = vim.tbl_extend("force", { mode = config.now.mode, modelId = config.now.model }, setting)
+  M.begin(methods.session_create, settings, nil, failed)
 end
 
 ---A session that begins with this request.
 ---@param method string
 ---@param params table
 ---@param done? fun()
-function M.begin(method, params, done)
+---@param failed? fun(why: string) Else it is said why.
+function M.begin(method, params, done, failed)
   local left = M.state and M.state.sessionId
   params = vim.tbl_extend("error", params, { sessionId = M.new_id(), roots = { M.root() } })
   client.request(method, params, function(why, result)
     if why then
-      return say.error(why)
+      return (failed or say.error)(why)
     end
     if left then
       client.request(methods.session_detach, { sessionId = left })
@@ -224,37 +248,54 @@ function M.ask(method, params, done, failed)
   end)
 end
 
----Say something: a prompt, or, while a turn runs, into that turn.
+---What the user does next is not about what was refused.
+function M.try_again()
+  if M.refused then
+    M.refused = nil
+    M.changed({ kind = "" })
+  end
+end
+
+---@type { text: string, id: string }? A prompt that the daemon may have heard before the line to it was lost.
+local in_doubt
+
+---Say something: a prompt, or, while a turn runs, into that turn. What cannot be sent is the user's draft again.
 ---@param text string
 ---@param attachments amanu.AttachmentInput[]
 ---@param queue? boolean Wait for the running turn's end instead.
 function M.prompt(text, attachments, queue)
+  local function refused(why)
+    require("amanu.prompt").give_back(text, attachments, why)
+  end
+  M.try_again()
   M.connect(function()
     if not M.state then
       return M.create(function()
         M.prompt(text, attachments)
-      end)
+      end, refused)
     end
     client.flush()
     require("amanu.context").send()
     local comments = require("amanu.comments")
     local taken = comments.take()
     local with = vim.list_extend(vim.list_slice(attachments), comments.attachments(taken))
-    local params = { promptId = M.new_id(), text = text, attachments = with }
+    local id = in_doubt and in_doubt.text == text and in_doubt.id or M.new_id() -- the same is not heard twice
+    local params = { promptId = id, text = text, attachments = with }
+    in_doubt = nil
     local function sent()
       comments.sent(taken)
     end
-    local function lost(why)
-      say.error(why)
+    local function lost(why, kind)
+      in_doubt = kind == "disconnected" and { text = text, id = id } or nil
       comments.give_back(taken)
-      require("amanu.prompt").give_back(text, attachments)
+      refused(why)
       return true
     end
     if M.state.turn and not queue then
       params.turnId = M.state.turn.turnId
       M.ask(methods.prompt_steer, params, sent, function(why, kind)
         if kind ~= "staleTurn" then
-          return lost(why)
+          return lost(why, kind)
         end
         M.ask(methods.prompt_send, { promptId = params.promptId, text = text, attachments = with }, sent, lost)
         return true
@@ -262,7 +303,7 @@ function M.prompt(text, attachments, queue)
     else
       M.ask(methods.prompt_send, params, sent, lost)
     end
-  end)
+  end, refused)
 end
 
 function M.stop()

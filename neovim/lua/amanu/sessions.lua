@@ -2,6 +2,7 @@
 
 local ask = require("amanu.ask")
 local client = require("amanu.client")
+local config = require("amanu.config")
 local labels = require("amanu.labels")
 local protocol = require("amanu.protocol")
 local say = require("amanu.say")
@@ -11,6 +12,7 @@ local visible = require("amanu.visible")
 local methods = protocol.methods
 local M = {}
 
+local TOUR = "scripted:tour"
 local MODES = { "plan", "ask", "acceptEdits", "draft", "auto" }
 
 ---@generic T
@@ -103,9 +105,10 @@ function M.new()
 end
 
 ---@param given string
-function M.mode(given)
+---@param failed? fun(why: string)
+function M.mode(given, failed)
   local function set(mode)
-    session.ask(methods.session_set_mode, { mode = mode })
+    session.set(methods.session_set_mode, { mode = mode }, failed)
   end
   if given ~= "" then
     return set(given)
@@ -130,9 +133,10 @@ end
 local EFFORTS = { "none", "minimal", "low", "medium", "high", "xhigh", "max" }
 
 ---@param given string
-function M.effort(given)
+---@param failed? fun(why: string)
+function M.effort(given, failed)
   local function set(effort)
-    session.ask(methods.session_set_effort, { effort = effort })
+    session.set(methods.session_set_effort, { effort = effort }, failed)
   end
   if given ~= "" then
     return set(given)
@@ -151,23 +155,99 @@ function M.effort(given)
   end)
 end
 
+---Show what is missing for models that cannot be used now: a line for each vendor and reason.
+---@param models amanu.ModelInfo[]
+---@param vendors table<string, string>
+local function show_missing(models, vendors)
+  local texts, counts = {}, {}
+  for _, each in ipairs(models) do
+    local vendor = each.modelId:match("^[^:]*")
+    local text = { vendors[vendor] or vendor, each.unavailable or "not available" }
+    local key = table.concat(text, "\0")
+    if not counts[key] then
+      table.insert(texts, { key = key, text = text })
+    end
+    counts[key] = (counts[key] or 0) + 1
+  end
+  local lines = vim.tbl_map(function(each)
+    local count = counts[each.key] == 1 and "1 model" or counts[each.key] .. " models"
+    return visible.line(("%s: %s · %s"):format(each.text[1], count, each.text[2]))
+  end, texts)
+  vim.list_extend(lines, { "", "/model VENDOR:MODEL chooses one that is not listed. /tour needs none." })
+  require("amanu.page").open("models", lines)
+end
+
+---@param result amanu.ModelListResult
+---@param chosen fun(model_id: string)
+local function choose_model(result, chosen)
+  local function usable(model)
+    return model.available
+  end
+  local choices = vim.tbl_filter(usable, result.models)
+  local missing = vim.tbl_filter(function(model)
+    return not usable(model)
+  end, result.models)
+  if #choices == 0 then
+    return show_missing(missing, result.vendors or {})
+  elseif #missing > 0 then
+    table.insert(choices, missing)
+  end
+  local now = session.state and session.state.modelId or result.defaultModelId or "none"
+  select(choices, "Model (now " .. visible.line(now) .. ")", function(each)
+    if each == missing then
+      return #missing .. " more, which need a key or a server …"
+    end
+    local price = each.inputPrice and ("$%g/$%g"):format(each.inputPrice, each.outputPrice or 0) or ""
+    local text = ("%-40s %6dk  %-10s %s"):format(each.modelId, each.contextWindow / 1000, price, each.factsFrom)
+    return visible.line(text, math.max(60, vim.o.columns - 6)) -- one row each, where they are numbered
+  end, function(each)
+    if each == missing then
+      return show_missing(missing, result.vendors or {})
+    end
+    chosen(each.modelId)
+  end)
+end
+
 ---@param given string
-function M.model(given)
+---@param failed? fun(why: string)
+function M.model(given, failed)
   local function set(model_id)
-    session.ask(methods.session_set_model, { modelId = model_id })
+    session.set(methods.session_set_model, { modelId = model_id }, failed)
   end
   if given ~= "" then
     return set(given)
   end
   with_models(function(result)
-    local now = session.state and session.state.modelId or result.defaultModelId or "none"
-    select(result.models, "Model (now " .. visible.line(now) .. ")", function(each)
-      local price = each.inputPrice and ("$%g/$%g"):format(each.inputPrice, each.outputPrice or 0) or ""
-      local note = each.available and each.factsFrom or each.unavailable or "not available"
-      return visible.line(("%-40s %6dk  %-10s %s"):format(each.modelId, each.contextWindow / 1000, price, note))
-    end, function(each)
-      set(each.modelId)
-    end)
+    choose_model(result, set)
+  end)
+end
+
+---Show in a new session how Amanu works: a script plays the model.
+function M.tour()
+  require("amanu.prompt").show()
+  session.begin(methods.session_create, { mode = "ask", modelId = TOUR }, function()
+    session.prompt("Show me how you work.", {})
+  end)
+end
+
+---Whether the session is that of the tour, which has ended.
+---@return boolean
+function M.toured()
+  local state = session.state
+  return state ~= nil and state.modelId == TOUR and state.lastTurn ~= nil and not state.turn
+end
+
+---Look whether there is a model for the first prompt.
+function M.look_for_model()
+  if session.state or config.now.model then
+    return
+  end
+  with_models(function(result)
+    local needed = not session.state and not result.defaultModelId
+    if needed ~= session.needs_model then
+      session.needs_model = needed
+      session.changed()
+    end
   end)
 end
 

@@ -121,6 +121,14 @@ local function has_card(item)
   return not agent or agent.toolCallId == item.itemId or blocks.is_reviewed(item)
 end
 
+local NEEDS_MODEL = {
+  "┆ Amanu needs a model: /key anthropic stores an API key (or gemini, openai …), /login uses your ChatGPT plan, "
+    .. "/model lists what there is.",
+  "┆ /tour shows how Amanu works, without a key.",
+  "",
+}
+local AFTER_TOUR = "To go on with a model: /key anthropic (or gemini, openai …) or /login; then /new"
+
 local function render_all()
   with_buffer(function(buffer)
     shown = {}
@@ -130,6 +138,7 @@ local function render_all()
       vim.list_extend(lines, { "┆ there is more before this: :Amanu /earlier", "" })
     elseif not state then
       vim.list_extend(lines, { "┆ Say something below; :Amanu /help lists the commands.", "" })
+      vim.list_extend(lines, session.needs_model and NEEDS_MODEL or {})
     end
     for _, item in ipairs(vim.tbl_filter(has_card, state and state.items or {})) do
       local found = blocks.lines(item, state)
@@ -263,10 +272,23 @@ local function tail()
   if #(state.queue or {}) > 0 then
     table.insert(texts, "/unqueue takes one back")
   end
-  if #texts > 0 then
-    local lines = vim.tbl_map(function(text)
-      return { { "┆ " .. text, "Comment" } }
-    end, texts)
+  local lines = vim.tbl_map(function(text)
+    return { { "┆ " .. text, "Comment" } }
+  end, texts)
+  ---@param text string
+  ---@param color string
+  local function add(text, color)
+    for _, line in ipairs(visible.broken(vim.split(text, " "), " ", visible.room(M.buffer) - 2)) do
+      table.insert(lines, { { "┆ " .. line, color } })
+    end
+  end
+  if require("amanu.sessions").toured() then
+    add(AFTER_TOUR, "Comment")
+  end
+  if session.refused then
+    add("not sent: " .. visible.line(session.refused, 1000), "DiagnosticError")
+  end
+  if #lines > 0 then
     local last = vim.api.nvim_buf_line_count(M.buffer) - 1
     vim.api.nvim_buf_set_extmark(M.buffer, TAIL, last, 0, { virt_lines = lines, virt_lines_above = true })
   end
@@ -372,6 +394,9 @@ local function tick()
   end, 1000)
 end
 
+---Events after which something else may stand below the chat; `""`: of ours.
+local BELOW = { "", "promptQueued", "promptUnqueued", "turnStarted", "turnEnded", "sessionRewound" }
+
 ---@param event? table As in `session.changed`.
 function M.update(event)
   if not exists() then
@@ -402,7 +427,7 @@ function M.update(event)
     render(event.agent.toolCallId)
   end
   local list = event and event.item and event.item.kind == "todoList"
-  if not event or list or vim.list_contains({ "promptQueued", "promptUnqueued", "turnEnded", "sessionRewound" }, kind) then
+  if not event or list or vim.list_contains(BELOW, kind) then
     tail()
   end
   if not event or vim.list_contains({ "proposalChanged", "turnStarted", "turnEnded", "sessionRewound" }, kind) then
