@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from editors.test_neovim import ENDED, STATE, TAIL, Start, folder, home, start
+from editors.test_neovim import ENDED, OPEN, STATE, TAIL, Start, folder, home, start
 from support.neovim import Neovim
 from support.running_daemon import signal_daemon
 
@@ -124,6 +124,24 @@ def test_the_tour_from_the_first_command_to_its_end(start: Start, folder: Path) 
     assert "never forced" in (folder / "amanu-tour.md").read_text()
     assert "*" not in vim.chat().replace("**Looking around first**", "")
     assert "then /new" in below(vim)
+
+
+def test_from_one_proposal_of_a_file_to_the_next_side_by_side(start: Start, folder: Path) -> None:
+    vim = start(size=(90, 26), model=None)
+    vim.keys(":Amanu /tour<CR>")
+    vim.until(f"{STATE} and #{STATE}.approvals == 1")
+    first = vim.lua(f"return {STATE}.approvals[1].toolCallId")
+    vim.wait_for_answers()
+    vim.answer("Review hunk by hunk")
+    vim.keys(":Amanu /approve<CR>")
+    vim.until("vim.wo.diff")
+    vim.keys("<Space>aa")
+    vim.until(f"#{STATE}.approvals == 1 and {STATE}.approvals[1].toolCallId ~= ...", first)
+    vim.until(f"{OPEN} == 3")
+    vim.keys("]a")
+    vim.until("vim.wo.diff and vim.wo.winbar:find('3 to review') ~= nil")
+    vim.keys("q")
+    assert "answer:" in vim.window("require('amanu.view').buffer"), "the end of the chat is in sight"
 
 
 @pytest.mark.parametrize("command", ["/model scripted:tour", "/mode plan", "/effort high"])

@@ -524,7 +524,8 @@ function M.jump_file(step)
     at = stop.path == here and number or at
   end
   local other = found[(at - 1 + step) % math.max(#found, 1) + 1]
-  if not other or other.path == here then
+  local is_settled = diff and #(require("amanu.diff").rows(buffer) or {}) == 0 -- another proposal may be of the same file
+  if not other or (other.path == here and not is_settled) then
     return false
   end
   if diff then

@@ -32,6 +32,16 @@ end
 ---Lines were folded away by the change that goes on.
 local shrank = false
 
+---Else what is left would stand at the top of that window, which is at the end, and nothing below it.
+---@param window integer
+local function end_below(window)
+  vim.api.nvim_win_call(window, function()
+    if vim.fn.line("w0") > 1 then
+      vim.cmd.normal({ "zb", bang = true })
+    end
+  end)
+end
+
 ---Change the buffer, then keep windows that were at its end there.
 ---@param change fun(buffer: integer)
 local function with_buffer(change)
@@ -50,12 +60,8 @@ local function with_buffer(change)
   for window, follows in pairs(following) do
     if follows then
       pcall(vim.api.nvim_win_set_cursor, window, { vim.api.nvim_buf_line_count(M.buffer), 0 })
-      if shrank then -- else what is left would stand at the top, and nothing below it
-        vim.api.nvim_win_call(window, function()
-          if vim.fn.line("w0") > 1 then
-            vim.cmd.normal({ "zb", bang = true })
-          end
-        end)
+      if shrank then
+        end_below(window)
       end
     end
   end
@@ -501,6 +507,18 @@ function M.show()
   M.head()
   return window
 end
+
+vim.api.nvim_create_autocmd("TabEnter", { -- windows of other tabs are not scrolled along
+  group = vim.api.nvim_create_augroup("amanu.view", {}),
+  callback = function()
+    for _, window in ipairs(M.windows()) do
+      local here = vim.api.nvim_win_get_tabpage(window) == vim.api.nvim_get_current_tabpage()
+      if here and vim.api.nvim_win_get_cursor(window)[1] == vim.api.nvim_buf_line_count(M.buffer) then
+        end_below(window)
+      end
+    end
+  end,
+})
 
 ---The item the cursor of the chat is on.
 ---@return amanu.Item?
