@@ -176,6 +176,16 @@ def test_what_is_no_text_is_sent_all_the_same_and_no_traceback_is_shown(tmp_path
         screen.close()
 
 
+def test_without_a_model_it_says_what_works_without_one(tmp_path: Path) -> None:
+    screen = Screen("--alone", cwd=tmp_path)
+    try:
+        screen.sees("no API key is set")
+        screen.sees("amanu chat --model scripted:tour")
+        assert screen.leaves() == 4
+    finally:
+        screen.close()
+
+
 def test_without_a_terminal_it_says_what_to_do(tmp_path: Path) -> None:
     done = amanu("chat", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
