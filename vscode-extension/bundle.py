@@ -41,10 +41,11 @@ def main(argument: str, platform: str = "") -> None:
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
     subprocess.run(build, cwd=REPOSITORY, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     (wheel,) = folder.glob("*.whl")
+    version = wheel.name.split("-")[1]
     content = hashlib.sha256(wheel.read_bytes() + requirements.read_bytes()).hexdigest()
     bundle: dict[str, object] = {
-        "version": project["version"],
-        "id": f"{project['version']}-{content[:12]}",
+        "version": version,
+        "id": f"{version}-{content[:12]}",
         "wheel": wheel.name,
         "packages": len({_name(package) for package in packages}),
     }
