@@ -137,6 +137,7 @@ feature: setup  ## a dev container feature, dist/feature/amanu, to copy into .de
 	@$(BIN)/python vscode-extension/bundle.py dist/feature/amanu/daemon
 
 generate: setup  ## write what is derived: from protocol/amanu_protocol, tables of documents, docs/config.md, completions, man page, notices
+	@$(BIN)/python .ci/release/version.py
 	@$(BIN)/python protocol/generate.py
 	@PYTHONPATH=tests $(BIN)/python -m support.vendor_matrix
 	@PYTHONPATH=tests $(BIN)/python -m support.settings_page
@@ -153,6 +154,17 @@ facts: setup  ## where the newest SDKs and price lists differ from our table of 
 	  || echo "facts: no package could be had (.tools/facts/log); those kept from the last time are used"
 	@PYTHONPATH=.tools/facts/packages:tests $(BIN)/python -m support.model_facts
 
+.PHONY: release release-check publish
+# They import bundle.py of the extension.
+release: setup .tools/release/.installed  ## all that is published, from the last commit, into dist/release (docs/releasing.md)
+	@PYTHONPATH=vscode-extension $(BIN)/python .ci/release/build.py
+
+release-check: setup $(EXTENSION) .tools/release/.installed  ## install dist/release in every way, each in a new home; PYTHONS="python3.11 python3.14"
+	@PYTHONPATH=vscode-extension $(BIN)/python .ci/release/check.py $(PYTHONS)
+
+publish: setup $(EXTENSION) .tools/ovsx/.installed  ## publish dist/release; needs the accounts, asks first; DRY_RUN=1 only says what it would do
+	@PYTHONPATH=vscode-extension $(BIN)/python .ci/release/publish.py $(if $(DRY_RUN),--dry-run)
+
 format: setup
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
@@ -165,6 +177,8 @@ lock: setup  ## choose the newest allowed versions again
 	  --custom-compile-command "make lock" - -o .ci/acp/requirements.txt
 	@printf 'furo>=2025.12\nmyst-parser>=5,<6\nsphinx>=9,<10\n' | $(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes \
 	  --python-version 3.11 --custom-compile-command "make lock" - -o .ci/site/requirements.txt
+	@printf '%s\n' 'cyclonedx-python-lib[json-validation]>=11,<12' 'pipx>=1.18,<2' | $(BIN)/uv pip compile --quiet --upgrade \
+	  --universal --generate-hashes --custom-compile-command "make lock" - -o .ci/release/requirements.txt
 
 clean:  ## remove what the verbs above made
 	@rm -rf .venv .tools dist vscode-extension/node_modules vscode-extension/dist vscode-extension/ThirdPartyNotices.txt .pytest_cache .ruff_cache .hypothesis
@@ -199,6 +213,12 @@ clean:  ## remove what the verbs above made
 
 .tools/site/.installed: .ci/site/requirements.txt .venv/.installed
 	@$(PIP) --target .tools/site --upgrade --requirement .ci/site/requirements.txt
+	@touch $@
+
+# Programs of their own, with what they need: pipx, and the schema of bills of materials.
+.tools/release/.installed: .ci/release/requirements.txt .venv/.installed
+	@$(PYTHON) -m venv --clear --without-pip .tools/release
+	@PIP_PYTHON=.tools/release $(PIP) --requirement .ci/release/requirements.txt
 	@touch $@
 
 $(EXTENSION): vscode-extension/package.json vscode-extension/package-lock.json .venv/.installed

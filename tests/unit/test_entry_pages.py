@@ -3,11 +3,13 @@
 import re
 from pathlib import Path
 
+import pages
 import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "CONTRIBUTING.md", "AGENTS.md")
 FILE = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|\w+\.py)`")
+COMMAND = re.compile(r"^    (.*?) +#", re.MULTILINE)
 STANDS_FOR_ANY = ("NAME", "config.toml")
 BYTES = 250_000
 """Of a picture."""
@@ -37,4 +39,5 @@ def test_pictures_are_small() -> None:
 def test_readme_begins_with_its_picture_and_the_two_commands() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     assert text.startswith("# Amanu\n\n<picture>")
-    assert re.findall(r"^    (.*?) +#", text, re.MULTILINE)[:2] == ["make demo", "make test"]
+    published = COMMAND.findall(pages.published(ROOT, "amanu", "amanu.amanu").marked["try"])
+    assert COMMAND.findall(text)[:2] in (["make demo", "make test"], published)
