@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-LOADED = {"script": "src", "img": "src", "link": "href", "source": "src", "iframe": "src"}
+LOADED = {"script": "src", "img": "src", "link": "href", "source": "srcset", "iframe": "src"}
 
 
 class Page(HTMLParser):

@@ -25,7 +25,7 @@ html_copy_source = html_show_sphinx = html_show_copyright = False
 
 def setup(app: Sphinx) -> None:
     app.connect("source-read", _add_navigation)
-    app.connect("build-finished", _add_index)
+    app.connect("build-finished", _add_files)
 
 
 def _add_navigation(app: Sphinx, page: str, source: list[str]) -> None:
@@ -47,7 +47,10 @@ def _side_bar(title: str, paths: list[str]) -> str:
     return "\n".join(["\n\n```{toctree}", ":hidden:", f":caption: {title}", "", *paths, "```\n"])
 
 
-def _add_index(app: Sphinx, failure: Exception | None) -> None:
-    """The front page is also where a web server looks for it."""
+def _add_files(app: Sphinx, failure: Exception | None) -> None:
+    """The front page, also where a web server looks for it, and its picture: light and dark take HTML, which Sphinx
+    does not read."""
     if failure is None:
         shutil.copy(app.outdir / "README.html", app.outdir / "index.html")
+        for picture in (ROOT / "docs").glob("demo-*.png"):
+            shutil.copy(picture, app.outdir / "docs")
