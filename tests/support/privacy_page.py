@@ -42,7 +42,7 @@ ROWS = (
         "names of top-level files, which common programs are installed, what tools read, what commands print, "
         "pictures; your key; a session's id (OpenAI); versions of the vendor's SDK, Python and your system",
         "No key or sign-in: no connection. `base_urls` or `…_BASE_URL` name another address; models on your machine: "
-        "below. Files that must stay: `rules.deny` with `@read(…)`",
+        "below. Files that must not leave: `rules.deny` with `@read(…)`",
         {
             f"{_MODELS}http.py": "httpx2.AsyncHTTPTransport transport.HttpClient",
             f"{_MODELS}preconnect.py": "_inner.connect_tcp",
@@ -82,14 +82,14 @@ ROWS = (
     ),
     Row(
         "Model servers on this machine (Ollama, llama.cpp, vLLM at `127.0.0.1`, or where `base_urls` says)",
-        "Once you allow it (`amanu auth local NAME`): during a turn, and to ask for its models and their windows",
+        "Once you allow it (`amanu auth local NAME`): during a turn, and to ask for its models and their context windows",
         "As for a vendor's service",
         "Do not allow it. An address in `base_urls` can be another machine: then it leaves this one",
         {f"{_MODELS}local.py": "httpx2.AsyncClient", f"{_MODELS}local_windows.py": "httpx2.AsyncClient"},
     ),
     Row(
-        "Models that VS Code has from other extensions (GitHub Copilot)",
-        "Once you choose one: VS Code asks, not Amanu",
+        "Models that other VS Code extensions share (GitHub Copilot)",
+        "Once you choose one: VS Code connects, not Amanu",
         "The conversation, to that extension",
         "Choose another model",
     ),
@@ -129,14 +129,14 @@ ROWS = (
     Row(
         "A search service: that of the model's vendor, or `[web] search`: `api.search.brave.com`, `api.tavily.com`, "
         "your SearXNG",
-        "The model calls `web_search`: without a question, unless a rule asks",
+        "The model calls `web_search`: without asking, unless a rule requires it",
         "The query, and the key of that service",
         "`rules.deny` with `web_search`",
         {"server/amanu/web/search.py": "http.http_client"},
         _as_they_are("api.search.brave.com", "api.tavily.com"),
     ),
     Row(
-        "An MCP server elsewhere, and the sign-in service that it names",
+        "A remote MCP server, and the sign-in service that it names",
         "Once you have approved it: when a session starts it, during calls, and to sign in",
         "Arguments of the calls; its `headers`; tokens of the sign-in",
         "Do not approve it; `/mcp off NAME`; remove it",
@@ -148,17 +148,17 @@ ROWS = (
     ),
     Row(
         "Whatever an MCP server on this machine connects to",
-        "Once you have approved it, if its access says `network` (true for `npx`, `uvx` and their like)",
-        "What that program sends: package names at first, then as it was written",
+        "Once you have approved it, if its access includes `network` (as for `npx`, `uvx` and the like)",
+        "What that program sends; `npx` and `uvx` send package names first",
         "`network = false`; do not approve it",
         {"server/amanu/sandbox/sandboxed_process.py": "tasks.start_process"},
     ),
     Row(
         "Whatever a command connects to: package registries, git remotes, ssh hosts",
         "Only a command that a rule or you allowed with network access, or to run outside the sandbox; others have no "
-        "network. Amanu itself never fetches or pushes",
-        "What that program sends; it gets none of your keys but those in `shell.pass_environment`",
-        "Do not allow it; `rules.deny`. Where no sandbox works, each command is asked about, and can use the network",
+        "network access. Amanu itself never fetches or pushes",
+        "What that program sends; it gets none of your keys except those in `shell.pass_environment`",
+        "Do not allow it; `rules.deny`. Where no sandbox works, you are asked about each command, and it can use the network",
         {
             "server/amanu/tools/shell/command_process.py": "tasks.start_process",
             "server/amanu/tools/shell/job.py": "tasks.start_process",
@@ -166,20 +166,20 @@ ROWS = (
     ),
     Row(
         "Whatever a hook connects to",
-        "A hook you approved that says `network` or `outside`; others have no network",
+        "A hook you approved that says `network` or `outside`; others have no network access",
         "What it was written to send; it is told about calls, prompts and replies",
         "Do not approve it; remove it from `hooks.json`",
         {"server/amanu/sandbox/sandboxed_process.py": "tasks.start_process"},
     ),
     Row(
-        "Your package index (PyPI, or the one that pip is set to)",
+        "Your package index (PyPI, or the one that pip is set to use)",
         "VS Code, *Install the Daemon*, and an update of the extension",
         "Names and versions of packages, as pip does",
-        "Name an `amanu` of your own in `amanu.server.path`",
+        "Set `amanu.server.path` to an `amanu` of your own",
         {"vscode-extension/src/run.ts": "spawn"},
     ),
     Row(
-        "Pages in your browser: sign-ins, where keys are made (`platform.claude.com`, `platform.openai.com`, "
+        "Pages in your browser: sign-ins, pages where you get keys (`platform.claude.com`, `platform.openai.com`, "
         "`aistudio.google.com`, `openrouter.ai`, `console.aws.amazon.com`, `ai.azure.com`, "
         "`api-dashboard.search.brave.com`, `app.tavily.com`), `www.python.org`",
         "You ask for it: a sign-in, a button, a link",
