@@ -46,7 +46,7 @@ const RULE = "=".repeat(100);
 const HEAD = `Third-party notices of Amanu for VS Code
 
 Amanu itself is under the Apache License 2.0 (LICENSE.txt). The extension contains the packages, grammars and colour themes
-below, each under its own licence. The grammars are in dist/highlight/grammars; where each comes from stands above its
+below, each under its own licence. The grammars are in dist/highlight/grammars; where each comes from is given above its
 licence. Python packages that come with the extension, as wheels, have their licences inside (*.dist-info/licenses).
 `;
 
@@ -66,11 +66,11 @@ export async function notices(metafiles, grammarNames, themeNames) {
   ];
   const forbidden = all.find(({ licence }) => /GPL/.test(licence));
   if (forbidden)
-    throw new Error(`${forbidden.title}\nis under ${forbidden.licence}, which ours does not go with`);
+    throw new Error(`${forbidden.title}\nis under ${forbidden.licence}, which is not compatible with ours`);
   const strict = all.filter(({ licence }) => !PERMISSIVE.test(licence));
   const named = strict.map(({ title, licence }) => `- ${title.split("\n", 1)[0]}: ${licence}`).join("\n");
   const blocks = all.map(({ title, licence, text }) => `${RULE}\n${title}\n${licence}\n\n${text.trim()}\n`);
-  return `${HEAD}\nNot only permissive:\n\n${named}\n\n${blocks.join("\n")}`;
+  return `${HEAD}\nNot purely permissive:\n\n${named}\n\n${blocks.join("\n")}`;
 }
 
 /** The folders of the packages of which something is in an output. */

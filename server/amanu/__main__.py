@@ -27,8 +27,8 @@ VERBS = {
     "models": ("amanu.cli.models", "list the models, with window, price and what is about to be shut down"),
     "auth": ("amanu.cli.auth", "manage the keys of model services"),
     "doctor": ("amanu.cli.doctor", "check the setup and say what to do"),
-    "logs": ("amanu.cli.logs", "show where the logs are, and how to send them"),
-    "completion": ("amanu.cli.completion", "print what lets a shell complete commands: bash, zsh, fish"),
+    "logs": ("amanu.cli.logs", "print the end of the log"),
+    "completion": ("amanu.cli.completion", "print the script that completes commands in bash, zsh or fish"),
     "version": ("amanu.cli.version", "show the version, the Python it runs on and where it is installed"),
 }
 

@@ -122,10 +122,10 @@ async def test_a_folder_that_is_not_on_this_machine_is_named(client: LanguageCli
         (nowhere, f"Amanu: /nowhere/a b {here}. Check the path; if the folder is on another machine, run Amanu there."),
         (
             "file:///c%3A/Users/me",
-            f"Amanu: /c:/Users/me {here}: it is a path of Windows. Run Amanu on the machine that ",
+            f"Amanu: /c:/Users/me {here}: it is a Windows path. Run Amanu on the machine that ",
         ),
-        ("vscode-remote://wsl+U/home", f"Amanu: vscode-remote://wsl+U/home {here}: it is not a path of this machine. "),
-        ("untitled:Untitled-1", f"Amanu: untitled:Untitled-1 {here}: it is not a path of this machine. "),
+        ("vscode-remote://wsl+U/home", f"Amanu: vscode-remote://wsl+U/home {here}: it is not a path on this machine. "),
+        ("untitled:Untitled-1", f"Amanu: untitled:Untitled-1 {here}: it is not a path on this machine. "),
         (tmp_path.as_uri(), "Amanu: No model is available"),
     ]:
         change = types.WorkspaceFoldersChangeEvent(*([types.WorkspaceFolder(each, "")] for each in (uri, before)))

@@ -66,7 +66,7 @@ async def test_from_nothing_to_the_first_answer(tmp_path: Path) -> None:
             await shoot(page, "setup-6-doctor")
             assert "doctor" in (await page.locator(".tab.active").inner_text()).lower()
             await command(page, "Amanu: Report a Problem")
-            await page.locator(".view-line", has_text="report of a problem").first.wait_for(timeout=SECONDS)
+            await page.locator(".view-line", has_text="problem report").first.wait_for(timeout=SECONDS)
             await shoot(page, "setup-6-report")
             await page.set_viewport_size({"width": 1700, "height": 850})
             await command(page, "Amanu: Getting Started")

@@ -82,7 +82,8 @@ ROWS = (
     ),
     Row(
         "Model servers on this machine (Ollama, llama.cpp, vLLM at `127.0.0.1`, or where `base_urls` says)",
-        "Once you allow it (`amanu auth local NAME`): during a turn, and to ask for its models and their context windows",
+        "Once you allow it (`amanu auth local NAME`): during a turn, and to ask for its models and their context "
+        "windows",
         "As for a vendor's service",
         "Do not allow it. An address in `base_urls` can be another machine: then it leaves this one",
         {f"{_MODELS}local.py": "httpx2.AsyncClient", f"{_MODELS}local_windows.py": "httpx2.AsyncClient"},
@@ -158,7 +159,8 @@ ROWS = (
         "Only a command that a rule or you allowed with network access, or to run outside the sandbox; others have no "
         "network access. Amanu itself never fetches or pushes",
         "What that program sends; it gets none of your keys except those in `shell.pass_environment`",
-        "Do not allow it; `rules.deny`. Where no sandbox works, you are asked about each command, and it can use the network",
+        "Do not allow it; `rules.deny`. Where no sandbox works, you are asked about each command, and it can use "
+        "the network",
         {
             "server/amanu/tools/shell/command_process.py": "tasks.start_process",
             "server/amanu/tools/shell/job.py": "tasks.start_process",

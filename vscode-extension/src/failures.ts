@@ -43,7 +43,7 @@ export const NO_PACKAGE = /No matching distribution found for ([\w.-]+)/;
 /** Why the packages that come with the extension were of no use, in a sentence for the user. */
 export function carriedFor(pythons: string[], { version }: Python): string {
   return pythons.some((each) => version.startsWith(`${each}.`))
-    ? "The packages that come with the extension are for another system: is it the build for this one?"
+    ? "The packages that come with the extension are for another system: is this the right build?"
     : `With Python ${pythons.at(0)} to ${pythons.at(-1)}, the packages that come with the extension are used, and nothing is downloaded.`;
 }
 

@@ -89,19 +89,19 @@ export function report(known: Known): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** A page to be read, and copied into a report: `amanu doctor --report`, and what the extension knows. */
+/** A page to be read, and copied into an issue: `amanu doctor --report`, and what the extension knows. */
 export function problemReport(known: Known, home: string): string {
   const { found, connection } = known;
   const facts = [
     `extension ${known.extension}, ${known.bundled ? `brings daemon ${known.bundled}` : "brings no daemon"}`,
     `${known.editor}, ${known.remote ? `remote: ${known.remote}` : "no remote"}`,
-    `${known.folders.length} folders, ${known.trusted ? "trusted" : "not trusted"}`,
+    `folders: ${known.folders.length}, ${known.trusted ? "trusted" : "not trusted"}`,
     `daemon: ${"command" in found ? FROM[found.from] : found.missing}`,
     `connection: ${oneLine([connection.status, connection.message].filter(Boolean).join(": "), 400)}`,
     `environment: ${Object.keys(known.settings).sort().join(", ") || "nothing set"}`,
   ];
   const extension = facts.map((fact) => `- ${fact.replaceAll(home, "~")}\n`).join("");
-  const daemon = known.daemon?.output.trim() || "# Amanu: report of a problem\n\nThere is no daemon to ask.";
+  const daemon = known.daemon?.output.trim() || "# Amanu: problem report\n\nThere is no daemon to ask.";
   return `${masked(daemon, known.settings)}\n\n## VS Code\n\n${extension}`;
 }
 

@@ -97,7 +97,7 @@ test.each<[says: string, python: string, ends: Partial<Ended>[], roads: string[]
       { code: 1, output: NONE },
     ],
     ["carried", "fetched"],
-    /no ready-made package of orjson.* is it the build for this one\?$/,
+    /no ready-made package of orjson.* is this the right build\?$/,
   ],
   [
     "another failure",

@@ -31,7 +31,7 @@ test("the notices name what is bundled, what it contains in turn, and what is no
     /Copyright \(c\) 2002-2020 {2}K\.Kosako/,
     /^Grammars yaml\nhttps:\/\/github\.com\/textmate\/yaml\.tmbundle/m,
     /^Themes dark-plus\nMIT/m,
-    /^Not only permissive:\n\n- Grammars hcl, terraform: MPL-2\.0\n\n/m,
+    /^Not purely permissive:\n\n- Grammars hcl, terraform: MPL-2\.0\n\n/m,
   ])
     expect(text).toMatch(said);
 });

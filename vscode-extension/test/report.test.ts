@@ -76,12 +76,12 @@ test("the walkthrough leads to commands and pages that exist", () => {
   }
 });
 
-test("a report of a problem is the daemon's, then the extension's, without keys and home folder", () => {
-  const output = "# Amanu: report of a problem\n\nodd sk-ant-secret here\n";
+test("a problem report is the daemon's, then the extension's, without keys and home folder", () => {
+  const output = "# Amanu: problem report\n\nodd sk-ant-secret here\n";
   const connection = { status: "lost", message: "cannot start /home/ada/bin/amanu" };
   expect(problemReport({ ...KNOWN, connection, daemon: { output, code: 0 } }, "/home/ada")).toBe(
-    "# Amanu: report of a problem\n\nodd *** here\n\n## VS Code\n\n" +
-      "- extension 0.1.0, brings daemon 0.1.0\n- Visual Studio Code 1.100.0, remote: wsl\n- 1 folders, trusted\n" +
+    "# Amanu: problem report\n\nodd *** here\n\n## VS Code\n\n" +
+      "- extension 0.1.0, brings daemon 0.1.0\n- Visual Studio Code 1.100.0, remote: wsl\n- folders: 1, trusted\n" +
       "- daemon: installed by this extension\n- connection: lost: cannot start ~/bin/amanu\n" +
       "- environment: ANTHROPIC_API_KEY, HTTPS_PROXY\n",
   );
@@ -90,6 +90,6 @@ test("a report of a problem is the daemon's, then the extension's, without keys 
 test("without a daemon there is a report all the same", () => {
   const missing = { ...KNOWN, found: { missing: "Not there.", install: true }, daemon: undefined };
   const text = problemReport(missing, "/home/ada");
-  expect(text).toMatch(/^# Amanu: report of a problem\n\nThere is no daemon to ask\./);
+  expect(text).toMatch(/^# Amanu: problem report\n\nThere is no daemon to ask\./);
   expect(text).toMatch(/- daemon: Not there\./);
 });

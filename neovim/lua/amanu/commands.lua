@@ -80,16 +80,16 @@ M.all = {
   end },
   ["/key"] = { what = "VENDOR: store an API key, typed in a terminal below", words = VENDORS, run = function(rest)
     if rest == "" then
-      return say.now("whose? /key " .. table.concat(VENDORS, ", ") .. " …")
+      return say.now("which vendor? /key " .. table.concat(VENDORS, ", ") .. " …")
     end
     require("amanu.login").open("set", rest)
   end },
   ["/login"] = { what = "sign in with ChatGPT: OpenAI's models count towards your plan", run = function()
     require("amanu.login").open("login", "openai")
   end },
-  ["/logout"] = { what = "take that back", run = function() require("amanu.login").open("logout", "openai") end },
+  ["/logout"] = { what = "sign out of ChatGPT", run = function() require("amanu.login").open("logout", "openai") end },
   ["/trust"] = { what = "what trusting this folder enables, and trust it", run = function() require("amanu.trust").ask() end },
-  ["/untrust"] = { what = "take that back", run = function() require("amanu.trust").withdraw() end },
+  ["/untrust"] = { what = "stop trusting this folder", run = function() require("amanu.trust").withdraw() end },
   ["/audit"] = { what = "how the call under the cursor was decided, and what was done; session: all", words = { "session" }, run = function(rest)
     require("amanu.audit").show(rest)
   end },

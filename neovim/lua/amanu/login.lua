@@ -1,5 +1,5 @@
 ---Keys, and signing in with ChatGPT: runs the daemon's program in a Neovim terminal, where its output can be read and it can
----be cancelled, and a key is typed unseen.
+---be cancelled, and a key is typed without echo.
 
 local client = require("amanu.client")
 local say = require("amanu.say")

@@ -173,7 +173,7 @@ local function show_missing(models, vendors)
     local count = counts[each.key] == 1 and "1 model" or counts[each.key] .. " models"
     return visible.line(("%s: %s · %s"):format(each.text[1], count, each.text[2]))
   end, texts)
-  vim.list_extend(lines, { "", "/model VENDOR:MODEL chooses one that is not listed. /tour needs none." })
+  vim.list_extend(lines, { "", "/model VENDOR:MODEL chooses one that is not listed. /tour needs no model." })
   require("amanu.page").open("models", lines)
 end
 

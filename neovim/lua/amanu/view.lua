@@ -133,7 +133,7 @@ local NEEDS_MODEL = {
   "┆ /tour shows how Amanu works, without a key.",
   "",
 }
-local AFTER_TOUR = "To go on with a model: /key anthropic (or gemini, openai …) or /login; then /new"
+local AFTER_TOUR = "To go on with a real model: /key anthropic (or gemini, openai …) or /login; then /new"
 
 local function render_all()
   with_buffer(function(buffer)

@@ -19,7 +19,7 @@ def parser() -> "argparse.ArgumentParser":
         "sessions are shared with your other editors.",
     )
     way = parser.add_mutually_exclusive_group()
-    way.add_argument("--alone", action="store_true", help="everything runs in this process and ends with it")
+    way.add_argument("--alone", action="store_true", help="in this process, without the shared daemon")
     way.add_argument(SETUP, dest="setup", action="store_true", help="store a key: an editor opens this in a terminal")
     return parser
 

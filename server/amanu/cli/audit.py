@@ -1,4 +1,4 @@
-"""`amanu audit`: what was asked, decided and done in this user's name, and whether that record is whole. Read from the
+"""`amanu audit`: what was asked, decided and done in this user's name, and whether that record is intact. Read from the
 files themselves: it needs no daemon and starts none."""
 
 import argparse
@@ -19,7 +19,7 @@ from amanu.text.wording import audit_details
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="amanu audit",
-        description="Show what was asked, decided and done in your name, and whether that record is whole. It is read "
+        description="Show what was asked, decided and done in your name, and whether that record is intact. It is read "
         "from the files themselves: no daemon is needed, and none is started.",
     )
     commands = parser.add_subparsers(dest="command", required=True)

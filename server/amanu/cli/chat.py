@@ -182,7 +182,7 @@ async def _chat(options: ChatOptions, *, alone: bool) -> int:
             hint = f" {error.data.hint}" if error.data.hint else ""
             console.line(("red", visible(f"{error}{hint}")))
             if error.kind == "authRequired":
-                console.line(("dim", "Without any of that: amanu chat --model scripted:tour, or amanu demo."))
+                console.line(("dim", "To try it without a key: amanu chat --model scripted:tour, or amanu demo."))
             return exits.of_error(error)
         finally:
             loop.remove_signal_handler(signal.SIGINT)

@@ -44,7 +44,7 @@ def parser() -> argparse.ArgumentParser:
         "--sample",
         type=Path,
         metavar="DIR",
-        help="only copy the project, tests red, into a new folder: for the tutorials",
+        help="only copy the project, with failing tests, into a new folder, for the tutorials",
     )
     return parser
 

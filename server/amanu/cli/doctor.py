@@ -1,5 +1,5 @@
 """`amanu doctor`: is everything in place, and if not, what to do. Exit code 1 on a real problem. `--report` makes a
-text to send with a report of a problem (`problem_report.py`)."""
+problem report for the user to send (`problem_report.py`)."""
 
 import argparse
 import asyncio
@@ -58,10 +58,10 @@ def parser() -> argparse.ArgumentParser:
         nargs="?",
         const="-",
         metavar="FILE",
-        help="a text to send with a report of a problem, keys and names hidden; FILE is written once you have seen it",
+        help="a problem report for you to send, keys and names hidden; FILE is written once you have seen it",
     )
     parser.add_argument("--session", metavar="ID", help="with --report: the events of this session, or latest, too")
-    parser.add_argument("--yes", action="store_true", help="with --report FILE: write it without a question")
+    parser.add_argument("--yes", action="store_true", help="with --report FILE: write it without asking")
     return parser
 
 
@@ -69,7 +69,7 @@ def main(argv: list[str]) -> int:
     options = parser()
     arguments = options.parse_args(argv)
     if arguments.report is None and (arguments.session is not None or arguments.yes):
-        options.error("--session and --yes go with --report")
+        options.error("--session and --yes need --report")
     home = find_home()
     if arguments.report is not None:
         return _report(home, arguments)
@@ -90,7 +90,7 @@ def show_findings(findings: Iterable[DoctorFinding], console: Console) -> None:
 
 
 def _report(home: Home, arguments: argparse.Namespace) -> int:
-    """Problems that it finds are in it: none is a failure of it."""
+    """The exit code. Problems that were found are in the report, and are no failure of it."""
     from amanu.cli.long_text import printed
     from amanu.cli.problem_report import ReportSource, problem_report
 
@@ -104,7 +104,7 @@ def _report(home: Home, arguments: argparse.Namespace) -> int:
         print(f"{target} already exists; choose another file.", file=sys.stderr)
         return exits.USAGE
     if target is not None and not asks and not arguments.yes:
-        print("A report is shown before it is written: at a terminal, or say --yes.", file=sys.stderr)
+        print("A report is shown before it is written: use a terminal, or add --yes.", file=sys.stderr)
         return exits.USAGE
     text = asyncio.run(problem_report(ReportSource(home, os.environ, arguments.session), look))
     if target is None:

@@ -26,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
         description="List the models: window in tokens, US dollars per million tokens (in / out), and their source.",
     )
     parser.add_argument("search", nargs="*", metavar="SEARCH", help="only models with these words in id or name")
-    parser.add_argument("--refresh", action="store_true", help="ask the vendors you have a key for now")
+    parser.add_argument("--refresh", action="store_true", help="refresh the lists of the vendors you have a key for")
     return parser
 
 

@@ -1,7 +1,7 @@
-"""`amanu doctor --report`: one Markdown text to send with a report of a problem.
+"""`amanu doctor --report`: one Markdown text for the user to send.
 
 Keys are hidden as everywhere (`text/redaction.py`), and in addition every value that this user's files and environment
-keep as a key. The home folder and the user's name become `~`. Whatever cannot be read is a line of the report.
+store as a key. The home folder and the user's name become `~`. Whatever cannot be read is mentioned in the report.
 """
 
 import asyncio
@@ -35,12 +35,12 @@ _UNREADABLE = (OSError, ValueError, RecursionError)
 
 _INTRODUCTION = """\
 Keys and tokens are hidden. `~` stands for your home folder and your name, `[host]` for
-this machine, `[mail]` for mail addresses. Names of other folders and files may be in it.
+this machine, `[mail]` for mail addresses. It may contain names of other folders and files.
 {session}
 **Read it before you send it.**
 """
-_WITHOUT_SESSION = "No prompt, no answer and no text of a file is in it."
-_WITH_SESSION = "**Its last part is a session: prompts, answers, commands and texts of files.**"
+_WITHOUT_SESSION = "It contains no prompts, no answers and no file contents."
+_WITH_SESSION = "**Its last part is a session: prompts, answers, commands and file contents.**"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ async def problem_report(source: ReportSource, examine: Callable[[], Awaitable[s
     about = _INTRODUCTION.format(session=_WITHOUT_SESSION if source.session is None else _WITH_SESSION)
     report = "".join(
         [
-            f"# Amanu: report of a problem\n\n{about}",
+            f"# Amanu: problem report\n\n{about}",
             await part("Versions", lambda: _in_thread(lambda: _versions(home, environ, hide))),
             await part("Doctor", doctor),
             await part("Settings", lambda: _in_thread(lambda: hide(_settings(home, environ)))),

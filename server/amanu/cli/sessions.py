@@ -1,5 +1,5 @@
-"""`amanu sessions`: list, show, rename and delete sessions; see and decide their changes. Through the daemon if it
-runs, else in this process."""
+"""`amanu sessions`: list, show, rename and delete sessions; see their changes and decide on them. Through the
+daemon if it runs, else in this process."""
 
 import argparse
 import asyncio
@@ -25,7 +25,7 @@ from amanu_protocol.items import Item
 _DECISIONS = {
     "accept": "apply what waits for a decision",
     "reject": "discard what waits for a decision",
-    "undo": "take back what was applied",
+    "undo": "undo what was applied",
 }
 _EXITS = (
     "exit codes: 0 done · 1 failed · 2 wrong usage, or there is nothing at a PATH · 3 some of it could not be applied, "
@@ -36,7 +36,7 @@ _EXITS = (
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="amanu sessions",
-        description="List, show, rename and delete stored sessions; see and decide their changes.",
+        description="List, show, rename and delete stored sessions; see their changes and decide on them.",
         epilog=_EXITS,
     )
     commands = parser.add_subparsers(dest="command", required=True)
@@ -52,7 +52,7 @@ def parser() -> argparse.ArgumentParser:
     rename.add_argument("title", metavar="TITLE", type=_title)
     delete = commands.add_parser("delete", help="delete permanently")
     delete.add_argument("id", metavar="ID", nargs="+", help="session id, a prefix of it, or latest")
-    diff = commands.add_parser("diff", help="print what waits for a decision, as a patch that `git apply` takes")
+    diff = commands.add_parser("diff", help="print what waits for a decision, as a patch for `git apply`")
     diff.add_argument("--applied", action="store_true", help="what was applied, instead of what waits")
     form = diff.add_mutually_exclusive_group()
     form.add_argument("--stat", dest="form", action="store_const", const="stat", help="a line for each file")

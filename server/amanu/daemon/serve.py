@@ -13,10 +13,10 @@ def parser() -> "argparse.ArgumentParser":
 
     parser = argparse.ArgumentParser(
         prog="amanu serve",
-        description="Speak LSP on stdin and stdout, for an editor. By default through the user's daemon, which is "
-        "started when it does not run and outlives the editor.",
+        description="Speak LSP on stdin and stdout, for an editor. By default through your daemon, which is "
+        "started if it is not running, and outlives the editor.",
     )
-    parser.add_argument("--alone", action="store_true", help="everything happens in this process and ends with it")
+    parser.add_argument("--alone", action="store_true", help="in this process, without the shared daemon")
     return parser
 
 

@@ -18,7 +18,7 @@ from amanu_protocol.requests import CommitMessageParams, CommitMessageResult, Mo
 
 _HOW_TO_MODEL = (
     "Set ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENAI_API_KEY, or run `amanu auth set VENDOR` (anthropic, gemini, "
-    "openai or openrouter). A ChatGPT plan does as well, after `amanu auth login openai`, and so does a model server "
+    "openai or openrouter). A ChatGPT plan works too, after `amanu auth login openai`, and so does a model server "
     "on this machine, after `amanu auth local ollama`."
 )
 

@@ -59,7 +59,7 @@ def setting_fields() -> Sequence[SettingField]:
 
 
 def needs_restart(key: str) -> bool:
-    """Whether a change holds only once the daemon has started anew."""
+    """Whether a change takes effect only after the daemon restarts."""
     return any(key == each or key.startswith(f"{each}.") for each in _RESTART)
 
 

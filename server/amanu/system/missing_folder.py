@@ -1,4 +1,4 @@
-"""Why a folder that a client named cannot be worked in: often it lies on the machine where the editor runs, and Amanu
+"""Why a folder that a client named cannot be worked in: often it is on the machine where the editor runs, and Amanu
 runs on another one."""
 
 import platform
@@ -42,12 +42,12 @@ def missing_folder(name: str, host: str | None = None, here: str = _HERE) -> Mis
     if _is_file(path):
         return MissingFolder(f"{shown} is a file on {host}, not a folder.", "Name the folder it is in.")
     if _WINDOWS.match(path) and here != "Windows":
-        return MissingFolder(f"{reason}: it is a path of Windows.", elsewhere)
+        return MissingFolder(f"{reason}: it is a Windows path.", elsewhere)
     if _SCHEME.match(path):
-        return MissingFolder(f"{reason}: it is not a path of this machine.", elsewhere)
+        return MissingFolder(f"{reason}: it is not a path on this machine.", elsewhere)
     for system, home in _HOMES.items():
         if path.startswith(home) and system != here:
-            return MissingFolder(f"{reason}: it looks like a path of {system}.", elsewhere)
+            return MissingFolder(f"{reason}: it looks like a {system} path.", elsewhere)
     return MissingFolder(f"{reason}.", "Check the path; if the folder is on another machine, run Amanu there.")
 
 

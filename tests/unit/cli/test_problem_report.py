@@ -155,7 +155,7 @@ def test_what_is_in_it(home: Home) -> None:
     whole = report(home, {"HTTPS_PROXY": "http://p", "SHELL": "/bin/zsh"})
     for part in (
         *("- Amanu: 0.", "- Python: 3.", "pydantic 2.", "- clients: Neovim 0.11.4", "✓ amanu         a finding"),
-        *("line 998", "\n`````text\n", "AGENTS.md (8 bytes)", "values: HTTPS_PROXY\n", "No prompt, no answer"),
+        *("line 998", "\n`````text\n", "AGENTS.md (8 bytes)", "values: HTTPS_PROXY\n", "no prompts, no answers"),
     ):
         assert part in whole
     assert "a prompt" not in whole and "http://p" not in whole and "line 800" not in whole and "SHELL" not in whole
@@ -255,8 +255,8 @@ def test_where_not_every_character_can_be_printed(monkeypatch: pytest.MonkeyPatc
         (["--report", "there.md", "--yes"], 2, "already exists"),
         (["--report", "no/r.md", "--yes"], 1, "cannot be written: No such file"),
         (["--report", "--json"], 2, "not allowed with"),
-        (["--session", "latest"], 2, "go with --report"),
-        (["--yes"], 2, "go with --report"),
+        (["--session", "latest"], 2, "need --report"),
+        (["--yes"], 2, "need --report"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, inside: InProcessCli, arguments: list[str], code: int, said: str) -> None:

@@ -5,7 +5,7 @@
 _shtab_amanu_commands() {
   local _commands=(
     acp:'Speak the Agent Client Protocol (agentclientprotocol.com) on stdin and stdout, for an editor. Its sessions are shared with your other editors.'
-    audit:'Show what was asked, decided and done in your name, and whether that record is whole. It is read from the files themselves: no daemon is needed, and none is started.'
+    audit:'Show what was asked, decided and done in your name, and whether that record is intact. It is read from the files themselves: no daemon is needed, and none is started.'
     auth:'Manage the API keys of model services and the sign-in with ChatGPT, stored in your configuration folder, readable only by you.'
     chat:'Chat with the agent in this terminal. Nothing is written or run without your approval.'
     completion:'Print the script that lets your shell complete Amanu'"'"'s commands, options and values.'
@@ -18,8 +18,8 @@ _shtab_amanu_commands() {
     plugin:'Add folders with skills, commands, agents, hooks and MCP servers. They are copied, and on only after you have reviewed their files.'
     policy:'What is allowed without asking, and why.'
     run:'Run one prompt to completion. No one is asked: what no rule allows is denied, and the result says which --allow would have permitted it.'
-    serve:'Speak LSP on stdin and stdout, for an editor. By default through the user'"'"'s daemon, which is started when it does not run and outlives the editor.'
-    sessions:'List, show, rename and delete stored sessions; see and decide their changes.'
+    serve:'Speak LSP on stdin and stdout, for an editor. By default through your daemon, which is started if it is not running, and outlives the editor.'
+    sessions:'List, show, rename and delete stored sessions; see their changes and decide on them.'
     tool:'Run one tool as the agent would: same path guard, same policy. Prints one JSON object.'
     trust:'Show and change which workspace folders you trust, and what that enables.'
     version:'Show the version, the Python it runs on and where it is installed.'
@@ -93,12 +93,12 @@ _shtab_amanu_sessions_commands() {
   local _commands=(
     accept:'apply what waits for a decision'
     delete:'delete permanently'
-    diff:'print what waits for a decision, as a patch that `git apply` takes'
+    diff:'print what waits for a decision, as a patch for `git apply`'
     list:'newest first'
     reject:'discard what waits for a decision'
     rename:'change the title'
     show:'print a session'
-    undo:'take back what was applied'
+    undo:'undo what was applied'
   )
   _describe 'amanu sessions commands' _commands
 }
@@ -122,7 +122,7 @@ _shtab_amanu_defaults_added=0
 
 _shtab_amanu_acp_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--alone[everything runs in this process and ends with it]"
+  "--alone[in this process, without the shared daemon]"
   "--setup[store a key\: an editor opens this in a terminal]"
 )
 
@@ -236,7 +236,7 @@ _shtab_amanu_completion_defaults_added=0
 _shtab_amanu_demo_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--keep[keep the fixed project and print its path]"
-  "--sample[only copy the project, tests red, into a new folder\: for the tutorials]:DIR:_files -/"
+  "--sample[only copy the project, with failing tests, into a new folder, for the tutorials]:DIR:_files -/"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -246,9 +246,9 @@ _shtab_amanu_doctor_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--online[also try to reach the model services (sends no key)]"
   "--json[one JSON object]"
-  "--report[a text to send with a report of a problem, keys and names hidden\; FILE is written once you have seen it]:FILE:_files"
+  "--report[a problem report for you to send, keys and names hidden\; FILE is written once you have seen it]:FILE:_files"
   "--session[with --report\: the events of this session, or latest, too]:ID:_amanu_sessions"
-  "--yes[with --report FILE\: write it without a question]"
+  "--yes[with --report FILE\: write it without asking]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -386,7 +386,7 @@ _shtab_amanu_mcp_remove_defaults_added=0
 
 _shtab_amanu_models_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--refresh[ask the vendors you have a key for now]"
+  "--refresh[refresh the lists of the vendors you have a key for]"
   "(*)::only models with these words in id or name:"
 )
 
@@ -502,7 +502,7 @@ _shtab_amanu_run_defaults_added=0
 
 _shtab_amanu_serve_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--alone[everything happens in this process and ends with it]"
+  "--alone[in this process, without the shared daemon]"
 )
 
 # guard to ensure default positional specs are added only once per session
