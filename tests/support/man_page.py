@@ -19,9 +19,9 @@ amanu \\- an AI pair programmer that lives behind the editor
 .br
 .B amanu \\-\\-version
 .SH DESCRIPTION
-Amanu is a daemon that your editors and terminals share. It proposes, and writes nothing without your approval.
+Amanu is a daemon that your editors and terminals share. It proposes changes, and writes none without your approval.
 .B amanu chat
-talks with it in a terminal,
+opens a chat in a terminal,
 .B amanu run
 answers one prompt in a script,
 .B amanu doctor

@@ -37,7 +37,7 @@ const KNOWN: [pattern: RegExp, sentence: (python: Python) => string][] = [
   ],
 ];
 
-/** What pip says of a package that is not there for this Python and system. */
+/** Pip's message about a package that does not exist for this Python and system. */
 export const NO_PACKAGE = /No matching distribution found for ([\w.-]+)/;
 
 /** Why the packages that come with the extension were of no use, in a sentence for the user. */

@@ -14,7 +14,7 @@ export interface Bundle {
   id: string;
   wheel: string;
   packages: number;
-  /** The Pythons whose packages come with it too, if they do: "3.11", … */
+  /** The Python versions whose packages come with it, if any: "3.11", … */
   pythons?: string[];
 }
 
@@ -103,7 +103,7 @@ export async function install(wanted: Installation): Promise<Installed | undefin
 
 interface Step {
   what: string;
-  /** Which share of all (0…1) is done before it. */
+  /** The share of the whole (0…1) that is done before it. */
   share: number;
   command: string;
   args: string[];

@@ -103,7 +103,7 @@ def _vendors(home: "Home") -> list[str]:
 
 
 async def _allow_local(home: "Home", auth: "Credentials", vendor: str) -> str:
-    """What was allowed, and what it is good for, in words. Raises `AmanuError`."""
+    """A sentence on what was allowed, and which model new sessions use. Raises `AmanuError`."""
     from amanu.config import load_settings
     from amanu.models.catalogue import Catalogue
     from amanu.models.registry import ModelRegistry

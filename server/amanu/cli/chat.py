@@ -108,7 +108,7 @@ SLASH_COMMANDS = {
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="amanu chat",
-        description="Chat with the agent in this terminal. Nothing is written or run without your approval.",
+        description="Chat with the agent in this terminal. Nothing in your workspace changes without your approval.",
         epilog="In the chat: /help lists the commands, @path adds a file, Alt-Enter starts a new line.",
     )
     parser.add_argument("paths", nargs="*", metavar="FOLDER", help="workspace folders (default: the current one)")

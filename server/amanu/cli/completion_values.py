@@ -32,7 +32,7 @@ def print_values(kind: Literal["models", "sessions"]) -> int:
 
 
 async def _models() -> list[tuple[str, str]]:
-    """Those that can be used, or, before there is any key, all."""
+    """The usable models, or all of them while there is no key."""
     registry = open_registry()
     try:
         models = await registry.list(os.environ)

@@ -67,7 +67,7 @@ def main(argv: list[str]) -> int:
 
 
 def copy_sample(target: Path) -> None:
-    """The project with red tests, in that new folder."""
+    """Copy the project, with failing tests, into that new folder."""
     target.mkdir()
     for entry in (resources.files("amanu.cli") / "sample").iterdir():
         if entry.is_file():

@@ -133,7 +133,7 @@ def _confirmed(text: str, target: Path) -> bool:
 
 
 def _show(text: str) -> None:
-    """Also where not every character can be printed: a report is for machines on which something is wrong."""
+    """Print the text even if the terminal lacks some of its characters: a report is for a machine with problems."""
     encoding = sys.stdout.encoding or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding), end="")
 

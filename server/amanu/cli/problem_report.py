@@ -53,7 +53,7 @@ class ReportSource:
 
 
 async def problem_report(source: ReportSource, examine: Callable[[], Awaitable[str]]) -> str:
-    """The whole text, with what `examine` finds. Never fails for what it meets."""
+    """The whole text, with the findings of `examine`. Whatever is broken on the machine, it does not fail."""
     hide = _hiding(source)
 
     async def part(title: str, read: Callable[[], Awaitable[str]]) -> str:
@@ -104,7 +104,7 @@ def _versions(home: Home, environ: Mapping[str, str], hide: Callable[[str], str]
 
 
 def _packages() -> Iterator[tuple[str, str]]:
-    """Those that Amanu needs, with their versions here."""
+    """The packages that Amanu needs, with their installed versions."""
     for requirement in metadata.requires("amanu") or ():
         name = re.match(r"[\w.-]+", requirement)
         if name is None or "extra ==" in requirement:
@@ -116,7 +116,7 @@ def _packages() -> Iterator[tuple[str, str]]:
 
 
 def _clients(home: Home) -> str:
-    """Editors and terminals that connected lately."""
+    """The editors and terminals that connected recently."""
     from amanu.system.logs import tail
 
     try:
@@ -128,7 +128,7 @@ def _clients(home: Home) -> str:
 
 
 def _settings(home: Home, environ: Mapping[str, str]) -> str:
-    """What is set: numbers, choices and models in public use with their values, everything else by its key."""
+    """The settings in use: numbers, choices and public models with their values, everything else by its key."""
     from amanu.config import set_by_environment
     from amanu.session.setting_fields import setting_fields
 
@@ -198,7 +198,7 @@ def _concerns_us(name: str) -> bool:
 
 
 def _own_files(home: Home) -> Iterator[str]:
-    """Which of the user's own files there are."""
+    """The user's own files that exist."""
     for path in (
         home.settings,
         *(home.config / name for name in ("hooks.json", "mcp.toml", "rules.toml")),
@@ -219,7 +219,7 @@ def _log(home: Home, hide: Callable[[str], str]) -> str:
 
 
 async def _session(home: Home, typed: str, hide: Callable[[str], str], room: int) -> str:
-    """Its events, as many of the last as there is room for."""
+    """The session's last events, as many as there is room for."""
     from amanu.storage.journal import Journal
 
     folder = await asyncio.to_thread(_session_folder, home, typed)
@@ -254,7 +254,7 @@ def _filled(value: Any) -> Any:
 
 
 def _session_folder(home: Home, typed: str) -> Path | None:
-    """Without the daemon, and without the index, as either may be what is broken."""
+    """The session's folder, found without the daemon and the index: either may be what is broken."""
     folders = [folder for folder in home.sessions.iterdir() if (folder / "journal.sqlite").exists()]
     if typed == "latest":
         return max(folders, key=lambda folder: (folder / "journal.sqlite").stat().st_mtime, default=None)
@@ -290,7 +290,7 @@ _EVERYBODY = frozenset(
         *("amanu", "home", "localhost"),
     )
 )
-"""Names of users and machines that say nothing of anybody, and that a report has for other reasons."""
+"""Names of users and machines that identify nobody, and that a report contains for other reasons."""
 
 
 _SCHEMED = re.compile(r"\w+ (\S+)")
@@ -312,7 +312,7 @@ def _hiding(source: ReportSource) -> Callable[[str], str]:
 
 
 def _known_secrets(home: Home, environ: Mapping[str, str]) -> Secrets:
-    """All that the user's files and variables keep as a key. What a file that cannot be read holds is not known."""
+    """Every key in the user's files and variables, except those in files that cannot be read."""
     from amanu.models.credentials import VARIABLES
 
     secrets = Secrets()
@@ -360,7 +360,7 @@ def _named(tree: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _names(environ: Mapping[str, str]) -> Iterator[tuple[re.Pattern[str], str]]:
-    """Patterns of what tells who and where the user is, and what replaces them; the longest folder first."""
+    """Patterns that identify the user and the machine, and their replacements; the longest folder first."""
     homes = {environ.get("HOME", ""), str(Path.home()), os.path.realpath(Path.home())}
     users = {environ.get("USER", ""), environ.get("LOGNAME", "")}
     with contextlib.suppress(KeyError, OSError):  # no name for this number

@@ -29,7 +29,7 @@ class LocalServers:
 
     @property
     def vendors(self) -> Sequence[str]:
-        """Those the user approved at some address."""
+        """The servers that the user approved at some address."""
         return list(self._read())
 
     def allowed(self, vendor: str, base_url: str) -> bool:

@@ -25,7 +25,7 @@ from amanu_protocol.items import ModelInfo
 OVER = "(scripted model: the script ends here)"
 PLAN = "{plan}"
 _TOLD_PLAN = re.compile(r"the plan, (/.+?plan\.md)")
-"""As `permissions/modes/plan.toml` tells it."""
+"""The sentence that names the plan's path, in the words of `permissions/modes/plan.toml`."""
 ASIDE = "## Goal\n(scripted model: it makes no summary of its own)\n\n## Next step\nGo on."
 """The answer to questions beside the conversation when the script has none: passes for a summary, for no judgement."""
 

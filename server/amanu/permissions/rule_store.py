@@ -137,7 +137,7 @@ class RuleStore:
 
 
 def file_stamp(path: Path, *, follow: bool = True) -> FileStamp:
-    """Something that is another after the file has changed; None where there is none. Blocking."""
+    """A value that differs once the file has changed; None if there is no file. Blocking."""
     try:
         status = path.stat(follow_symlinks=follow)
     except OSError:

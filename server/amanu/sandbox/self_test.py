@@ -36,7 +36,7 @@ _MUST_FAIL_IN: dict[Tier, tuple[str, ...]] = {
 }
 _SAID = 300  # characters of what a tier said when it could not start
 _CONTAINER = (Path("/.dockerenv"), Path("/run/.containerenv"))
-"""What Docker and Podman put into each container."""
+"""Files that Docker and Podman put into each container."""
 _APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
 
 

@@ -103,7 +103,7 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
     return this.reveal(this.active, ...messages);
   }
 
-  /** With a text, that stands in the prompt box, unless the user has begun one. */
+  /** Puts the text, if any, into the prompt box, unless the user has begun a prompt. */
   focus(text = ""): Promise<void> {
     const draft: ToView[] = text === "" ? [] : [{ type: "draft", text }];
     return this.show(...draft, { type: "focus" });

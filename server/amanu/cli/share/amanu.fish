@@ -60,7 +60,7 @@ complete -c amanu -n '_shtab_amanu_using; and test $_shtab_amanu_npos -eq 0' -a 
 complete -c amanu -n '_shtab_amanu_using acp' -s h -l help -d 'show this help message and exit'
 complete -c amanu -n '_shtab_amanu_using acp' -l alone -d 'in this process, without the shared daemon'
 complete -c amanu -n '_shtab_amanu_using acp' -l setup -d 'store a key: an editor opens this in a terminal'
-complete -c amanu -n '_shtab_amanu_using; and test $_shtab_amanu_npos -eq 0' -a chat -d 'Chat with the agent in this terminal. Nothing is written or run without your approval.'
+complete -c amanu -n '_shtab_amanu_using; and test $_shtab_amanu_npos -eq 0' -a chat -d 'Chat with the agent in this terminal. Nothing in your workspace changes without your approval.'
 complete -c amanu -n '_shtab_amanu_using chat' -s h -l help -d 'show this help message and exit'
 complete -c amanu -n '_shtab_amanu_using chat' -l model -xka "(amanu completion --values models 2>/dev/null)" -d vendor:model
 complete -c amanu -n '_shtab_amanu_using chat' -l effort -xka "none minimal low medium high xhigh max" -d 'how much the model thinks: none … max'

@@ -7,7 +7,7 @@ _shtab_amanu_commands() {
     acp:'Speak the Agent Client Protocol (agentclientprotocol.com) on stdin and stdout, for an editor. Its sessions are shared with your other editors.'
     audit:'Show what was asked, decided and done in your name, and whether that record is intact. It is read from the files themselves: no daemon is needed, and none is started.'
     auth:'Manage the API keys of model services and the sign-in with ChatGPT, stored in your configuration folder, readable only by you.'
-    chat:'Chat with the agent in this terminal. Nothing is written or run without your approval.'
+    chat:'Chat with the agent in this terminal. Nothing in your workspace changes without your approval.'
     completion:'Print the script that lets your shell complete Amanu'"'"'s commands, options and values.'
     demo:'Watch Amanu fix a small sample project, from failing tests to passing. Needs no key: the model plays a script; everything else is real. Without a terminal, questions are answered with yes.'
     doctor:'Check the setup and say how to fix problems. Exit code 1 when something is broken.'

@@ -82,7 +82,7 @@ class Connection:
         self.trusted_roots: Collection[str] | None = None
         self.ripgrep: str | None = None
         self.folders: dict[str, Path | None] = {}
-        """Workspace folders by URI; None: it is no path of this machine."""
+        """Workspace folders by URI; None: not a path on this machine."""
         self.capabilities: Mapping[str, Any] = {}
         self.context: EditorContext | None = None
         """What the user looks at; None until the client says something of it."""

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 
 class WorkspaceSession:
-    """`client` is attached to the session, `folders` are its workspace folders by URI (None: no path of this machine),
-    `model_id` is that of a new session. `listeners` are called with each session that becomes the current one."""
+    """`client` is attached to the session, `folders` are its workspace folders by URI (None: not a path on this
+    machine), `model_id` is that of a new session. `listeners` are called with each session that becomes the
+    current one."""
 
     def __init__(
         self,
