@@ -210,7 +210,7 @@ def _settings(home: Home, environ: Mapping[str, str]) -> DoctorFinding:
     except AmanuError as error:
         return DoctorFinding("problem", "settings", str(error), f"Fix or remove that field in {path}.")
     if settings.warnings:
-        return DoctorFinding("note", "settings", " ".join(settings.warnings), f"Mend or remove it in {path}.")
+        return DoctorFinding("note", "settings", " ".join(settings.warnings), f"Fix or remove it in {path}.")
     return DoctorFinding("ok", "settings", str(path) if path.exists() else "defaults (no config.toml)")
 
 
