@@ -32,6 +32,7 @@ BESIDE: dict[str, str] = {
     "sandbox.quarantine": "what a command left that others would obey is moved aside, what it changed of that put back",
     "sandbox.file_tree": "the same: files put back from a record",
     "sandbox.secret_files": "secret files that a command moved are moved back",
+    "cli.doctor": "a report, in a new file that the user named",
 }
 OWN: dict[str, str] = {
     # Where → modules that write nowhere else.
@@ -52,7 +53,7 @@ OWN: dict[str, str] = {
         cli.demo cli.terminal sandbox.escape_attempts sandbox.self_test sandbox.temp_folders
         workspace.git_patch
         """,
-    "nowhere: the null device, or standard error": "__main__ cli.logs cli.run",
+    "nowhere: the null device, or standard error": "__main__ cli.run",
     "nowhere: what is renamed is a session, or a symbol by a language server, which answers with edits": """
         checks.proposal_checks checks.runner session.requests tools.code.rename_symbol
         """,
