@@ -151,6 +151,8 @@ def test_the_daemon_is_the_one_of_the_clone_or_of_path(clone: Path, tmp_path: Pa
     check(f"{on_path} serve (from setup)", cmd=[str(on_path), "serve"])
     refused = "lies in the workspace, so it is not run; if it is yours, name it with cmd in setup()"
     check(f"{built} {refused}", where=clone)
+    check(f"{on_path} serve (from PATH)", where=clone, path=both)  # who works on this plugin itself has one
+    check(f"{built} {refused}", where=tmp_path, path=both)
     (clone / "Makefile").unlink()
     shutil.rmtree(clone / ".venv")
     check(f"{on_path} {refused}", where=on_path.parent, path=both)

@@ -46,6 +46,17 @@ local checkout = vim.fn.fnamemodify(apply.real(debug.getinfo(1, "S").source:sub(
 ---The daemon that `make` builds there.
 M.built = checkout .. "/.venv/bin/amanu"
 
+---@param program string
+---@param root string
+local function in_workspace(program, root)
+  for _, folder in ipairs({ apply.real(root), apply.real(vim.fn.getcwd()) }) do
+    if M.inside(apply.real(program), folder) or M.inside(vim.fs.normalize(program), folder) then
+      return true
+    end
+  end
+  return false
+end
+
 ---The daemon's command, never a program of the workspace. The one that was built in this checkout comes before one on
 ---PATH: it speaks this plugin's version of the protocol.
 ---@param root string
@@ -61,19 +72,21 @@ function M.command(root)
     end
     return given
   end
-  local found = vim.fn.executable(M.built) == 1 and M.built or vim.fn.exepath("amanu")
-  if found == "" then
-    local make = vim.uv.fs_stat(checkout .. "/Makefile") and "run `make` in %s (it needs Python 3.11 or newer), or put amanu on PATH"
-    return nil, "no amanu program was found: " .. (make and make:format(checkout) or "put it on PATH")
-      .. ', or name it: require("amanu").setup({ cmd = { "/path/to/amanu", "serve" } })'
-  end
-  local real = apply.real(found)
-  for _, folder in ipairs({ apply.real(root), apply.real(vim.fn.getcwd()) }) do
-    if M.inside(real, folder) or M.inside(vim.fs.normalize(found), folder) then
-      return nil, found .. " lies in the workspace, so it is not run; if it is yours, name it with cmd in setup()"
+  local refused
+  for _, found in ipairs({ M.built, vim.fn.exepath("amanu") }) do
+    if vim.fn.executable(found) == 1 then
+      if not in_workspace(found, root) then
+        return { found, "serve" }
+      end
+      refused = refused or found
     end
   end
-  return { found, "serve" }
+  if refused then
+    return nil, refused .. " lies in the workspace, so it is not run; if it is yours, name it with cmd in setup()"
+  end
+  local make = vim.uv.fs_stat(checkout .. "/Makefile") and "run `make` in %s (it needs Python 3.11 or newer), or put amanu on PATH"
+  return nil, "no amanu program was found: " .. (make and make:format(checkout) or "put it on PATH")
+    .. ', or name it: require("amanu").setup({ cmd = { "/path/to/amanu", "serve" } })'
 end
 
 ---@return vim.lsp.Client?
