@@ -3,6 +3,8 @@
 import importlib
 import os
 import sys
+from io import TextIOWrapper
+from typing import cast
 
 from amanu.home import hide_memory
 from amanu.parts import verbs
@@ -36,6 +38,8 @@ VERBS = {
 def main() -> int:
     """Run the verb named by the first argument. Returns the exit code: 2 for wrong usage."""
     argv = sys.argv[1:]
+    if getattr(sys.stdout, "errors", None) == "strict":  # not every terminal has every character
+        cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     if argv[:1] == ["--version"]:
         from amanu import __version__
 

@@ -108,7 +108,7 @@ def _report(home: Home, arguments: argparse.Namespace) -> int:
         return exits.USAGE
     text = asyncio.run(problem_report(ReportSource(home, os.environ, arguments.session), look))
     if target is None:
-        _show(text)
+        print(text, end="")
         return exits.OK
     if asks and not _confirmed(text, target):
         print("Nothing was written.")
@@ -124,18 +124,12 @@ def _confirmed(text: str, target: Path) -> bool:
     if is_long(text):
         page_text(text, ".md")
     else:
-        _show(text)
+        print(text, end="")
     try:
         return input(f"Write these {len(text.splitlines())} lines to {target}? [y/N] ").strip().lower() in ("y", "yes")
     except (EOFError, KeyboardInterrupt):
         print()
         return False
-
-
-def _show(text: str) -> None:
-    """Print the text even if the terminal lacks some of its characters: a report is for a machine with problems."""
-    encoding = sys.stdout.encoding or "utf-8"
-    print(text.encode(encoding, "backslashreplace").decode(encoding), end="")
 
 
 def _write(text: str, target: Path) -> int:

@@ -240,14 +240,6 @@ def test_without_a_file_it_is_printed(tmp_path: Path, inside: InProcessCli, home
     assert [*tmp_path.iterdir()] == []
 
 
-def test_where_not_every_character_can_be_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    printed = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(printed, encoding="ascii"))
-    assert doctor.main(["--report"]) == 0
-    sys.stdout.flush()
-    assert b"\\u2713 amanu" in printed.getvalue()
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

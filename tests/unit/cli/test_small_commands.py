@@ -1,8 +1,10 @@
 """sessions, auth, logs, doctor."""
 
+import io
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,17 @@ def test_ctrl_c_during_the_imports_of_a_command(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(__main__, "hide_memory", lambda: None)
     monkeypatch.setattr("importlib.import_module", interrupted)
     assert __main__.main() == exits.CANCELLED
+
+
+@pytest.mark.parametrize("argv", [["completion", "zsh"], ["doctor", "--report"]])
+def test_where_not_every_character_can_be_printed(argv: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = io.BytesIO()
+    monkeypatch.setattr("sys.argv", ["amanu", *argv])
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(printed, encoding="ascii"))
+    monkeypatch.setattr(__main__, "hide_memory", lambda: None)
+    assert __main__.main() == 0
+    sys.stdout.flush()
+    assert b"\\u2" in printed.getvalue()
 
 
 # sessions ---------------------------------------------------------------------------------------------
