@@ -133,7 +133,7 @@ def main(argv: list[str]) -> int:
         return exits.USAGE
     for path in arguments.paths:
         if not os.path.isdir(path):  # noqa: PTH112  is_dir may raise
-            print(missing_folder(path), file=sys.stderr)
+            print(visible(str(missing_folder(path))), file=sys.stderr)
             return exits.USAGE
     roots = [str(Path(path).absolute()) for path in arguments.paths or ["."]]
     options = ChatOptions(roots, arguments.model, arguments.mode, arguments.effort, arguments.session, arguments.latest)

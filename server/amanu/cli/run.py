@@ -94,7 +94,7 @@ def main(argv: list[str]) -> int:
     folders = arguments.workspace or ["."]
     missing = [folder for folder in folders if not os.path.isdir(folder)]  # noqa: PTH112  is_dir may raise
     if missing:
-        print(missing_folder(missing[0]), file=sys.stderr)
+        print(visible(str(missing_folder(missing[0]))), file=sys.stderr)
         return exits.USAGE
     roots = [str(Path(folder).absolute()) for folder in folders]
     prompt = arguments.prompt

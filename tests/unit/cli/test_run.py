@@ -179,6 +179,7 @@ def test_going_on_with_a_session(shop: Path, inside: InProcessCli) -> None:
         (["x"], 4, "no API key is set"),
         (["x", "--session", "nope"], 2, "There is no session nope."),
         (["x", "--workspace", "nowhere"], 2, "nowhere is not a folder on"),
+        (["x", "--workspace", "no\x1b[31mred"], 2, "no␛[31mred is not a folder on"),
         (["x", "--workspace", "C:\\shop"], 2, "where Amanu runs: it is a Windows path."),
         (["x", "--model", "scripted:demo", "--allow", "((("], 2, "is not a rule"),
         (["x", "--max-steps", "0"], 2, "invalid positive number value: '0'"),
