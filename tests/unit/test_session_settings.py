@@ -129,6 +129,15 @@ async def test_a_file_edited_by_hand_holds_in_new_sessions(tmp_path: Path) -> No
             await made.models.choose("ollama:qwen3", Client({}))
 
 
+async def test_an_endpoint_written_by_hand_says_when_it_holds() -> None:
+    async with sessions(FILE) as (made, home):
+        home.settings.write_text('model = "mine:x"\n[endpoints.mine]\nbase_url = "http://127.0.0.1:9/v1"\n')
+        with pytest.raises(AmanuError, match=r"\[endpoints\.mine\] takes effect when Amanu is restarted"):
+            await made.models.choose(None, Client({}))
+        with pytest.raises(AmanuError, match="Unknown model 'other:x'"):
+            await made.models.choose("other:x", Client({}))
+
+
 def brief(rules: list[StoredRule]) -> list[tuple[str, str, str, bool]]:
     return [(rule.decision, rule.rule, rule.origin, rule.removable) for rule in rules]
 

@@ -46,6 +46,10 @@ class ClientModels:
         used."""
         await self._settings.refresh()
         chosen = await self._require(model_id, client)
+        vendor = chosen.partition(":")[0]
+        if vendor in self._settings.current.endpoints and vendor not in self._registry.titles:  # the file has it by now
+            reason = f"[endpoints.{vendor}] takes effect when Amanu is restarted."
+            raise AmanuError("modelNotFound", f"Unknown model {chosen!r}: {reason}")
         await routing.check(chosen, self._settings.current, self._registry, client.environment, opens=False)
         return chosen
 
