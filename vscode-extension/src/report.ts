@@ -102,7 +102,7 @@ export function problemReport(known: Known, home: string): string {
   ];
   const extension = facts.map((fact) => `- ${fact.replaceAll(home, "~")}\n`).join("");
   const daemon = known.daemon?.output.trim() || "# Amanu: problem report\n\nThere is no daemon to ask.";
-  return `${masked(daemon, known.settings)}\n\n## VS Code\n\n${extension}`;
+  return masked(`${daemon}\n\n## VS Code\n\n${extension}`, known.settings);
 }
 
 /** The daemon shows no key; should one come by another way (an error with an address in it), it is taken out here. */

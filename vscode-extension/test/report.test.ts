@@ -78,11 +78,11 @@ test("the walkthrough leads to commands and pages that exist", () => {
 
 test("a problem report is the daemon's, then the extension's, without keys and home folder", () => {
   const output = "# Amanu: problem report\n\nodd sk-ant-secret here\n";
-  const connection = { status: "lost", message: "cannot start /home/ada/bin/amanu" };
+  const connection = { status: "lost", message: "cannot start /home/ada/bin/amanu: sk-ant-secret" };
   expect(problemReport({ ...KNOWN, connection, daemon: { output, code: 0 } }, "/home/ada")).toBe(
     "# Amanu: problem report\n\nodd *** here\n\n## VS Code\n\n" +
       "- extension 0.1.0, brings daemon 0.1.0\n- Visual Studio Code 1.100.0, remote: wsl\n- folders: 1, trusted\n" +
-      "- daemon: installed by this extension\n- connection: lost: cannot start ~/bin/amanu\n" +
+      "- daemon: installed by this extension\n- connection: lost: cannot start ~/bin/amanu: ***\n" +
       "- environment: ANTHROPIC_API_KEY, HTTPS_PROXY\n",
   );
 });
