@@ -67,10 +67,20 @@ def test_what_cannot_be_sent_is_the_draft_again(
     vim.until(DRAFT, f"{draft} more")  # the cursor is on its last line
 
 
-def test_a_prompt_from_the_command_line_is_a_draft_if_it_cannot_be_sent(start: Start) -> None:
+@pytest.mark.parametrize(
+    ("typed", "draft"),
+    [
+        (":Amanu hello<CR>", "hello"),
+        (":Amanu /queue hello<CR>", "hello"),  # has opened no window so far
+        (":Amanu /mcp off x<CR>", "/mcp off x"),
+        (":Amanu<CR>mine<Esc>:bwipeout!<CR>:Amanu /queue hello<CR>", "hello"),
+    ],
+)
+def test_a_prompt_from_the_command_line_is_a_draft_if_it_cannot_be_sent(typed: str, draft: str, start: Start) -> None:
     vim = start(**NO_MODEL)
-    vim.keys(":Amanu hello<CR>")
-    vim.until(DRAFT.partition(" and ")[0], "hello")
+    vim.keys(typed)
+    is_open = "package.loaded['amanu.prompt'] and #vim.fn.win_findbuf(require('amanu.prompt').buffer or -1) == 1"
+    vim.until(f"{is_open} and {DRAFT.partition(' and ')[0]}", draft)
     assert "not sent: No model is available" in below(vim)
 
 

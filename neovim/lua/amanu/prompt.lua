@@ -87,6 +87,9 @@ end
 ---@param with amanu.AttachmentInput[]
 ---@param why? string It could not be sent.
 function M.give_back(said, with, why)
+  if not M.buffer or not vim.api.nvim_buf_is_loaded(M.buffer) then
+    M.show() -- it was said on the command line
+  end
   attachments = vim.list_extend(vim.list_slice(with), attachments)
   local lines = vim.split(said, "\n", { plain = true })
   if text() ~= "" then
