@@ -257,10 +257,25 @@ def _session_folder(home: Home, typed: str) -> Path | None:
     """The session's folder, found without the daemon and the index: either may be what is broken."""
     folders = [folder for folder in home.sessions.iterdir() if (folder / "journal.sqlite").exists()]
     if typed == "latest":
-        return max(folders, key=lambda folder: (folder / "journal.sqlite").stat().st_mtime, default=None)
+        return max(folders, key=lambda folder: (_is_users(folder), _last_change(folder)), default=None)
     matching = [folder for folder in folders if folder.name.startswith(typed)]
     exact = [folder for folder in matching if folder.name == typed]
     return (exact or matching)[0] if exact or len(matching) == 1 else None
+
+
+def _is_users(folder: Path) -> bool:
+    """Something was said in that session, and not to a sub-agent. True if that cannot be read."""
+    match _parsed(folder / "summary.json", json.loads):
+        case {"title": ""} | {"parentSessionId": str()}:
+            return False
+        case _:
+            return True
+
+
+def _last_change(folder: Path) -> float:
+    """Of its journal. A daemon that runs writes beside it first."""
+    files = (folder / "journal.sqlite", folder / "journal.sqlite-wal")
+    return max(file.stat().st_mtime for file in files if file.exists())
 
 
 def _block(text: str, room: int) -> str:

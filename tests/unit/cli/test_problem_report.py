@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import os
 import sys
 import tempfile
 import tomllib
@@ -162,6 +163,35 @@ def test_what_is_in_it(home: Home) -> None:
     for typed in ("abcd1", "abc", "latest"):
         with_session = report(home, {}, typed)
         assert "a prompt" in with_session and "Its last part is a session" in with_session, typed
+
+
+LATEST: list[tuple[str, dict[str, int], dict[str, object]]] = [
+    ("the one written last", {"a/journal.sqlite": 1, "b/journal.sqlite": 2}, {}),
+    (
+        "a daemon has not yet merged its log",
+        {"a/journal.sqlite": 3, "b/journal.sqlite": 1, "b/journal.sqlite-wal": 4},
+        {},
+    ),
+    (
+        "the other is a sub-agent's",
+        {"a/journal.sqlite": 2, "b/journal.sqlite": 1},
+        {"title": "x", "parentSessionId": "b"},
+    ),
+    ("nothing was said in the other", {"a/journal.sqlite": 2, "b/journal.sqlite": 1}, {"title": ""}),
+]
+
+
+@pytest.mark.parametrize(("times", "other"), [each[1:] for each in LATEST], ids=[each[0] for each in LATEST])
+def test_the_latest_session(times: dict[str, int], other: dict[str, object], home: Home) -> None:
+    for name in "ab":
+        folder = keep_session(home, name, json.dumps({"text": f"said in {name}"}))
+        (folder / "summary.json").write_text(json.dumps({"title": "x", "parentSessionId": None}))
+    (home.sessions / "a" / "summary.json").write_text(json.dumps({"title": "x", **other}))
+    for name, changed in times.items():
+        (home.sessions / name).touch()
+        os.utime(home.sessions / name, (changed, changed))
+    whole = report(home, {}, "latest")
+    assert "said in b" in whole and "said in a" not in whole
 
 
 def test_it_fits_into_one_field_of_an_issue(home: Home) -> None:
