@@ -255,12 +255,12 @@ def _keys(home: Home, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
 
     try:
         statuses = Credentials(home.auth).status(environ)
+        servers = LocalServers(home.local_models).vendors
     except AmanuError as error:
         yield DoctorFinding("problem", "keys", str(error), error.data.hint or "Fix or delete the file.")
         return
     for status in statuses:
         yield DoctorFinding("info" if status.source == "none" else "ok", status.vendor, source(status))
-    servers = LocalServers(home.local_models).vendors
     for vendor in servers:
         yield DoctorFinding("ok", vendor, "its server on this machine may be used")
     if not servers and all(status.source == "none" for status in statuses):

@@ -48,7 +48,8 @@ class LocalServers:
         return cached[1]
 
     def _read(self) -> dict[str, str]:
-        return read_private(self._path).get("allowed", {})
+        allowed = read_private(self._path).get("allowed")
+        return cast("dict[str, str]", allowed) if isinstance(allowed, dict) else {}
 
 
 async def models_of(base_url: str, key: str | None = None) -> list[str] | None:

@@ -219,6 +219,16 @@ def test_problems(tmp_path: Path, inside: InProcessCli, home: Home) -> None:
     assert "mode" in found["settings"]["detail"]
 
 
+@pytest.mark.parametrize(
+    ("text", "level"), [("{", "problem"), ("[]", "problem"), ('{"allowed": null}', "note"), ('{"allowed": []}', "note")]
+)
+def test_a_damaged_list_of_allowed_servers(
+    tmp_path: Path, inside: InProcessCli, home: Home, text: str, level: str
+) -> None:
+    home.local_models.write_text(text)
+    assert findings(inside, tmp_path)["keys"]["level"] == level
+
+
 @pytest.mark.parametrize(("days", "level"), [(0, "ok"), (STALE_DAYS, "ok"), (STALE_DAYS + 1, "note")])
 def test_the_age_of_the_prices(
     tmp_path: Path, inside: InProcessCli, monkeypatch: pytest.MonkeyPatch, days: int, level: str
