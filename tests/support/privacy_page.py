@@ -75,17 +75,18 @@ ROWS = (
     ),
     Row(
         "An endpoint of your own (`[endpoints.NAME]`)",
-        "As above, once you choose one of its models",
-        "As for a vendor's service, with the key that `key_variable` names",
+        "As above, once you choose one of its models. For their names, each time that models are listed",
+        "As for a vendor's service, with the key that `key_variable` names; for the names only the key",
         "Remove it from `config.toml`",
         {f"{_MODELS}openai_endpoint.py": "http.http_client"},
     ),
     Row(
         "Model servers on this machine (Ollama, llama.cpp, vLLM at `127.0.0.1`, or where `base_urls` says)",
-        "Once you allow it (`amanu auth local NAME`): during a turn, and to ask for its models and their context "
-        "windows",
-        "As for a vendor's service",
-        "Do not allow it. An address in `base_urls` can be another machine: then it leaves this one",
+        "For the names of its models, each time that models are listed (choosing a model, completing `--model`). "
+        "Once you allow it (`amanu auth local NAME`), also during a turn",
+        "For the names nothing; else as for a vendor's service",
+        "Do not allow it; the names are asked for all the same. An address in `base_urls` can be another machine: then "
+        "it leaves this one",
         {f"{_MODELS}local.py": "httpx2.AsyncClient", f"{_MODELS}local_windows.py": "httpx2.AsyncClient"},
     ),
     Row(
