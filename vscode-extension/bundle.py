@@ -1,4 +1,4 @@
-"""What the extension installs: the daemon's wheel and the hash-locked list of packages it needs, into one folder.
+"""The files that the extension installs: the daemon's wheel and the hash-locked list of its packages, in one folder.
 
 bundle.py FOLDER [PLATFORM]    with these packages as wheels, if a platform is named (wheels.py)
 bundle.py --list               prints the list

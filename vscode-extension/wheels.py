@@ -64,7 +64,7 @@ class Wheels:
         self._platform = platform
 
     def fetch(self, packages: Sequence[str]) -> None:
-        """What is missing, from the package registry. In the order of `PYTHONS`: one for all Pythons is had once."""
+        """Fetches missing wheels from the registry, in the order of `PYTHONS`: one for all Pythons is fetched once."""
         self._folder.mkdir(parents=True, exist_ok=True)
         for python in PYTHONS:
             missing = [entry for entry in self._entries(packages, python) if self._best(entry, python) is None]

@@ -87,7 +87,7 @@ def uvx(home: Home, artefact: Path) -> list[str]:
 
 
 def extension(home: Home, artefact: Path) -> list[str]:
-    """By the extension's own code, which also plays the demo; without network where the packages come with it."""
+    """Installs it by the extension's own code, which also plays the demo; without network where it has the packages."""
     home.run(str(ROOT / ".ci/release/vsix-check"), str(artefact), home.python)
     return []
 
@@ -168,7 +168,7 @@ def _is_for_this_machine(vsix: Path) -> bool:
 
 
 def _is_of_an_index(name: str) -> bool:
-    """Where packages come from, but no cache: each home is new."""
+    """The variables that say where packages come from, but no cache: each home is new."""
     return (
         name.startswith(("PIP_", "UV_INDEX", "UV_DEFAULT_INDEX", "SSL_CERT")) and "CACHE" not in name
     ) or name.lower().endswith("_proxy")

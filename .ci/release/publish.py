@@ -43,7 +43,7 @@ def refusals(release: Release, built: str, *, sound: bool, variables: Mapping[st
 
 
 def steps(release: Release, folder: Path, *, tagged: bool, variables: Mapping[str, str]) -> list[Step]:
-    """In an order in which what cannot be taken back comes after what fails first."""
+    """The steps; what cannot be undone comes after what is likely to fail."""
     vsce = str(ROOT / "vscode-extension/node_modules/.bin/vsce")
     ovsx = str(ROOT / ".tools/ovsx/node_modules/.bin/ovsx")
     packages = [str(path) for path in sorted([*folder.glob("*.whl"), *folder.glob("*.tar.gz")])]

@@ -1,4 +1,4 @@
-"""What is released: a commit, its names, and the copy of its tree from which everything is built."""
+"""A release: a commit, its names, and the copy of its tree from which everything is built."""
 
 import io
 import json

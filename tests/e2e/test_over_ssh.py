@@ -29,7 +29,7 @@ ELSEWHERE = 2**31 - 2
 
 @pytest_asyncio.fixture
 async def login(tmp_path: Path) -> AsyncIterator[Login]:
-    """What runs a command on the other machine. Whatever daemon it started is ended."""
+    """A function that runs a command on the other machine. Whatever daemon it started is ended."""
     async with ssh_server(tmp_path / "ssh") as server:
         port = server.address.rpartition(":")[2]
         line = [needs("ssh"), "-F", str(server.settings), "-i", str(server.key), "-p", port]

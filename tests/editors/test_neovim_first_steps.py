@@ -29,7 +29,7 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def below(vim: Neovim) -> str:
-    """What is said below the chat, without its line breaks."""
+    """The text below the chat, without its line breaks."""
     return " ".join(line.removeprefix("┆ ") for line in vim.lua(TAIL))
 
 

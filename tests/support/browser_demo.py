@@ -34,7 +34,7 @@ SETTINGS = {
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "SHELL")
 """Variables of ours that VS Code gets."""
 SECONDS = 10
-"""For a daemon that ends."""
+"""Seconds that a daemon has to end."""
 
 
 def main() -> int:
@@ -50,7 +50,7 @@ def main() -> int:
 
 
 async def show(folder: Path) -> int:
-    """In that empty folder, until VS Code ends or this task is cancelled, as SIGTERM does."""
+    """Runs the demo in that empty folder until VS Code ends or this task is cancelled, as SIGTERM does."""
     task = asyncio.current_task()
     assert task is not None
     for number in (signal.SIGTERM, signal.SIGHUP):

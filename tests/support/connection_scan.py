@@ -24,11 +24,11 @@ _OPENS = re.compile(
     r"|os\.(?:exec\w+|spawn\w+|posix_spawn\w*|system|popen)|pty\.(?:spawn|fork)"
     r"|google\.auth\.(?:default|load_\w+|transport\.[\w.]+)|boto3\.\w+)"
 )
-"""What is called, with the names that the file imports spelled out."""
+"""Calls that open connections, with the names that the file imports spelled out."""
 _STANDARD = frozenset(
     ("ftplib", "imaplib", "multiprocessing", "nntplib", "poplib", "smtplib", "socketserver", "telnetlib", "wsgiref")
 ) | {"xmlrpc"}
-"""Of the standard library, what connects or starts programs in ways that `_OPENS` does not know."""
+"""Modules of the standard library that connect or start programs in ways that `_OPENS` does not know."""
 
 _EXTENSION_OPENS = re.compile(
     r"(?<![\w.])(?<!async )(?:fetch|spawn|spawnSync|exec|execSync|execFile|execFileSync|fork)(?=\()"
@@ -42,19 +42,19 @@ _NEOVIM_OPENS = re.compile(
 )
 _ADDRESS = re.compile(r"(?:https?|wss?)://([\w.{}-]*\w[\w.{}-]*)", re.IGNORECASE)
 _HOST = re.compile(r"(?:[\w{}-]+\.)+(?:googleapis\.com|amazonaws\.com|azure\.com)\b")
-"""Of the clouds, also without `https://`: their hosts are put together. Elsewhere a bare host names a page to read."""
+"""Hosts of the clouds, also without `https://`: they are put together. Elsewhere a bare host names a page to read."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What one file has."""
+    """The connections and hosts of one file."""
 
     opens: frozenset[str]
     """Calls that connect or start a program."""
     hosts: frozenset[str]
-    """In its texts; `{}` stands for what is filled in."""
+    """The hosts in its texts; `{}` stands for what is filled in."""
     packages: frozenset[str]
-    """Of others, and parts of the standard library that the scan does not see through."""
+    """Packages of others, and parts of the standard library that the scan does not see through."""
 
 
 def scan(root: Path = ROOT) -> Mapping[str, Found]:

@@ -115,7 +115,7 @@ def _heading(action: argparse.Action) -> str:
 
 
 def _sentence(text: str) -> str:
-    """With a capital, unless it begins with a value, and a full stop."""
+    """The sentence, with a capital unless it begins with a value, and a full stop."""
     first = text[:1].upper() + text[1:] if re.match(r"[a-z]+:? ", text) else text
     return first if first.endswith((".", "…")) or " | " in first else f"{first}."
 
@@ -127,6 +127,6 @@ def _prose(text: str) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """For roff: a backslash, a minus that can be copied, no request at the beginning of a line."""
+    """The text as roff: backslashes escaped, minuses that can be copied, no request at the beginning of a line."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace('"', "\\(dq")
     return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped

@@ -35,7 +35,7 @@ def read(text: str) -> Page:
 
 
 def faults(path: Path, root: Path) -> list[str]:
-    """What is wrong with the links of that file, a line for each."""
+    """A line for each link of that file that leads nowhere."""
     found: list[str] = []
     for link in read(path.read_text("utf-8")).links:
         parts = urlsplit(link)

@@ -67,7 +67,7 @@ def permissive(expression: str) -> bool:
 
 
 def packages() -> list[str]:
-    """Those that the daemon needs, as `make vsix` finds them in the lock."""
+    """The packages that the daemon needs, as `make vsix` finds them in the lock."""
     listed = subprocess.check_output([sys.executable, ROOT / "vscode-extension" / "bundle.py", "--list"], text=True)
     return list(dict.fromkeys(re.findall(r"^([\w.-]+)==", listed, re.MULTILINE)))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 RESULTS = Path(__file__).parents[2] / "bench" / "results.md"
 SUBJECTS = ("Amanu, anthropic", "Gemini CLI", "OpenCode", "Codex")
-"""Of the four wires Amanu needs most memory on Anthropic's, and most time for a first prompt."""
+"""The wire on which Amanu needs most memory, and most time for a first prompt."""
 CASES = {
     "start → session ready": "start → session ready",
     "start → first token of a prompt sent at once": "start → first token",
@@ -48,7 +48,7 @@ def facts(text: str) -> tuple[str, str, str]:
 
 
 def figures(text: str) -> list[tuple[str, str, list[str]]]:
-    """Of each case our words, its unit, and the subjects' figures, the best in bold."""
+    """Rows of a case in our words, its unit, and the subjects' figures, the best in bold."""
     lines = text.partition("## Figures")[2].partition("\n## ")[0].splitlines()
     head, _, *rows = [split(line) for line in lines if line.startswith("|")]
     by_case = {row[0]: dict(zip(head, row, strict=True)) for row in rows}

@@ -1,4 +1,4 @@
-"""What is installed for shells and `man`, in server/amanu/cli/share, from the options of the commands.
+"""The files that are installed for shells and `man`, in server/amanu/cli/share, from the options of the commands.
 
 PYTHONPATH=tests python -m support.shell_files    writes it
 """

@@ -23,7 +23,7 @@ PROMPT = "tutorial$ "
 _BLOCK = re.compile(r"([^\n]*)\n\n```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _SAVED = re.compile(r"[Ss]ave this as `([^`]+)`")
 _VARIES = re.compile(r"…|\d+(?:\.\d+)? m?s\b")
-"""What is left out, and times."""
+"""Text that is left out, and times."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Reader:
             self._place = self._folder / command.text.removeprefix("cd ")
 
     def _parts(self, lines: list[str]) -> Iterator[str]:
-        """What is to be seen, one after the other. Types what is to be typed between them."""
+        """Waits for each line in turn, and types what is to be typed between them."""
         for line in lines:
             question, typing, answer = line.partition("›")
             if typing and not question:

@@ -12,7 +12,7 @@ FILE = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|\w+\.py)`")
 COMMAND = re.compile(r"^    (.*?) +#", re.MULTILINE)
 STANDS_FOR_ANY = ("NAME", "config.toml")
 BYTES = 250_000
-"""Of a picture."""
+"""Bytes that a picture may have."""
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -1,4 +1,4 @@
-"""What set-up leaves outside the clone."""
+"""Files that set-up leaves outside the clone."""
 
 import os
 import subprocess

@@ -33,7 +33,7 @@ def said() -> dict[str, set[str]]:
 
 
 def missing(found: Mapping[str, Found]) -> list[str]:
-    """What no row has, and what a row has and no file."""
+    """Connections that no row has, and those that a row has and no file."""
     calls, named = said(), {host for row in ROWS for host in row.hosts} | NAMED.keys()
     lines: list[str] = []
     for file, each in found.items():

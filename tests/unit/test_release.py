@@ -1,4 +1,4 @@
-"""What `make release` makes of the repository's files, and what `make publish` refuses (.ci/release)."""
+"""Files that `make release` makes of the repository's, and cases that `make publish` refuses (.ci/release)."""
 
 import re
 import subprocess

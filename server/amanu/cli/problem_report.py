@@ -273,7 +273,7 @@ def _is_users(folder: Path) -> bool:
 
 
 def _last_change(folder: Path) -> float:
-    """Of its journal. A daemon that runs writes beside it first."""
+    """When its journal was last written. A running daemon writes beside it first."""
     files = (folder / "journal.sqlite", folder / "journal.sqlite-wal")
     return max(file.stat().st_mtime for file in files if file.exists())
 

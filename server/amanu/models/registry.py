@@ -590,7 +590,7 @@ async def _must_answer(vendor: Vendor, base_url: str) -> None:
     """A server whose models the user named need not list them."""
     if vendor.models or await models_of(base_url) is not None:
         return
-    hint = f"Start {vendor.title}, or set its address under [base_urls] in config.toml."
+    hint = f'Start {vendor.title}, or set its address in config.toml, under [base_urls]: {vendor.name} = "http://HOST:PORT/v1".'
     if vendor not in VENDORS:
         table = f"[endpoints.{vendor.name}]"
         hint = (

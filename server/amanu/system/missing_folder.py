@@ -23,7 +23,7 @@ class MissingFolder:
     reason: str
     """A sentence."""
     hint: str
-    """What the user can do."""
+    """A sentence that says what the user can do."""
 
     def __str__(self) -> str:
         return f"{self.reason} {self.hint}"
