@@ -130,7 +130,7 @@ end
 local NEEDS_MODEL = {
   "┆ Amanu needs a model: /key anthropic stores an API key (or gemini, openai …), /login uses your ChatGPT plan, "
     .. "/model lists what there is.",
-  "┆ /tour shows how Amanu works, without a key.",
+  "┆ :Amanu /tour shows how Amanu works, without a key.",
   "",
 }
 local AFTER_TOUR = "To go on with a real model: /key anthropic (or gemini, openai …) or /login; then /new"
