@@ -8,17 +8,15 @@ from pathlib import Path
 from amanu.hooks.config import project_sources, read_source, user_source
 from amanu.hooks.model import Hook, HookSource, HookView
 from amanu.hooks.pins import HookPins
+from amanu.system.file_stamp import FileStamp, file_stamp
 from amanu.workspace.workspace import Workspace
-
-Stamp = tuple[int, int, int] | None
-"""(time of change, size, inode) of a file; None: there is none."""
 
 
 @dataclass(frozen=True)
 class _Content:
     """The hooks in some files, and the stamps of the files when they were read."""
 
-    stamps: Sequence[Stamp]
+    stamps: Sequence[FileStamp]
     hooks: Sequence[Hook]
 
 
@@ -57,7 +55,7 @@ class Hooks:
 
     def _hooks(self, workspace: Workspace, *, trusted: bool) -> Sequence[Hook]:
         sources = self._sources(workspace, trusted=trusted)
-        stamps = [_stamp(source.path) for source in sources]
+        stamps = [file_stamp(source.path) for source in sources]
         content = self._read.get(sources)
         if content is None or content.stamps != stamps:
             hooks = [hook for source in sources for hook in read_source(source, workspace)]
@@ -84,11 +82,3 @@ def _untrusted(view: HookView, workspace: Workspace) -> HookView:
 
 def _any_inside(paths: Sequence[Path], workspace: Workspace) -> bool:
     return any(workspace.guard.inside(path) for path in paths)
-
-
-def _stamp(path: Path) -> Stamp:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino

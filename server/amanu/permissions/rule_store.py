@@ -5,7 +5,6 @@ small, and replaced whole. Every use checks its status, that of the settings and
 the rules again if one of them has changed.
 """
 
-import stat
 import time
 import tomllib
 from collections.abc import Sequence
@@ -14,14 +13,13 @@ from typing import Any, cast
 
 from amanu.config import RuleSettings, Settings, user_rules, workspace_rules
 from amanu.core.rules import Rule, RuleTable, parse_rule
+from amanu.system.file_stamp import FileStamp, file_stamp
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Scope
 
 _FRESH = 2.0
 """Seconds in which a file may change again without a new timestamp: file systems count in ticks, FAT in the longest.
 The rules of a file changed so recently are read on each use."""
-FileStamp = tuple[int, ...] | None
-"""A part of a file's status that changes when the file does; None: no such file."""
 
 
 class RuleStore:
@@ -134,17 +132,6 @@ class RuleStore:
             raise AmanuError("storageError", f"{self._rules_file} is not valid TOML: {error}.") from error
         except OSError as error:
             raise AmanuError("storageError", f"{self._rules_file} cannot be read: {error.strerror}.") from error
-
-
-def file_stamp(path: Path, *, follow: bool = True) -> FileStamp:
-    """A value that differs once the file has changed; None if there is no file. Blocking."""
-    try:
-        status = path.stat(follow_symlinks=follow)
-    except OSError:
-        return None
-    if stat.S_ISDIR(status.st_mode):  # what else lies in it does not matter
-        return status.st_dev, status.st_ino
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _rules(texts: RuleSettings, tables: Sequence[RuleTable], origin: str) -> list[Rule]:

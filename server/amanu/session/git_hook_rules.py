@@ -8,6 +8,7 @@ from pathlib import Path
 from amanu.core.rules import Rule, RuleTable
 from amanu.permissions.matching import escape_glob
 from amanu.sandbox.git_dirs import HOOKS, hooks_folders, repository_of, settings_files
+from amanu.system.file_stamp import file_stamp
 
 _REASON = "git runs the hooks in this folder"
 
@@ -24,7 +25,7 @@ class GitHookRules:
         home = Path.home()
         repositories = {(real := Path(os.path.realpath(root))): repository_of(real) for root in roots}
         files = [file for found in repositories.values() if found is not None for file in settings_files(found, home)]
-        if self._seen != (seen := [*repositories.values(), *map(_stamp, files)]):
+        if self._seen != (seen := [*repositories.values(), *map(file_stamp, files)]):
             globs = dict.fromkeys(
                 glob
                 for root, found in repositories.items()
@@ -47,11 +48,3 @@ def _globs(root: Path, folder: Path) -> Sequence[str]:
         return ()
     path = escape_glob(folder.relative_to(root).as_posix())
     return path, f"{path}/**"
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns, found.st_size

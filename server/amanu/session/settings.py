@@ -7,9 +7,10 @@ from typing import Any, cast
 
 from amanu.config import Settings, load_settings, set_by_environment, settings_from
 from amanu.core.unknown_keys import key_line
-from amanu.permissions.rule_store import RuleStore, file_stamp
+from amanu.permissions.rule_store import RuleStore
 from amanu.session.services import Services
 from amanu.session.setting_fields import SettingField, setting_fields
+from amanu.system.file_stamp import file_stamp
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import (
     Setting,
