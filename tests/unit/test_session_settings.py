@@ -21,7 +21,7 @@ from amanu_protocol.requests import (
     SessionCreateParams,
     StoredRule,
 )
-from support.scripted_session import call, scripted_session, step
+from support.scripted_session import ScriptedSession, call, scripted_session, step
 from support.session_client import Client
 
 FILE = """# mine
@@ -216,3 +216,38 @@ async def test_rules_that_were_edited_by_hand_hold_at_once_and_a_broken_file_is_
         assert broken.state == "failed" and "config.toml is not valid TOML" in (broken.error or "")
         home.settings.write_text(FILE)
         assert (await read("p4")).state == "succeeded"
+
+
+@pytest.mark.parametrize(
+    ("text", "stands"),
+    [
+        ('[rules]\ndeny = ["@write"]\n', "rejected"),
+        ('[rules]\nallow = ["@write"]\n', "succeeded"),
+        ("[rules]\nallow = [", "awaitingApproval"),
+        ("[limits]\nsteps = 9\n", "awaitingApproval"),
+    ],
+)
+async def test_rules_edited_by_hand_decide_an_open_question_once_a_second_session_opens(
+    tmp_path: Path, text: str, stands: str
+) -> None:
+    edit = call("edit_file", path="notes.txt", old_text="line 3\n", new_text="line three\n")
+    async with scripted_session(tmp_path, step("", edit), step("Done.")) as d:
+        await d.prompt("go")
+        await d.until(lambda state: state.approvals)
+        before = d.file.read_text()
+        await edited(d, text)
+        if stands == "awaitingApproval":
+            assert len(d.session.state.approvals) == 1 and d.file.read_text() == before
+            await edited(d, '[rules]\nallow = ["@write"]\n')
+            stands = "succeeded"
+        await d.over("p1")
+        item = next(item for item in d.session.state.items if isinstance(item, ToolCall))
+        assert item.state == stands
+        assert (d.file.read_text() != before) == (stands == "succeeded")
+
+
+async def edited(d: ScriptedSession, text: str) -> None:
+    """Settings with that text, and a new session of the same folder."""
+    find_home().settings.write_text(text)
+    params = SessionCreateParams(session_id=f"s{len(text)}", roots=[str(d.root)], model_id="scripted:demo")
+    await d.sessions.create(params, Client({}))
