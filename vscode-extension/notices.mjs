@@ -33,7 +33,7 @@ USE, DATA, OR PROFITS; OR BUSINESS INTERRUPTION) HOWEVER CAUSED AND ON ANY THEOR
 LIABILITY, OR TORT (INCLUDING NEGLIGENCE OR OTHERWISE) ARISING IN ANY WAY OUT OF THE USE OF THIS SOFTWARE, EVEN IF ADVISED
 OF THE POSSIBILITY OF SUCH DAMAGE.`;
 
-/** What their repositories say (README or license.txt) and tm-grammars does not repeat. */
+/** Licences that the grammars' repositories state (README or license.txt) and tm-grammars leaves out. */
 const STATED = {
   matlab: { licence: "BSD-2-Clause", text: BSD_2 },
   "ssh-config": { licence: "TextMate bundle licence, permissive", text: TEXTMATE },
@@ -112,7 +112,7 @@ function grammarNotices(notice, names) {
 }
 
 /**
- * Of a collection's NOTICE, the parts about these files. Throws if one is named nowhere.
+ * The parts of a collection's NOTICE that are about these files. Throws if one is named nowhere.
  * @returns {(Notice & { names: string[] })[]}
  */
 export function collected(notice, names) {

@@ -125,6 +125,7 @@ def main(pythons: list[str]) -> int:
         with tempfile.TemporaryDirectory(prefix="amanu-home-") as folder:
             home = Home(Path(folder).resolve(), python, cut_off)
             start = time.monotonic()
+            program: list[str] = []
             try:
                 program = installer(home, artefact)
                 if program:
@@ -146,7 +147,7 @@ def main(pythons: list[str]) -> int:
     for vsix in sorted(OUT.glob("*.vsix")):
         if not _is_for_this_machine(vsix):
             print(f"| {vsix.name} | {vsix.stat().st_size / 1e6:.1f} | | | | | for another machine, not tried |")
-    where = "ran without network" if cut_off else "ran with network: this machine lets nobody be cut off from it"
+    where = "ran without network" if cut_off else "ran with network: this machine cannot cut a program off from it"
     print(f"\nOnce installed, Amanu {where}.")
     for failure in failures:
         print(f"\n{failure}", file=sys.stderr)

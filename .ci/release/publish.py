@@ -67,6 +67,12 @@ def steps(release: Release, folder: Path, *, tagged: bool, variables: Mapping[st
     ]
 
 
+def environment(step: Step, variables: Mapping[str, str]) -> dict[str, str]:
+    """Those variables with no token but the step's own, and this repository's Node first."""
+    kept = {name: value for name, value in variables.items() if name not in TOKENS or name == step.token}
+    return {**kept, "PATH": f"{ROOT / '.venv/bin'}{os.pathsep}{variables['PATH']}"}
+
+
 def main(*, dry_run: bool) -> int:
     try:
         release = release_of_head(ROOT)
@@ -91,15 +97,13 @@ def main(*, dry_run: bool) -> int:
     if not sys.stdin.isatty():
         print("publish: It asks a person, and here is no terminal.", file=sys.stderr)
         return 1
-    if input(f"None of this can be taken back. Type {release.version} to publish: ").strip() != release.version:
+    if input(f"This cannot be undone. Type {release.version} to publish: ").strip() != release.version:
         print("Nothing was published.")
         return 1
     for step in planned:
-        environment = {name: value for name, value in os.environ.items() if name not in TOKENS or name == step.token}
-        environment["PATH"] = f"{ROOT / '.venv/bin'}{os.pathsep}{os.environ['PATH']}"  # its node
-        if code := subprocess.run(step.command, cwd=ROOT, env=environment, check=False).returncode:
+        if code := subprocess.run(step.command, cwd=ROOT, env=environment(step, os.environ), check=False).returncode:
             print(
-                "publish: That failed. Mend the cause and run it again: what is there already is skipped.",
+                "publish: That failed. Fix the cause and run it again: what has been published is skipped.",
                 file=sys.stderr,
             )
             return code

@@ -1,4 +1,5 @@
-"""Write the version of server/amanu/__init__.py into the extension's package.json and package-lock.json."""
+"""Write the version of server/amanu/__init__.py into the files that repeat it: two of the extension, one of the dev
+container feature."""
 
 import ast
 import re
@@ -18,10 +19,14 @@ def version(root: Path) -> str:
 
 def derived(root: Path) -> dict[Path, str]:
     """The text of the files that repeat the version; their own version is the first in them, or the first two."""
-    repeats = {"package.json": 1, "package-lock.json": 2}
+    repeats = {
+        "vscode-extension/package.json": 1,
+        "vscode-extension/package-lock.json": 2,
+        ".ci/container/feature/amanu/devcontainer-feature.json": 1,
+    }
     texts: dict[Path, str] = {}
     for name, count in repeats.items():
-        path = root / "vscode-extension" / name
+        path = root / name
         texts[path] = re.sub(
             r'"version": "[^"]*"', f'"version": "{version(root)}"', path.read_text("utf-8"), count=count
         )

@@ -80,7 +80,7 @@ def test_a_run_connects_to_the_service_of_its_model_alone(vendor: str, tmp_path:
 
 def test_the_watch_sees_other_places(tmp_path: Path) -> None:
     seen = tmp_path / "seen"
-    other = "import socket\nlambda: 0\ntry:\n    socket.create_connection(('127.0.0.1', 9), 1)\nexcept OSError: pass\n"
+    other = "import socket\ntry:\n    socket.create_connection(('127.0.0.1', 9), 1)\nexcept OSError: pass\n"
     program = WATCHED.partition("from amanu")[0] + other
     subprocess.run([sys.executable, "-c", program, str(seen)], check=True, timeout=50)
     assert json.loads(seen.read_text().splitlines()[-1]) == ["127.0.0.1", 9]

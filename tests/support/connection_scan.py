@@ -26,8 +26,11 @@ _OPENS = re.compile(
 )
 """Calls that open connections, with the names that the file imports spelled out."""
 _STANDARD = frozenset(
-    ("ftplib", "imaplib", "multiprocessing", "nntplib", "poplib", "smtplib", "socketserver", "telnetlib", "wsgiref")
-) | {"xmlrpc"}
+    (
+        *("ftplib", "imaplib", "multiprocessing", "nntplib", "poplib", "smtplib", "socketserver", "telnetlib"),
+        *("wsgiref", "xmlrpc"),
+    )
+)
 """Modules of the standard library that connect or start programs in ways that `_OPENS` does not know."""
 
 _EXTENSION_OPENS = re.compile(

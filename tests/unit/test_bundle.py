@@ -2,28 +2,23 @@
 .vsix for one platform brings them as wheels for each Python."""
 
 import hashlib
-import importlib
 import re
 import tomllib
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+import wheels
+from bundle import runtime
 
 REPOSITORY = Path(__file__).parents[2]
 DEPENDENCIES: list[str] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["dependencies"]
 
 
 @pytest.fixture(scope="module")
-def wheels() -> ModuleType:
-    return module("wheels")
-
-
-@pytest.fixture(scope="module")
 def entries() -> list[str]:
-    return module("bundle").runtime((REPOSITORY / "requirements.lock").read_text(), DEPENDENCIES)
+    return runtime((REPOSITORY / "requirements.lock").read_text(), DEPENDENCIES)
 
 
 def test_all_that_is_installed_for_the_daemon_is_in_it(entries: list[str]) -> None:
@@ -94,7 +89,7 @@ OLD_MAC = "crypto-48.0.1-cp311-abi3-macosx_10_9_x86_64.whl"
     ],
 )
 def test_one_wheel_of_each_package_is_carried_for_each_python(
-    tmp_path: Path, wheels: ModuleType, platform: str, there: Sequence[str], chosen: Sequence[str] | str
+    tmp_path: Path, platform: str, there: Sequence[str], chosen: Sequence[str] | str
 ) -> None:
     """A pure one once, and so is one for the stable ABI. `{}`: the newest system that counts as this platform."""
     names = [name.format(wheels.PLATFORMS[platform].tags[0]) for name in there]
@@ -117,12 +112,6 @@ def test_one_wheel_of_each_package_is_carried_for_each_python(
 def locked(package: str, names: Sequence[str]) -> str:
     hashes = [hashlib.sha256(name.encode()).hexdigest() for name in names if name.startswith(f"{package}-")]
     return " \\\n".join([LOCK[package], *(f"    --hash=sha256:{each}" for each in hashes)])
-
-
-def module(name: str) -> ModuleType:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(REPOSITORY / "vscode-extension")
-        return importlib.import_module(name)
 
 
 def plain(requirement: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 from build import ROOT, acp_entry, sums
 from bundle import runtime
 from pages import Published
-from publish import TOKENS, refusals, steps
+from publish import TOKENS, environment, refusals, steps
 from release import Release
 from sbom import sbom_of_tree
 from version import derived, version
@@ -187,4 +187,7 @@ def test_no_program_sees_the_token_of_another(tmp_path: Path) -> None:
     (tmp_path / "published.patch").write_text("x")
     planned = steps(RELEASE, tmp_path, tagged=False, variables={})
     assert [step.token for step in planned] == ["UV_PUBLISH_TOKEN", "VSCE_PAT", "OVSX_PAT", "", "", ""]
+    for step in planned:
+        seen = environment(step, {**dict.fromkeys(TOKENS, "secret"), "PATH": "/bin"})
+        assert seen.keys() & set(TOKENS) == {step.token} - {""}
     assert [step.command[:2] for step in planned[3:]] == [["git", "tag"], ["git", "apply"], ["git", "commit"]]

@@ -32,7 +32,7 @@ local is_other_version = false
 local tries = 0
 ---@type (fun(why?: string))[]
 local waiting = {}
----@type table<fun(why?: string, result?: table, kind?: string), true> Of requests: vim.lsp forgets them when the line ends.
+---@type table<fun(why?: string, result?: table, kind?: string), true> Callbacks of requests: vim.lsp forgets them when the connection is lost.
 local unanswered = {}
 
 ---@param path string

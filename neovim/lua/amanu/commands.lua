@@ -168,7 +168,7 @@ end
 ---@param failed? fun(why: string) It was neither, or could not be sent. Else that is said.
 ---@param lines? integer[] First and last line of the command's range.
 function M.run(line, say_it, failed, lines)
-  session.try_again()
+  session.forget_refusal()
   local word, rest = line:match("^(%S+)%s*(.*)$")
   local command = M.all[word]
   if command then

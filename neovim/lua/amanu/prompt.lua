@@ -82,7 +82,7 @@ function M.submit(queue, typing)
   head()
 end
 
----A text that is the user's to change or send, again: before what they write already.
+---Put a text back into the prompt, before what the user has typed since.
 ---@param said string
 ---@param with amanu.AttachmentInput[]
 ---@param why? string It could not be sent.

@@ -248,8 +248,8 @@ function M.ask(method, params, done, failed)
   end)
 end
 
----What the user does next is not about what was refused.
-function M.try_again()
+---Forget why the last prompt was not sent: the user goes on.
+function M.forget_refusal()
   if M.refused then
     M.refused = nil
     M.changed({ kind = "" })
@@ -267,7 +267,7 @@ function M.prompt(text, attachments, queue)
   local function refused(why)
     require("amanu.prompt").give_back(text, attachments, why)
   end
-  M.try_again()
+  M.forget_refusal()
   M.connect(function()
     if not M.state then
       return M.create(function()

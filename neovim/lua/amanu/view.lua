@@ -32,7 +32,7 @@ end
 ---Lines were folded away by the change that goes on.
 local shrank = false
 
----Else what is left would stand at the top of that window, which is at the end, and nothing below it.
+---Scroll the window so that the end of the chat is at its bottom; else what is left would stand at the top.
 ---@param window integer
 local function end_below(window)
   vim.api.nvim_win_call(window, function()

@@ -110,7 +110,8 @@ async def _allow_local(home: "Home", auth: "Credentials", vendor: str) -> str:
 
     settings = load_settings(home, os.environ)
     registry = ModelRegistry(settings, auth, home.local_models, Catalogue(home.catalogue))
-    said = f"{vendor}: the server at {await registry.allow_local(vendor, os.environ)} may be used."
+    address = await registry.allow_local(vendor, os.environ)
+    said = f"{vendor}: the server at {address} may be used."
     if settings.model is None and registry.default(os.environ) is None:
         model_id = await registry.local_default(os.environ)
         said += f" New sessions use {model_id}." if model_id else " It has no model yet."

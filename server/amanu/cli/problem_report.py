@@ -117,13 +117,13 @@ def _packages() -> Iterator[tuple[str, str]]:
 
 def _clients(home: Home) -> str:
     """The editors and terminals that connected recently."""
-    from amanu.system.logs import tail
+    from amanu.system.logs import CLIENT_CONNECTED, tail
 
     try:
         lines = tail(home, _LOG_READ)
     except OSError:
         return ""
-    found = [match[1] for line in lines if (match := re.search(r": client connected: (.{1,100})$", line))]
+    found = [match[1] for line in lines if (match := re.search(rf": {CLIENT_CONNECTED}(.{{1,100}})$", line))]
     return ", ".join(dict.fromkeys(reversed(found)))
 
 

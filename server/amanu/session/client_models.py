@@ -37,7 +37,7 @@ class ClientModels:
         models = await routing.listed(self._settings.current, self._registry, client.environment)
         return ModelListResult(
             models=models,
-            default_model_id=self._default(client) or await self._registry.local_default(client.environment),
+            default_model_id=await self._of_new_sessions(client),
             vendors={"amanu": "Automatic", **self._registry.titles},
         )
 
@@ -102,8 +102,11 @@ class ClientModels:
     def _default(self, client: Client) -> str | None:
         return routing.default(self._settings.current, self._registry, client.environment)
 
+    async def _of_new_sessions(self, client: Client) -> str | None:
+        return self._default(client) or await self._registry.local_default(client.environment)
+
     async def _require(self, model_id: str | None, client: Client) -> str:
-        chosen = model_id or self._default(client) or await self._registry.local_default(client.environment)
+        chosen = model_id or await self._of_new_sessions(client)
         if chosen is None:
             raise AmanuError("authRequired", "No model is available: no API key is set.", hint=_HOW_TO_MODEL)
         return chosen

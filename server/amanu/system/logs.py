@@ -21,6 +21,9 @@ OLDER_FILES = 3
 MAX_RECORD = 4000
 """Characters kept of one record: its beginning and its end, where a traceback has its message."""
 
+CLIENT_CONNECTED = "client connected: "
+"""The beginning of the record about a client, which its name follows."""
+
 _secrets = Secrets()
 """The secrets this process knows; see `use_secrets`."""
 

@@ -1,11 +1,11 @@
 """Why a folder that a client named cannot be worked in: often it is on the machine where the editor runs, and Amanu
 runs on another one."""
 
+import os
 import platform
 import re
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import unquote
 
 MAX_NAME = 300
@@ -39,7 +39,7 @@ def missing_folder(name: str, host: str | None = None, here: str = _HERE) -> Mis
     )
     shown = path if len(path) <= MAX_NAME else f"{path[:MAX_NAME]}…"
     reason = f"{shown} is not a folder on {host}, where Amanu runs"
-    if _is_file(path):
+    if os.path.isfile(path):  # noqa: PTH113  is_file may raise
         return MissingFolder(f"{shown} is a file on {host}, not a folder.", "Name the folder it is in.")
     if _WINDOWS.match(path) and here != "Windows":
         return MissingFolder(f"{reason}: it is a Windows path.", elsewhere)
@@ -49,10 +49,3 @@ def missing_folder(name: str, host: str | None = None, here: str = _HERE) -> Mis
         if path.startswith(home) and system != here:
             return MissingFolder(f"{reason}: it looks like a {system} path.", elsewhere)
     return MissingFolder(f"{reason}.", "Check the path; if the folder is on another machine, run Amanu there.")
-
-
-def _is_file(path: str) -> bool:
-    try:
-        return Path(path).is_file()
-    except (OSError, ValueError):  # a NUL, too long
-        return False

@@ -21,6 +21,7 @@ from amanu.cli.problem_report import MAX_REPORT, ReportSource
 from amanu.core.model_families import MODELS
 from amanu.home import Home, find_home
 from amanu.storage.journal import Journal, Record
+from amanu.system.logs import CLIENT_CONNECTED
 from support.cli_in_process import InProcessCli, fails
 from unit.test_redaction import SHAPES
 
@@ -150,7 +151,7 @@ def test_settings_are_named_and_only_harmless_values_shown(text: str, said: str,
 def test_what_is_in_it(home: Home) -> None:
     (home.logs / "daemon.log").write_text("".join(f"1 INFO amanu: line {n}\n" for n in range(999)))
     with (home.logs / "daemon.log").open("a") as log:
-        log.write("1 INFO amanu.x: client connected: Neovim 0.11.4\n1 INFO y: ```` is no fence\n")
+        log.write(f"1 INFO amanu.x: {CLIENT_CONNECTED}Neovim 0.11.4\n1 INFO y: ```` is no fence\n")
     home.memory.write_text("be brief")
     keep_session(home, "abcd1", json.dumps({"type": "turnStarted", "prompt": "a prompt"}))
     whole = report(home, {"HTTPS_PROXY": "http://p", "SHELL": "/bin/zsh"})

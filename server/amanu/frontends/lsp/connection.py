@@ -35,6 +35,7 @@ from amanu.frontends.lsp.pulled_documents import PulledDocuments
 from amanu.session.own_parts import OwnParts
 from amanu.session.requests import DAEMON_REQUESTS, SESSION_REQUESTS
 from amanu.system.frames import BrokenStream, FrameReader
+from amanu.system.logs import CLIENT_CONNECTED
 from amanu.text.display import one_line
 from amanu.workspace.overlay import Editor
 from amanu_protocol import requests as r
@@ -301,7 +302,7 @@ class Connection:
         info = params.get("clientInfo")
         about = cast("dict[str, Any]", info) if isinstance(info, dict) else {}
         self.name = str(about.get("name") or "")
-        log.info("client connected: %s", one_line(f"{self.name} {about.get('version') or ''}")[:100])
+        log.info("%s%s", CLIENT_CONNECTED, one_line(f"{self.name} {about.get('version') or ''}")[:100])
         for folder in params.get("workspaceFolders") or ():
             self._add_folder(folder["uri"])
         process = params.get("processId")
