@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 
@@ -29,3 +29,25 @@ class Message(Wire):
     needs a few."""
 
     model_config = ConfigDict(defer_build=True)
+
+
+class LineRange(Wire):
+    """Whole lines of a text, as an LSP range counts them: from 0, `end` exclusive. `start == end`: no lines, a place
+    before line `start`."""
+
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+
+
+class Position(Wire):
+    """LSP's: `line` from 0, `character` from 0 in units of the position encoding that `initialize` settled."""
+
+    line: int = Field(ge=0)
+    character: int = Field(ge=0)
+
+
+class Range(Wire):
+    """LSP's: `end` is exclusive."""
+
+    start: Position
+    end: Position

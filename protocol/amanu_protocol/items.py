@@ -5,9 +5,9 @@ Items go *started → deltas → completed*; the completed form is authoritative
 
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, field_serializer
+from pydantic import Field, JsonValue, computed_field, field_serializer
 
-from amanu_protocol.base import Wire
+from amanu_protocol.base import LineRange, Wire
 
 Mode = Literal["plan", "ask", "acceptEdits", "draft", "auto"]
 """A mode is a set of policy rules: read-only · ask before effects · edits allowed · changes go into a draft ·
@@ -478,6 +478,31 @@ class Check(Wire):
     """For the user, to go after the checker's name: "adds 1 error, fixes 2"."""
 
 
+Waits = Literal["decision", "review", ""]
+"""What a change waits for: to be accepted or rejected · to be kept or undone, as a rule applied it · nothing."""
+
+Verb = Literal["accept", "reject", "keep", "undo", "redo"]
+"""What a user may do with a change, as decisions name it."""
+
+
+def _waits(state: HunkState, reviewed: bool) -> Waits:
+    if state in ("pending", "conflicted"):
+        return "decision"
+    return "review" if state == "applied" and not reviewed else ""
+
+
+def _verbs(state: HunkState, reviewed: bool) -> list[Verb]:
+    match state:
+        case "pending" | "conflicted":
+            return ["accept", "reject"]
+        case "applied":
+            return ["undo"] if reviewed else ["keep", "undo"]
+        case "reverted":
+            return ["redo"]
+        case _:
+            return []
+
+
 class Hunk(Wire):
     """One contiguous change. Lines are 1-based, in the base (old) and in the proposed text (new). A side with no
     lines names the line it comes after, as in unified diffs (0: before the first). When the user changed lines it is
@@ -502,6 +527,23 @@ class Hunk(Wire):
     it waits to be kept or undone. Of a rejected one: the user said no, not a rule."""
     explanation: str = ""
     """What it is for, in the model's words."""
+    lines: LineRange = LineRange(start=0, end=0)
+    """Its place in the file as it was last seen (`baseVersion` of an open document): the new lines of an applied hunk,
+    else the old ones."""
+    proposed_lines: LineRange = LineRange(start=0, end=0)
+    """Its place in the proposed text, which has every hunk that is not rejected or taken back: the new lines of these,
+    the old ones of the others."""
+
+    @computed_field
+    @property
+    def waits(self) -> Waits:
+        return _waits(self.state, self.reviewed)
+
+    @computed_field
+    @property
+    def verbs(self) -> list[Verb]:
+        """What may be done with it. A conflicted one is tried again when it is accepted; `reason` says why it failed."""
+        return _verbs(self.state, self.reviewed)
 
 
 class ProposedFile(Wire):
@@ -535,6 +577,13 @@ class ProposedFile(Wire):
     checks: list[Check] = []
     mode: int | None = None
     """Permission bits of the base on disk."""
+
+    @computed_field
+    @property
+    def present_path(self) -> str:
+        """Where the file is now: a rename may have been applied."""
+        moved = any(hunk.state in ("accepted", "applied", "undoing") for hunk in self.hunks)
+        return self.new_path if self.new_path is not None and moved else self.path
 
     @field_serializer("base_text", when_used="json")
     def _inline_text(self, base_text: str | None) -> str | None:
@@ -620,6 +669,24 @@ class Row(Wire):
     """The versions that earlier turns drafted, oldest first; a rewind brings them back."""
     turn_id: str
     """The turn that made the present version."""
+
+    @computed_field
+    @property
+    def waits(self) -> Waits:
+        return _waits(self.state, self.reviewed)
+
+    @computed_field
+    @property
+    def verbs(self) -> list[Verb]:
+        """What may be done with it; nothing if it is `undecidable`."""
+        return [] if self.undecidable else _verbs(self.state, self.reviewed)
+
+    @computed_field
+    @property
+    def present_path(self) -> str:
+        """Where it is now: a rename may have been applied."""
+        moved = self.state in ("accepted", "applied", "undoing")
+        return self.new_path if self.new_path is not None and moved else self.path
 
     @property
     def is_folder(self) -> bool:

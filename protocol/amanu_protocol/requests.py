@@ -11,6 +11,7 @@ from amanu_protocol.items import (
     Effort,
     Finding,
     Grant,
+    Hunk,
     Item,
     Job,
     Line,
@@ -497,13 +498,21 @@ class ProposalDecideResult(Message):
 
 
 class ProposalReviseParams(Message):
-    """The user's own text for an open hunk, without deciding it."""
+    """The user's own text for an open hunk, or an edited copy of a file's proposed text, without deciding anything."""
 
     session_id: Id
     proposal_id: str
     version: int
-    hunk_id: str
+    hunk_id: str = ""
     new_text: str
+    """For the hunk; or the whole text, where a path is named."""
+    path: str | None = None
+    """The file in the proposal, instead of a hunk."""
+
+
+class ProposalReviseResult(ProposalResult):
+    outside: bool = False
+    """Some of the copy was edited outside of every open hunk: that is not taken."""
 
 
 class ProposalSetReviewParams(Message):
@@ -564,6 +573,10 @@ class ProposalUndoResult(Message):
 class ProposalDiffParams(Message):
     session_id: Id
     scope: EditScope
+    unreviewed: bool = False
+    """Only what a rule applied and the user has not kept."""
+    texts: bool = False
+    """Also the texts of the files."""
 
 
 class FileChange(Message):
@@ -572,6 +585,10 @@ class FileChange(Message):
     new_path: str | None = None
     added: int
     removed: int
+    before: str | None = None
+    """The text without these edits, if texts were asked for; None if there is no file then."""
+    after: str | None = None
+    """The text with them."""
 
 
 class ProposalDiffResult(Message):
@@ -580,6 +597,51 @@ class ProposalDiffResult(Message):
     diff: str
     """Unified."""
     files: list[FileChange]
+
+
+class ProposalPreviewParams(Message):
+    session_id: Id
+    scope: EditScope = EditScope()
+    texts: bool = False
+    """Also the whole texts."""
+
+
+class PreviewedHunk(Message):
+    """A hunk that waits, in its surroundings."""
+
+    hunk: Hunk
+    context_before: list[str] = []
+    """At most 3 lines of the file above it, without line ends."""
+    context_after: list[str] = []
+
+
+class PreviewedFile(Message):
+    """A file with changes that wait."""
+
+    proposal_id: str
+    version: int
+    path: str
+    """Where the file is now."""
+    change: Literal["edit", "create", "delete", "rename"]
+    new_path: str | None = None
+    title: str
+    """One line for the user: "helpers.py", "helpers.py → tools.py", "signals.py (new file)"."""
+    added: int
+    removed: int
+    """Lines, of what waits."""
+    diff: str
+    """Unified: from the file as it is to the file with all that is open accepted; "" where nothing is open."""
+    text: str | None = None
+    """The proposed text (`Hunk.proposedLines` says where the hunks are in it), if texts were asked for."""
+    base: str | None = None
+    """The text without any of its hunks, if texts were asked for; None: there is no file then."""
+    hunks: list[PreviewedHunk]
+
+
+class ProposalPreviewResult(Message):
+    """What waits of these edits, as of now: by proposal, then by file. Rows are in their proposals."""
+
+    files: list[PreviewedFile]
 
 
 class ProposalPatchParams(Message):

@@ -7,6 +7,15 @@ export const REQUEST_FAILED = -32803;
 export const INVALID_PARAMS = -32602;
 
 /**
+ * Whole lines of a text, as an LSP range counts them: from 0, `end` exclusive. `start == end`: no lines, a place
+ * before line `start`.
+ */
+export interface LineRange {
+  start: number;
+  end: number;
+}
+
+/**
  * A mode is a set of policy rules: read-only · ask before effects · edits allowed · changes go into a draft ·
  * everything allowed that no rule denies or asks about.
  */
@@ -535,6 +544,14 @@ export interface Check {
   summary: string;
 }
 
+/** What a user may do with a change, as decisions name it. */
+export type Verb =
+  | "accept"
+  | "reject"
+  | "keep"
+  | "undo"
+  | "redo";
+
 /**
  * One contiguous change. Lines are 1-based, in the base (old) and in the proposed text (new). A side with no
  * lines names the line it comes after, as in unified diffs (0: before the first). When the user changed lines it is
@@ -564,6 +581,19 @@ export interface Hunk {
   reviewed: boolean;
   /** What it is for, in the model's words. */
   explanation: string;
+  /**
+   * Its place in the file as it was last seen (`baseVersion` of an open document): the new lines of an applied hunk,
+   * else the old ones.
+   */
+  lines: LineRange;
+  /**
+   * Its place in the proposed text, which has every hunk that is not rejected or taken back: the new lines of these,
+   * the old ones of the others.
+   */
+  proposedLines: LineRange;
+  waits: "decision" | "review" | "";
+  /** What may be done with it. A conflicted one is tried again when it is accepted; `reason` says why it failed. */
+  verbs: Verb[];
 }
 
 /**
@@ -600,6 +630,8 @@ export interface ProposedFile {
   checks: Check[];
   /** Permission bits of the base on disk. */
   mode: number | null;
+  /** Where the file is now: a rename may have been applied. */
+  presentPath: string;
 }
 
 /**
@@ -692,6 +724,11 @@ export interface Row {
   earlier: RowTurn[];
   /** The turn that made the present version. */
   turnId: string;
+  waits: "decision" | "review" | "";
+  /** What may be done with it; nothing if it is `undecidable`. */
+  verbs: Verb[];
+  /** Where it is now: a rename may have been applied. */
+  presentPath: string;
 }
 
 /** A command that ran on a draft. */
@@ -1720,13 +1757,22 @@ export interface ProposalDecideResult {
   proposals: Proposal[];
 }
 
-/** The user's own text for an open hunk, without deciding it. */
+/** The user's own text for an open hunk, or an edited copy of a file's proposed text, without deciding anything. */
 export interface ProposalReviseParams {
   sessionId: Id;
   proposalId: string;
   version: number;
-  hunkId: string;
+  hunkId?: string;
+  /** For the hunk; or the whole text, where a path is named. */
   newText: string;
+  /** The file in the proposal, instead of a hunk. */
+  path?: string | null;
+}
+
+export interface ProposalReviseResult {
+  proposal: Proposal;
+  /** Some of the copy was edited outside of every open hunk: that is not taken. */
+  outside: boolean;
 }
 
 /**
@@ -1787,6 +1833,10 @@ export interface ProposalUndoResult {
 export interface ProposalDiffParams {
   sessionId: Id;
   scope: EditScope;
+  /** Only what a rule applied and the user has not kept. */
+  unreviewed?: boolean;
+  /** Also the texts of the files. */
+  texts?: boolean;
 }
 
 export interface FileChange {
@@ -1795,6 +1845,10 @@ export interface FileChange {
   newPath: string | null;
   added: number;
   removed: number;
+  /** The text without these edits, if texts were asked for; None if there is no file then. */
+  before: string | null;
+  /** The text with them. */
+  after: string | null;
 }
 
 /** What is applied of these edits, one file after the other, without what the user typed between them. */
@@ -1802,6 +1856,48 @@ export interface ProposalDiffResult {
   /** Unified. */
   diff: string;
   files: FileChange[];
+}
+
+export interface ProposalPreviewParams {
+  sessionId: Id;
+  scope?: EditScope;
+  /** Also the whole texts. */
+  texts?: boolean;
+}
+
+/** A hunk that waits, in its surroundings. */
+export interface PreviewedHunk {
+  hunk: Hunk;
+  /** At most 3 lines of the file above it, without line ends. */
+  contextBefore: string[];
+  contextAfter: string[];
+}
+
+/** A file with changes that wait. */
+export interface PreviewedFile {
+  proposalId: string;
+  version: number;
+  /** Where the file is now. */
+  path: string;
+  change: "edit" | "create" | "delete" | "rename";
+  newPath: string | null;
+  /** One line for the user: "helpers.py", "helpers.py → tools.py", "signals.py (new file)". */
+  title: string;
+  added: number;
+  /** Lines, of what waits. */
+  removed: number;
+  /** Unified: from the file as it is to the file with all that is open accepted; "" where nothing is open. */
+  diff: string;
+  /** The proposed text (`Hunk.proposedLines` says where the hunks are in it), if texts were asked for. */
+  text: string | null;
+  /** The text without any of its hunks, if texts were asked for; None: there is no file then. */
+  base: string | null;
+  hunks: PreviewedHunk[];
+}
+
+/** What waits of these edits, as of now: by proposal, then by file. Rows are in their proposals. */
+export interface ProposalPreviewResult {
+  files: PreviewedFile[];
 }
 
 /** Changes of a session: all of them, or those of a turn or of some paths. */
@@ -2776,14 +2872,16 @@ export interface RequestsToDaemon {
   "amanu/proposal/resolve": { params: ProposalResolveParams; result: ProposalResolveResult };
   /** Decide whatever is open of a proposal, file, turn or session. Applied before the reply. */
   "amanu/proposal/decide": { params: ProposalDecideParams; result: ProposalDecideResult };
-  /** Change the proposed text of an open hunk. */
-  "amanu/proposal/revise": { params: ProposalReviseParams; result: ProposalResult };
+  /** Change the proposed text of an open hunk, or of all open hunks of a file by an edited copy of its proposed text. */
+  "amanu/proposal/revise": { params: ProposalReviseParams; result: ProposalReviseResult };
   /** Review it before it is applied, or after. */
   "amanu/proposal/setReview": { params: ProposalSetReviewParams; result: ProposalResult };
   /** Take applied hunks back, keeping what the user changed since; or say what that would do. */
   "amanu/proposal/undo": { params: ProposalUndoParams; result: ProposalUndoResult };
   /** What the agent changed in a turn, a file, the session: one diff. */
   "amanu/proposal/diff": { params: ProposalDiffParams; result: ProposalDiffResult };
+  /** What waits, file by file as of now: diff, hunks with the lines around them, and the whole texts on demand. */
+  "amanu/proposal/preview": { params: ProposalPreviewParams; result: ProposalPreviewResult };
   /** Open or applied changes as a patch that `git apply` takes, binary files included. */
   "amanu/proposal/patch": { params: ProposalPatchParams; result: ProposalPatchResult };
   /** The turns one can go back before. */
