@@ -3,7 +3,7 @@
 
 vim.opt.rtp:prepend(vim.fs.dirname(vim.fs.dirname(vim.uv.fs_realpath(arg[0]))) .. "/neovim")
 require("amanu").setup({})
-local fold, session, view = require("amanu.fold"), require("amanu.session"), require("amanu.view")
+local fold, session, view = require("amanu.wire.fold"), require("amanu.session"), require("amanu.chat.view")
 
 ---@param count integer
 ---@return table

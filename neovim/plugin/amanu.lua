@@ -10,7 +10,7 @@ end, {
   range = true,
   desc = "Say something to Amanu, or /command",
   complete = function(...)
-    return require("amanu.complete").command_line(...)
+    return require("amanu.chat.complete").command_line(...)
   end,
 })
 

@@ -109,9 +109,9 @@ def edit(name: str, old: str, new: str) -> dict[str, Any]:
 STATE = "require('amanu.session').state"
 ENDED = f"{STATE} and {STATE}.lastTurn and {STATE}.lastTurn.reason"
 WAITS = "#vim.api.nvim_get_autocmds({ event = 'CmdwinLeave' }) > 0"
-OPEN = "#require('amanu.hunks').all()"
+OPEN = "#require('amanu.review.hunks').all()"
 CLOSED = """
-return vim.api.nvim_win_call(require("amanu.view").windows()[1], function()
+return vim.api.nvim_win_call(require("amanu.chat.view").windows()[1], function()
   local found = {}
   for line = 1, vim.fn.line("$") do
     if vim.fn.foldclosed(line) == line then
@@ -124,7 +124,8 @@ end)
 """The first lines of the chat's closed folds."""
 TAIL = """
 local space, found = vim.api.nvim_get_namespaces()["amanu.tail"], vim.empty_dict()
-for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(require("amanu.view").buffer, space, 0, -1, { details = true })) do
+local buffer = require("amanu.chat.view").buffer
+for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buffer, space, 0, -1, { details = true })) do
   found = vim.tbl_map(function(line) return line[1][1] end, mark[4].virt_lines)
 end
 return next(found) and found or vim.json.decode("[]")
@@ -218,7 +219,7 @@ def test_a_connection_is_opened_while_the_first_prompt_is_typed(start: Start, mo
         monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
         vim = start(model=None)
         vim.keys(":Amanu<CR>")
-        vim.until("require('amanu.client').version")
+        vim.until("require('amanu.wire.client').version")
         ends = time.monotonic() + 30
         while service.connections == 0 and time.monotonic() < ends:
             vim.keys("x")  # the first ones may come before the daemon is there
@@ -242,7 +243,7 @@ def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> No
     vim = start("shop.py", steps=steps)
     vim.keys(":Amanu<CR>")
     vim.keys("Fix @shop.py<C-s>")
-    vim.until("#vim.api.nvim_buf_get_lines(require('amanu.view').buffer, 0, -1, true) > 4")
+    vim.until("#vim.api.nvim_buf_get_lines(require('amanu.chat.view').buffer, 0, -1, true) > 4")
     vim.until(f"#({STATE} or {{ approvals = {{}} }}).approvals > 0")
     chat = vim.chat()
     assert "## You\nFix @shop.py\n" in chat
@@ -331,7 +332,7 @@ def test_stop_steer_queue_and_what_sessions_can(start: Start, folder: Path) -> N
     vim.answer("A talk", "Resume")
     vim.keys(":Amanu /sessions<CR>")
     vim.until(f"{STATE}.sessionId == ...", first)
-    vim.until("require('amanu.view').status():find('plan')")
+    vim.until("require('amanu.chat.view').status():find('plan')")
     vim.answer("A talk", "Delete", "Yes, delete it")
     vim.keys(":Amanu /sessions<CR>")
     vim.until(f"{STATE} == nil")
@@ -396,7 +397,7 @@ def test_a_reply_that_broke_off_leaves_nothing(start: Start, folder: Path) -> No
     vim.keys(":Amanu look<CR>")
     vim.until(f"{STATE} and {STATE}.retry")
     assert "Said twice" not in vim.chat()
-    vim.until("require('amanu.view').status():find('attempt 2 in %d s: ')")
+    vim.until("require('amanu.chat.view').status():find('attempt 2 in %d s: ')")
     closed = ["▸ Thought", "● ✓ Read shop.py", "● ✓ Read shop.py"]
     assert vim.lua(CLOSED) == closed
     vim.keys("<C-w>lgg/Read<CR><C-w>h")  # the search opens a fold, and it stays open
@@ -414,7 +415,7 @@ def test_an_edit_is_seen_while_it_is_written(start: Start, folder: Path) -> None
     edit: dict[str, Any] = {"tool": "write_file", "arguments": {"path": "shop.py", "content": FIXED}}
     vim = start("shop.py", steps=[{"calls": [edit], "chunk": 8, "delay_ms": 40}, {"text": "Done."}])
     vim.keys(":Amanu mend it<CR>")
-    chat = "table.concat(vim.api.nvim_buf_get_lines(require('amanu.view').buffer, 0, -1, true), '\\n')"
+    chat = "table.concat(vim.api.nvim_buf_get_lines(require('amanu.chat.view').buffer, 0, -1, true), '\\n')"
     vim.until(f"{STATE} and ({chat}):find((...), 1, true)", "● … Write shop.py · being written\n┆ +LIMIT = 5000\n┆ +\n")
     assert not vim.lua(f"return {STATE}.approvals[1] or {STATE}.proposals[1]")
     vim.until(f"#{STATE}.approvals > 0")
@@ -435,8 +436,8 @@ def test_a_selection_goes_along_and_files_complete(start: Start, folder: Path) -
     vim.until(f"({ENDED}) == 'completed'")
     assert "┆ with selection shop.py:4-5" in vim.chat()
     assert vim.chat().rstrip().endswith("Seen.")
-    assert vim.lua("return require('amanu.complete').command_line('@sho', 'Amanu @sho')") == ["@shop.py"]
-    assert vim.lua("return require('amanu.complete').command_line('@wit', '')") == ['@"with blank.txt"']
+    assert vim.lua("return require('amanu.chat.complete').command_line('@sho', 'Amanu @sho')") == ["@shop.py"]
+    assert vim.lua("return require('amanu.chat.complete').command_line('@wit', '')") == ['@"with blank.txt"']
     vim.keys(":Amanu<CR>")
     vim.lua("vim.api.nvim_input('see @shp')")
     vim.until("vim.fn.pumvisible() == 1 and vim.api.nvim_get_current_line() == 'see @shp'")
@@ -464,7 +465,7 @@ def test_commands_of_ones_own(start: Start, folder: Path) -> None:
     assert "┆ info: Memory files in use: " in vim.chat(), "what the daemon answers is shown"
     vim.keys(":Amanu /nothing<CR>")
     vim.until("vim.iter(Said):any(function(each) return each:find('/nothing is not a command') ~= nil end)")
-    assert vim.lua("return require('amanu.complete').command_line('/ti', 'Amanu /ti')") == ["/tidy"]
+    assert vim.lua("return require('amanu.chat.complete').command_line('/ti', 'Amanu /ti')") == ["/tidy"]
     vim.lua("vim.api.nvim_echo = function(parts) table.insert(Said, parts[1][1]) end")
     vim.keys(":Amanu /help<CR>")
     vim.until("Said[2]")
@@ -497,13 +498,13 @@ def test_chat_and_prompt_come_back(start: Start) -> None:
     vim.until(f"({ENDED}) == 'completed'")
     for away in ("bdelete", "bwipeout", "close"):
         for name in ("view", "prompt"):
-            vim.lua("vim.cmd.sbuffer(require('amanu.' .. ...).buffer)", name)
+            vim.lua("vim.cmd.sbuffer(require('amanu.chat.' .. ...).buffer)", name)
             vim.lua("vim.cmd[...]({ bang = true })", away)
         vim.keys(":Amanu<CR>")
         vim.until("vim.bo.filetype == 'amanu-prompt'")
         vim.keys("<Esc>")
         assert vim.chat().rstrip().endswith("Here."), away
-        assert vim.lua("return require('amanu.view').visible()"), away
+        assert vim.lua("return require('amanu.chat.view').visible()"), away
 
 
 # Files ------------------------------------------------------------------------------------------------------------
@@ -520,7 +521,7 @@ def test_a_user_types_meanwhile(start: Start, folder: Path) -> None:
     ]
     vim = start("notes.txt", steps=steps, mode="acceptEdits")
     vim.lua("require('amanu').command({ args = '', range = 0 }) vim.cmd.stopinsert() vim.cmd.wincmd('h')")
-    vim.until("require('amanu.client').version")
+    vim.until("require('amanu.wire.client').version")
     say = "require('amanu.session').prompt(..., {})"
     vim.keys("<Esc>gg0i")  # in insert mode, nothing typed yet: the edit waits
     vim.lua(say, "first")
@@ -540,7 +541,8 @@ def test_a_user_types_meanwhile(start: Start, folder: Path) -> None:
     assert vim.text() == "my one\nTWO\nthree"
     assert vim.lua("return vim.bo.modified") is True
     assert file.read_text() == "one\nTWO\nthree\n"
-    vim.until("#require('amanu.hunks').all(nil, require('amanu.hunks').open) == 1")  # far enough away: it still fits
+    # far enough away: it still fits
+    vim.until("#require('amanu.review.hunks').all(nil, require('amanu.review.hunks').open) == 1")
     vim.keys("gg]a]a<Space>aa")
     vim.until_text("my one\nTWO\nTHREE")
 
@@ -652,7 +654,7 @@ def test_apply_gives_exactly_the_text(start: Start, folder: Path) -> None:
     vim = start()
     failed = vim.lua(
         """
-        local apply, failed = require("amanu.apply"), {}
+        local apply, failed = require("amanu.wire.apply"), {}
         for at, case in ipairs(...) do
           vim.cmd.edit(at .. ".txt")
           local path, sha = vim.api.nvim_buf_get_name(0), vim.fn.sha256
@@ -691,7 +693,7 @@ def test_the_daemon_dies_and_the_view_comes_back(start: Start, folder: Path) -> 
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     vim.until(f"({ENDED}) == 'interrupted'")
-    assert "This" not in vim.lua("return require('amanu.view').status()")
+    assert "This" not in vim.lua("return require('amanu.chat.view').status()")
     vim.until(f"{OPEN} == 2")  # still to be decided
     vim.keys("<Space>aA")
     vim.until(f"{STATE}.proposals[1].state == 'settled'")
@@ -741,7 +743,7 @@ def test_all_edits_of_a_step_are_accepted_at_once_and_no_command(start: Start, f
 def test_health(start: Start) -> None:
     vim = start()
     vim.keys(":Amanu<CR>")
-    vim.until("require('amanu.client').version")
+    vim.until("require('amanu.wire.client').version")
     vim.lua("vim.cmd.stopinsert() vim.cmd('checkhealth amanu')")
     report = vim.text()
     assert "connected to the daemon" in report
@@ -765,7 +767,7 @@ def test_a_daemon_of_another_version_is_named_whenever_it_is_asked(start: Start)
     for times in (1, 2):
         vim.keys("<Esc>:Amanu<CR>")
         vim.until(f"#vim.tbl_filter({named}, Said) == {times}")
-        vim.until("require('amanu.client').id == nil")
+        vim.until("require('amanu.wire.client').id == nil")
 
 
 def test_keys_and_signing_in_run_the_daemons_program(start: Start, tmp_path: Path) -> None:
@@ -775,7 +777,7 @@ def test_keys_and_signing_in_run_the_daemons_program(start: Start, tmp_path: Pat
     program.chmod(0o755)
     vim = start()
     vim.keys(":Amanu<CR>")
-    vim.until("require('amanu.client').version")
+    vim.until("require('amanu.wire.client').version")
     vim.lua("require('amanu').setup({ cmd = { ..., 'serve' } })", str(program))
     runs = {"/login": "login openai", "/logout": "logout openai", "/key anthropic": "set anthropic"}
     for command, arguments in runs.items():
@@ -794,10 +796,10 @@ def test_the_fold_passes_the_fixtures(start: Start) -> None:
       local text = table.concat(vim.fn.readfile(path), "\\n")
       local fixture = vim.json.decode(text, { luanil = { object = true } })
       for _, event in ipairs(fixture.events) do
-        require("amanu.fold").fold(fixture.start, event)
+        require("amanu.wire.fold").fold(fixture.start, event)
       end
       for at, item in ipairs(fixture.start.items) do
-        assert(require("amanu.fold").item(fixture.start, item.itemId) == item)
+        assert(require("amanu.wire.fold").item(fixture.start, item.itemId) == item)
       end
       table.insert(found, fixture.start)
     end
@@ -882,7 +884,7 @@ ITEMS: list[tuple[dict[str, Any], list[str]]] = [
 
 
 def test_how_items_are_drawn(start: Start) -> None:
-    draw = "return vim.tbl_map(function(i) return require('amanu.blocks').lines(i, { proposals = {} }) end, ...)"
+    draw = "return vim.tbl_map(function(i) return require('amanu.chat.blocks').lines(i, { proposals = {} }) end, ...)"
     drawn = start().lua(draw, [item for item, _ in ITEMS])
     assert drawn == [lines for _, lines in ITEMS]
 

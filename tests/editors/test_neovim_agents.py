@@ -12,11 +12,11 @@ from support.scripted_session import call, step
 
 __all__ = ["folder", "home", "start"]  # fixtures: pytest finds them by name
 
-CHAT = "require('amanu.view').buffer"
+CHAT = "require('amanu.chat.view').buffer"
 PAGE = "table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, true), '\\n')"
 FOLDS = """
 local lines = {}
-vim.api.nvim_win_call(vim.fn.win_findbuf(require('amanu.view').buffer)[1], function()
+vim.api.nvim_win_call(vim.fn.win_findbuf(require('amanu.chat.view').buffer)[1], function()
   for line = 1, vim.fn.line('$') do
     if vim.fn.foldclosed(line) == line then
       table.insert(lines, vim.fn.getline(line))
@@ -54,7 +54,7 @@ def test_two_ask_and_each_question_says_whose_it_is(start: Start, tmp_path: Path
         assert f"● ? {label} · 2 steps: the task of {name}\n┆ I look.\n┆ ✓ Read notes.txt\n" in chat
         assert f"● ? {label}: Create {name}.txt · waits for your answer\n" in chat
     assert chat.count("Read notes.txt") == 2, "on the cards of their agents, and nowhere else"
-    line = vim.lua("return require('amanu.status').line()")
+    line = vim.lua("return require('amanu.chat.status').line()")
     assert re.match(r"\? (one|two) \d: Create \w+\.txt · 2 agents · ", line)
     first = vim.lua(f"return {STATE}.approvals[1].agent")
     vim.wait_for_answers()
@@ -78,9 +78,9 @@ def test_two_ask_and_each_question_says_whose_it_is(start: Start, tmp_path: Path
     assert sum(" · 3 steps: the task of" in each for each in folded) == 2, "what they did is folded away"
     shown = vim.window(CHAT)
     assert "Read notes.txt" not in shown and "Both are done." in shown
-    assert vim.lua("return require('amanu.agents').running(require('amanu.session').state)") is None
+    assert vim.lua("return require('amanu.sessions.agents').running(require('amanu.session').state)") is None
     before = vim.chat()
-    vim.lua("require('amanu.view').update()")
+    vim.lua("require('amanu.chat.view').update()")
     assert sorted(vim.chat().split("\n")) == sorted(before.split("\n")), "the same when it is drawn anew"
 
 
@@ -129,7 +129,7 @@ def test_one_in_the_background_is_counted_and_listed_with_everything_that_runs(
     vim.until(f"({ENDED}) == 'completed'")
     vim.until(f"{STATE}.agents[1].state == 'running'")
     assert ": the task of slow · in the background · " in vim.chat()
-    assert " · 1 agent · " in f" · {vim.lua('return require([[amanu.status]]).line()')}"
+    assert " · 1 agent · " in f" · {vim.lua('return require([[amanu.chat.status]]).line()')}"
     vim.lua("Answers = { 'Stop slow 1' }")
     vim.keys("<Esc>:Amanu /running<CR>")
     vim.until(f"{STATE}.agents[1].state == 'cancelled'")

@@ -17,7 +17,7 @@ __all__ = ["folder", "home", "start"]  # fixtures: pytest finds them by name
 
 PLAYED = """
 Sent, Replies = {}, ...
-local client, session = require("amanu.client"), require("amanu.session")
+local client, session = require("amanu.wire.client"), require("amanu.session")
 client.request = function(method, params, done)
   table.insert(Sent, { method, params })
   local reply = Replies[method]
@@ -83,7 +83,7 @@ def vim(start: Start) -> Neovim:
 
 def played(vim: Neovim, approval: dict[str, Any], **replies: Any) -> None:
     vim.lua(PLAYED, {RESOLVE: {"status": "resolved"}, PREVIEW: previewed(FINE), **replies})
-    vim.lua("require('amanu.view').show()")
+    vim.lua("require('amanu.chat.view').show()")
     vim.lua(ASKED, question(approval))
 
 
@@ -224,7 +224,7 @@ def test_what_has_changed_is_asked_again(vim: Neovim) -> None:
 
 
 def test_who_decided_and_what_held_it(vim: Neovim) -> None:
-    draw = "local item = ... return require('amanu.blocks').lines(item, { proposals = {}, approvals = {} })[1]"
+    draw = "local item = ... return require('amanu.chat.blocks').lines(item, { proposals = {}, approvals = {} })[1]"
     ran = {"kind": "toolCall", "itemId": "c", "title": "Run x", "state": "succeeded", "effect": "run", "output": ""}
     sandbox = {"tier": "landlock", "writes": "nothing", "network": True, "summary": "", "brief": "sandboxed, read-only"}
     user = {"outcome": "allowed", "by": "user", "client": "Neovim"}
@@ -437,7 +437,7 @@ def test_a_plan_is_opened_edited_and_approved_as_it_stands(vim: Neovim, tmp_path
     assert str(plan) in vim.lua(SHOWN)
     vim.lua("require('amanu.session').state.approvals[1].digest = 'd2'")
     vim.lua("Picked = nil; vim.ui.select = function(items, options, done) Picked = items; done(items[5]) end")
-    vim.lua("require('amanu.approve').ask()")
+    vim.lua("require('amanu.approve.approvals').ask()")
     sent = vim.lua("return Sent[#Sent]")
     assert sent[0] == RESOLVE
     assert {key: sent[1][key] for key in ("decision", "mode", "freshContext", "digest")} == {

@@ -40,7 +40,7 @@ USAGE: dict[str, Any] = {
 }
 FULL = {**USAGE, "context": CONTEXT, "percent": 75, "fullness": "context 75%, nearly full"}
 LINES = """
-local lines = require("amanu.usage").lines(...)
+local lines = require("amanu.chat.usage").lines(...)
 return vim.tbl_map(function(line)
   return table.concat(vim.tbl_map(function(chunk) return chunk[1] end, line))
 end, lines)
@@ -50,7 +50,7 @@ local session = require("amanu.session")
 session.state = ...
 session.state.approvals, session.state.questions, session.state.queue = {}, {}, {}
 session.state.items = session.state.items or {}
-local line = require("amanu.status").line()
+local line = require("amanu.chat.status").line()
 session.state = nil
 return line
 """

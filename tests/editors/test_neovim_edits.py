@@ -19,7 +19,7 @@ local session = require("amanu.session")
 session.state = { sessionId = "s", items = {}, approvals = {}, questions = {}, queue = {}, proposals = { {
   proposalId = "p", turnId = "t", toolCallIds = {}, version = 1, state = "pending", files = { ... },
 } } }
-require("amanu.review").refresh()
+require("amanu.review.marks").refresh()
 """
 DRAWN = """
 local found = {}
@@ -283,7 +283,7 @@ def test_what_undo_cannot_undo_is_always_told(start: Start, undone: int, left: s
     skipped = [{"reason": left}] if left else []
     hunks: list[dict[str, Any]] = [{}] * undone
     files = [{"path": "/a", "action": "edit", "diff": "", "undone": hunks, "skipped": skipped}]
-    vim.lua("require('amanu.decide').say_undone(...)", files, "Amanu cannot undo these: logo.png.")
+    vim.lua("require('amanu.review.decide').say_undone(...)", files, "Amanu cannot undo these: logo.png.")
     assert vim.lua("return Said") == [f"Amanu: {told}"]
 
 
@@ -361,7 +361,7 @@ def test_comments_reach_the_model(start: Start, folder: Path) -> None:
     ]
     vim = start("notes.txt", steps=steps)
     vim.keys(":Amanu<CR>")
-    vim.until("require('amanu.client').version")
+    vim.until("require('amanu.wire.client').version")
     vim.keys("<Esc><C-w>h")
     vim.answer("why not nine?")
     vim.keys("8G<Space>ac")
@@ -443,7 +443,7 @@ def test_back_to_before_a_turn(start: Start, folder: Path) -> None:
     assert (folder / "new.txt").read_text() == "new\n"
     turns = """
     local space, found = vim.api.nvim_get_namespaces()["amanu.turns"], {}
-    local chat = require("amanu.view").buffer
+    local chat = require("amanu.chat.view").buffer
     for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(chat, space, 0, -1, { details = true })) do
       for _, line in ipairs(mark[4].virt_lines) do
         if line[1][1] ~= "" then
@@ -473,7 +473,7 @@ def test_back_to_before_a_turn(start: Start, folder: Path) -> None:
     vim.until(f"#{STATE}.items == 0")
     assert not (folder / "new.txt").exists()
     assert (folder / "kept.txt").read_text() == "kept\n", "what a command made is not ours to take"
-    vim.until("vim.api.nvim_buf_get_lines(require('amanu.prompt').buffer, 0, -1, true)[1] == 'first'")
+    vim.until("vim.api.nvim_buf_get_lines(require('amanu.chat.prompt').buffer, 0, -1, true)[1] == 'first'")
 
 
 def test_one_diff(start: Start, folder: Path) -> None:
@@ -581,7 +581,7 @@ def test_before_turned_into_after_and_back(start: Start, folder: Path) -> None:
     vim.lua("vim.cmd.wincmd('h') vim.cmd.stopinsert()")
     drawn = vim.lua(DRAWN)
     assert drawn[-1] == "3v + four"
-    vim.lua("require('amanu.review').refresh()")
+    vim.lua("require('amanu.review.marks').refresh()")
     assert vim.lua(DRAWN) == drawn
     vim.keys("G:Amanu /accept<CR>")
     states(vim, "pending applied!")

@@ -15,8 +15,8 @@ from support.running_daemon import signal_daemon
 __all__ = ["folder", "home", "start"]  # fixtures: pytest finds them by name
 
 DRAFT = (
-    "table.concat(vim.api.nvim_buf_get_lines(require('amanu.prompt').buffer, 0, -1, true), '\\n') == ... "
-    "and require('amanu.prompt').buffer == vim.api.nvim_get_current_buf()"
+    "table.concat(vim.api.nvim_buf_get_lines(require('amanu.chat.prompt').buffer, 0, -1, true), '\\n') == ... "
+    "and require('amanu.chat.prompt').buffer == vim.api.nvim_get_current_buf()"
 )
 NO_MODEL = {"model": None}
 NO_PROGRAM = {"cmd": ["/nowhere/amanu", "serve"]}
@@ -79,7 +79,8 @@ def test_what_cannot_be_sent_is_the_draft_again(
 def test_a_prompt_from_the_command_line_is_a_draft_if_it_cannot_be_sent(typed: str, draft: str, start: Start) -> None:
     vim = start(**NO_MODEL)
     vim.keys(typed)
-    is_open = "package.loaded['amanu.prompt'] and #vim.fn.win_findbuf(require('amanu.prompt').buffer or -1) == 1"
+    prompt = "require('amanu.chat.prompt')"
+    is_open = f"package.loaded['amanu.chat.prompt'] and #vim.fn.win_findbuf({prompt}.buffer or -1) == 1"
     vim.until(f"{is_open} and {DRAFT.partition(' and ')[0]}", draft)
     assert "not sent: No model is available" in below(vim)
 
@@ -88,7 +89,7 @@ def test_what_was_typed_meanwhile_stays(start: Start) -> None:
     vim = start()
     vim.keys(":Amanu<CR>")
     vim.keys("mine")
-    vim.lua("require('amanu.prompt').give_back('refused', {})")
+    vim.lua("require('amanu.chat.prompt').give_back('refused', {})")
     vim.until(DRAFT, "refused\nmine")
     vim.keys("!")
     vim.until(DRAFT, "refused\nmine!")
@@ -107,7 +108,7 @@ def test_a_prompt_on_its_way_when_the_daemon_is_gone(start: Start) -> None:
         os.kill(stopped, signal.SIGKILL)
     vim.until(DRAFT, "hello")
     assert "not sent: the connection to the daemon was lost" in below(vim)
-    vim.until("not require('amanu.session').lost and require('amanu.client').get() ~= nil")
+    vim.until("not require('amanu.session').lost and require('amanu.wire.client').get() ~= nil")
     vim.keys("<C-s>")
     vim.until(f"({ENDED}) == 'completed'")
     assert below(vim) == ""
@@ -119,8 +120,8 @@ def test_a_prompt_on_its_way_when_the_daemon_is_gone(start: Start) -> None:
 def test_the_tour_from_the_first_command_to_its_end(start: Start, folder: Path) -> None:
     vim = start(size=(90, 26), model=None)
     vim.keys(":Amanu<CR>")
-    vim.until("table.concat(vim.api.nvim_buf_get_lines(require('amanu.view').buffer, 0, -1, true)):find('/tour')")
-    shown = " ".join(vim.window("require('amanu.view').buffer").replace("┆", "").split())
+    vim.until("table.concat(vim.api.nvim_buf_get_lines(require('amanu.chat.view').buffer, 0, -1, true)):find('/tour')")
+    shown = " ".join(vim.window("require('amanu.chat.view').buffer").replace("┆", "").split())
     assert "Amanu needs a model" in shown
     assert "/tour shows how Amanu works, without a key" in shown
     vim.keys("/tour<C-s>")
@@ -151,7 +152,7 @@ def test_from_one_proposal_of_a_file_to_the_next_side_by_side(start: Start, fold
     vim.keys("]a")
     vim.until("vim.wo.diff and vim.wo.winbar:find('3 to review') ~= nil")
     vim.keys("q")
-    assert "answer:" in vim.window("require('amanu.view').buffer"), "the end of the chat is in sight"
+    assert "answer:" in vim.window("require('amanu.chat.view').buffer"), "the end of the chat is in sight"
 
 
 @pytest.mark.parametrize("command", ["/model scripted:tour", "/mode plan", "/effort high"])
@@ -194,7 +195,7 @@ def test_the_models_that_can_be_used_are_offered(
 ) -> None:
     vim = start()
     vim.lua(
-        "local result = ... require('amanu.client').request = function(_, _, done) done(nil, result) end",
+        "local result = ... require('amanu.wire.client').request = function(_, _, done) done(nil, result) end",
         {"models": models, "vendors": {"anthropic": "Anthropic"}},
     )
     vim.answer("which need")

@@ -19,7 +19,7 @@ def test_what_runs_is_listed_read_and_stopped(start: Start, folder: Path) -> Non
     )
     vim.keys(":Amanu go<CR>")
     vim.until(f"({ENDED}) == 'completed'")
-    assert "1 in the background" in vim.lua("return require('amanu.status').line()")
+    assert "1 in the background" in vim.lua("return require('amanu.chat.status').line()")
     vim.lua("Answers = { 'Output of job-1' }")
     vim.keys(":Amanu /jobs<CR>")
     vim.until(f"{OUTPUT} == 'ready\\n'")
@@ -29,4 +29,4 @@ def test_what_runs_is_listed_read_and_stopped(start: Start, folder: Path) -> Non
     vim.until(f"{OUTPUT} == 'ready\\ngone on\\n'")
     vim.keys(":Amanu /jobs stop 1<CR>")
     vim.until(f"{STATE}.jobs[1].state == 'stopped'")
-    assert vim.lua("return require('amanu.jobs').running(require('amanu.session').state)") is None
+    assert vim.lua("return require('amanu.sessions.jobs').running(require('amanu.session').state)") is None

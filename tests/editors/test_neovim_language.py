@@ -21,7 +21,7 @@ QUESTION = """
 local method, params = ...
 Result = nil
 coroutine.wrap(function()
-  Result = require("amanu.language")[method](nil, params)
+  Result = require("amanu.wire.language")[method](nil, params)
 end)()
 """
 ENCODED = """
@@ -35,7 +35,7 @@ end
 """
 RECORD = """
 Deltas = {}
-local client = require("amanu.client")
+local client = require("amanu.wire.client")
 local notify = client.notify
 client.notify = function(method, params)
   if method == "amanu/editor/contextChanged" then
@@ -170,7 +170,7 @@ BOTH = """
 Both = {}
 for line = 1, 2 do
   coroutine.wrap(function(path)
-    local answer = require("amanu.language").references(nil, { path = path, line = line, character = 0 })
+    local answer = require("amanu.wire.language").references(nil, { path = path, line = line, character = 0 })
     table.insert(Both, answer)
   end)(...)
 end
@@ -274,7 +274,7 @@ def test_what_changes_is_told_and_nothing_else(start: Start, folder: Path) -> No
     assert told(1) == [{"findings": [{"path": two, "findings": []}]}]
     vim.keys(":edit ../outside.txt<CR>")
     assert told(1) == [{"active": {}}]  # not of the workspace: not told
-    vim.lua("require('amanu.context').send()")
+    vim.lua("require('amanu.wire.context').send()")
     assert vim.lua("return #Deltas") == 0
     vim.keys(":bdelete two.py<CR>")
     assert told(1) == [{"openFiles": [one]}]

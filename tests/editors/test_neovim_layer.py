@@ -14,7 +14,7 @@ __all__ = ["folder", "home", "start"]  # fixtures: pytest finds them by name
 
 pytestmark = pytest.mark.layers
 
-CHAT = "require('amanu.view').buffer"
+CHAT = "require('amanu.chat.view').buffer"
 LINES = [f"line {n}" for n in range(1, 21)]
 TIDY = """
 from pathlib import Path
@@ -153,7 +153,7 @@ def test_what_no_hunk_shows_of_a_draft_is_decided_with_it(start: Start, folder: 
     vim.answer("Finish the review")
     vim.keys(":Amanu /approve<CR>")
     vim.until(f"({ENDED}) == 'completed'")
-    vim.lua("require('amanu.quickfix').open()")
+    vim.lua("require('amanu.review.quickfix').open()")
     assert "new binary file, 3 bytes" in vim.lua("return vim.fn.getqflist()[2].text")
     vim.keys(":cclose<CR>")
     assert not (folder / "pic.bin").exists() and (folder / "a.txt").read_text() == text()

@@ -60,7 +60,7 @@ local origins = {}
 for name, loaded in pairs(package.loaded) do
   for _, each in pairs(vim.startswith(name, "amanu.") and type(loaded) == "table" and loaded or {}) do
     if type(each) == "function" then
-      origins[vim.fn.fnamemodify(debug.getinfo(each, "S").source:sub(2), ":h")] = true
+      origins[debug.getinfo(each, "S").source:match("^@(.*/lua/amanu)/")] = true
     end
   end
 end
@@ -71,7 +71,7 @@ io.stdout:write(vim.json.encode({
   health = select(2, health:gsub("OK Neovim", "")),
   syntax = vim.b.current_syntax,
   folders = #vim.tbl_keys(origins),
-  daemon = select(2, require("amanu.client").command(vim.fn.getcwd())) or health:match("daemon: ([^\n]*)"),
+  daemon = select(2, require("amanu.wire.client").command(vim.fn.getcwd())) or health:match("daemon: ([^\n]*)"),
 }))
 vim.cmd("qall!")
 """

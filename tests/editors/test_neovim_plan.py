@@ -14,7 +14,7 @@ from support.strict_services.anthropic import Anthropic
 __all__ = ["folder", "home", "start"]  # fixtures: pytest finds them by name
 
 PLAN = "vim.fn.bufnr('plan.md')"
-CHAT = "require('amanu.view').buffer"
+CHAT = "require('amanu.chat.view').buffer"
 
 
 def asked(vim: Neovim, title: str) -> None:

@@ -27,7 +27,7 @@ session.state = vim.tbl_extend("force", {
   }, more or {}) },
 }, {})
 Sent, Faults = {}, {}
-require("amanu.client").request = function(method, params, done)
+require("amanu.wire.client").request = function(method, params, done)
   local sent = vim.tbl_extend("force", params, { method = method:gsub("amanu/proposal/", "") })
   sent.sessionId, sent.proposalId = nil, nil
   table.insert(Sent, sent)
@@ -37,7 +37,7 @@ require("amanu.client").request = function(method, params, done)
   end
   done(nil, { status = "resolved", proposal = session.state.proposals[1], files = Files or {}, note = "" })
 end
-require("amanu.review").refresh()
+require("amanu.review.marks").refresh()
 """
 LISTED = "table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('amanu://changes'), 0, -1, true), '\\n')"
 WHERE = "vim.fs.basename(vim.api.nvim_buf_get_name(0)) .. ':' .. vim.api.nvim_win_get_cursor(0)[1]"
@@ -150,9 +150,9 @@ def test_how_rows_are_drawn(name: str, start: Start, folder: Path) -> None:
     one = row(folder)
     vim = start()
     show(vim, [], [{**one, **changes}])
-    vim.lua("require('amanu.row_list').show()")
+    vim.lua("require('amanu.review.row_list').show()")
     assert vim.lua(f"return {LISTED}").splitlines() == expected
-    vim.lua("require('amanu.view').show()")
+    vim.lua("require('amanu.chat.view').show()")
     card = [line[2:].removeprefix(" ") for line in vim.chat().splitlines() if line.startswith("│")]
     assert card == [line.removeprefix(" ") for line in expected if not line.startswith("  amanu")]
 
@@ -160,7 +160,7 @@ def test_how_rows_are_drawn(name: str, start: Start, folder: Path) -> None:
 def test_the_repository_is_named(start: Start, folder: Path) -> None:
     vim = start()
     show(vim, [], [row(folder, kind="git", path=""), row(folder, "r2", "lib", kind="git", title="1 commit")])
-    vim.lua("require('amanu.row_list').show()")
+    vim.lua("require('amanu.review.row_list').show()")
     heads = [line for line in vim.lua(f"return {LISTED}").splitlines() if line.startswith("?")]
     assert heads == ["? the git repository: new binary file, 4,096 bytes", "? the git repository in lib: 1 commit"]
 
@@ -170,7 +170,7 @@ def test_a_row_is_read_on_the_screen(size: tuple[int, int], start: Start, folder
     lines = [{"tone": "plain", "text": f"commit {n}: {'word ' * 20}".strip()} for n in range(30)]
     vim = start("notes.txt", size=size)
     show(vim, [file(folder)], [row(folder, needs=["h-notes.txt"]), row(folder, "r2", "long", lines=lines)])
-    vim.lua("require('amanu.view').show()")
+    vim.lua("require('amanu.chat.view').show()")
     vim.keys("2G]a")
     shown = " ".join(vim.window("vim.fn.bufnr('amanu://changes')").split())
     assert "? pic.bin: new binary file, 4,096 bytes amanu 1/2 · <Space>aa accept with 1 change it needs" in shown
@@ -187,7 +187,7 @@ def test_the_cursor_stays_at_its_row(start: Start, folder: Path) -> None:
     vim = start()
     rows = [row(folder, f"r{n}", f"{n}.bin", reason=None) for n in range(1, 4)]
     show(vim, [], rows)
-    vim.lua("require('amanu.row_list').show('r2')")
+    vim.lua("require('amanu.review.row_list').show('r2')")
     assert vim.lua("return vim.api.nvim_get_current_line()").startswith("? 2.bin")
     rows[0].update(state="rejected", reason="too big")
     rows[1].update(state="applied", reviewed=True)
@@ -235,7 +235,7 @@ def test_the_row_under_the_cursor_is_decided(name: str, start: Start, folder: Pa
     changes, keys, expected = DECISIONS[name]
     vim = start()
     show(vim, [], [row(folder, "r0", "other.bin"), row(folder, **changes)])
-    vim.lua("require('amanu.row_list').show('r1')")
+    vim.lua("require('amanu.review.row_list').show('r1')")
     vim.answer("too big")
     vim.keys(keys)
     sent = vim.lua("return Sent")
@@ -293,7 +293,7 @@ def test_what_was_taken_back(fault: str, shown: str, expected: str, start: Start
     }
     vim = start()
     show(vim, [], [row(folder, **KEPT)])
-    vim.lua("require('amanu.row_list').show(); Files = ...", [result])
+    vim.lua("require('amanu.review.row_list').show(); Files = ...", [result])
     vim.keys("<Space>au")
     assert vim.text() == shown
     vim.keys("y")
@@ -307,12 +307,12 @@ def test_another_version_is_decided_if_the_row_is_the_same(
     """It must need no more than the user saw."""
     vim = start()
     show(vim, [], [row(folder, needs=["h1"])])
-    vim.lua("require('amanu.row_list').show(); Faults = { true }")
+    vim.lua("require('amanu.review.row_list').show(); Faults = { true }")
     vim.lua(
         """
         local needs = ...
-        local request = require("amanu.client").request
-        require("amanu.client").request = function(method, params, done)
+        local request = require("amanu.wire.client").request
+        require("amanu.wire.client").request = function(method, params, done)
           request(method, params, function(why, result, kind)
             local state = require("amanu.session").state
             state.proposals[1].rows = { vim.tbl_extend("force", state.proposals[1].rows[1], { needs = needs }) }
@@ -381,7 +381,7 @@ def test_a_review_leads_to_the_rows(name: str, start: Start, folder: Path) -> No
     vim = start()
     show(vim, [file(folder)] * files, [row(folder, f"r{n}", f"{n}.bin") for n in range(rows)])
     vim.answer("other change")
-    vim.lua("require('amanu.diff').open('p')")
+    vim.lua("require('amanu.review.diff').open('p')")
     assert (vim.lua("return (Asked[1] or {}).labels") or []) == labels
     assert vim.lua(f"return {WHERE}") == "changes:1"
 
@@ -390,7 +390,8 @@ def test_a_review_leads_to_the_rows(name: str, start: Start, folder: Path) -> No
 
 FOOTER = """
 local space = vim.api.nvim_get_namespaces()["amanu.turns"]
-for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(require("amanu.view").buffer, space, 0, -1, { details = true })) do
+local buffer = require("amanu.chat.view").buffer
+for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buffer, space, 0, -1, { details = true })) do
   return vim.iter(mark[4].virt_lines):map(function(line) return (line[1][1]:gsub("^┆ ", "")) end):join(" · ")
 end
 """
@@ -416,7 +417,7 @@ def test_rows_count_below_a_turn(name: str, start: Start, folder: Path) -> None:
         [file(folder, f"{n}.txt", **at(state)) for n, state in enumerate(hunks)],
         [row(folder, f"r{n}", f"{n}.bin", **at(state)) for n, state in enumerate(rows)],
     )
-    vim.lua("require('amanu.view').show(); require('amanu.view').update()")
+    vim.lua("require('amanu.chat.view').show(); require('amanu.chat.view').update()")
     assert vim.lua(FOOTER) == expected
 
 
@@ -427,7 +428,7 @@ def test_rows_count_in_what_was_accepted(start: Start, folder: Path) -> None:
         """
         local decision = { outcome = "allowed", by = "user", summary = "accepted" }
         require("amanu.session").state.items[1].decision = decision
-        require("amanu.view").show()
+        require("amanu.chat.view").show()
         """
     )
     assert "● ✓ Run make (accepted 2 of 3)" in vim.chat()
@@ -438,8 +439,8 @@ def test_what_is_applied_is_listed_above_the_diff(start: Start, folder: Path) ->
     show(vim, [], [row(folder, **KEPT), row(folder, "r2", "later.bin")])
     vim.lua(
         """
-        require("amanu.client").request = function(_, _, done) done(nil, { files = {}, diff = "" }) end
-        require("amanu.changes").show("turn")
+        require("amanu.wire.client").request = function(_, _, done) done(nil, { files = {}, diff = "" }) end
+        require("amanu.review.changes").show("turn")
         """
     )
     assert vim.text() == "pic.bin: new binary file, 4,096 bytes\n"

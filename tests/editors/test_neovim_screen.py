@@ -11,7 +11,7 @@ from support.neovim import Neovim
 __all__ = ["folder", "home", "start"]  # fixtures: pytest finds them by name
 
 SIZES = [(90, 26), (160, 45)]
-CHAT = "require('amanu.view').buffer"
+CHAT = "require('amanu.chat.view').buffer"
 LONG = {(90, 26): 640, (160, 45): 2400}
 """Characters of a paragraph that is taller than the chat of that screen."""
 

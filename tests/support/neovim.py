@@ -171,7 +171,7 @@ class Neovim:
     def chat(self) -> str:
         """The text of the chat buffer."""
         return self.lua(
-            "local b = require('amanu.view').buffer "
+            "local b = require('amanu.chat.view').buffer "
             "return b and table.concat(vim.api.nvim_buf_get_lines(b, 0, -1, true), '\\n') or ''"
         )
 

@@ -179,7 +179,7 @@ ROWS = (
         "VS Code, *Install the Daemon*, and an update of the extension",
         "Names and versions of packages, as pip does",
         "Set `amanu.server.path` to an `amanu` of your own",
-        {"vscode-extension/src/run.ts": "spawn"},
+        {"vscode-extension/src/daemon/run.ts": "spawn"},
     ),
     Row(
         "Pages in your browser: sign-ins, pages where you get keys (`platform.claude.com`, `platform.openai.com`, "
@@ -191,11 +191,11 @@ ROWS = (
         {
             "server/amanu/cli/mcp.py": "webbrowser.open",
             "server/amanu/cli/sign_in.py": "webbrowser.open",
-            "vscode-extension/src/setup.ts": "openExternal",
-            "vscode-extension/src/signIn.ts": "openExternal",
-            "vscode-extension/src/keyInput.ts": "openExternal",
+            "vscode-extension/src/daemon/setup.ts": "openExternal",
+            "vscode-extension/src/models/signIn.ts": "openExternal",
+            "vscode-extension/src/models/keyInput.ts": "openExternal",
             "vscode-extension/src/mcp/page.ts": "openExternal",
-            "neovim/lua/amanu/mcp.lua": "vim.ui.open",
+            "neovim/lua/amanu/sessions/mcp.lua": "vim.ui.open",
         },
         _as_they_are(
             *("platform.claude.com", "platform.openai.com", "aistudio.google.com", "openrouter.ai"),
@@ -241,13 +241,13 @@ STAYS: Mapping[str, tuple[str, str]] = {
     "server/amanu/web/fetch.py": ("tasks.start_process", "reads a page that is there"),
     "server/amanu/workspace/git_patch.py": ("subprocess.run", "git apply on a folder of ours"),
     "server/amanu/workspace/search.py": ("tasks.start_process", "ripgrep and the built-in search"),
-    "vscode-extension/src/client.ts": ("LanguageClient", "starts the daemon"),
-    "vscode-extension/src/callTerminals.ts": ("createTerminal", "shows output"),
-    "vscode-extension/src/jobs.ts": ("createTerminal", "shows output"),
+    "vscode-extension/src/daemon/client.ts": ("LanguageClient", "starts the daemon"),
+    "vscode-extension/src/sessions/callTerminals.ts": ("createTerminal", "shows output"),
+    "vscode-extension/src/sessions/jobs.ts": ("createTerminal", "shows output"),
     "vscode-extension/src/chat/code.ts": ("createTerminal", "the user's own terminal gets a text to run"),
-    "neovim/lua/amanu/client.lua": ("lsp.start lsp.start_client", "starts the daemon"),
+    "neovim/lua/amanu/wire/client.lua": ("lsp.start lsp.start_client", "starts the daemon"),
     "neovim/lua/amanu/health.lua": ("vim.system", "amanu --version"),
-    "neovim/lua/amanu/login.lua": ("jobstart termopen", "amanu auth login, which has a row"),
+    "neovim/lua/amanu/sessions/login.lua": ("jobstart termopen", "amanu auth login, which has a row"),
 }
 NAMED: Mapping[str, str] = {
     # Host that stands in a text → why nothing connects to it.

@@ -1,45 +1,45 @@
 import * as vscode from "vscode";
-import { Actions } from "./actions";
-import { Approvals } from "./approvals";
-import { Questions } from "./questions";
-import { Running } from "./running";
-import { apply } from "./apply";
-import { showAudit } from "./audit";
-import { BaseTexts } from "./baseTexts";
+import { Actions } from "./inline/actions";
+import { Approvals } from "./sessions/approvals";
+import { Questions } from "./sessions/questions";
+import { Running } from "./sessions/running";
+import { apply } from "./editor/apply";
+import { showAudit } from "./sessions/audit";
+import { BaseTexts } from "./review/baseTexts";
 import { Chats } from "./chat/chats";
 import { messageMenu } from "./chat/messageMenu";
 import { TAB } from "./chat/tab";
-import { Daemon, roots, text } from "./client";
-import { commands } from "./commands";
-import { Comments } from "./comments";
-import { writeCommitMessage } from "./commit";
-import { Context } from "./context";
-import { Desk } from "./desk";
-import { Desks } from "./desks";
-import { Doctor } from "./doctor";
-import { EditorModels } from "./editorModels";
-import { Edits } from "./edits";
-import { Ended } from "./ended";
-import { Findings } from "./findings";
-import { Inline } from "./inline";
+import { Daemon, roots, text } from "./daemon/client";
+import { commands } from "./sessions/commands";
+import { Comments } from "./review/comments";
+import { writeCommitMessage } from "./inline/commit";
+import { Context } from "./editor/context";
+import { Chat } from "./chat/chat";
+import { OpenChats } from "./chat/openChats";
+import { Doctor } from "./daemon/doctor";
+import { EditorModels } from "./models/editorModels";
+import { Edits } from "./review/edits";
+import { Ended } from "./sessions/ended";
+import { Findings } from "./review/findings";
+import { Inline } from "./inline/inline";
 import { Highlighter } from "./highlight/highlighter";
-import { language } from "./language";
+import { language } from "./editor/language";
 import { ServersPage } from "./mcp/page";
 import { Servers } from "./mcp/servers";
-import { ModelList } from "./modelList";
-import { ModelPicker } from "./modelPicker";
-import { Overview } from "./overview";
-import { Pages } from "./pages";
-import { openPlan } from "./plan";
-import { BASE, PROPOSED, Proposals } from "./proposals";
-import { Review } from "./review";
-import { Changes } from "./scm";
-import { Sessions } from "./sessions";
+import { ModelList } from "./models/list";
+import { ModelPicker } from "./models/picker";
+import { Overview } from "./sessions/overview";
+import { Pages } from "./editor/pages";
+import { openPlan } from "./sessions/plan";
+import { BASE, PROPOSED, Proposals } from "./review/proposals";
+import { Review } from "./review/review";
+import { Changes } from "./review/scm";
+import { Sessions } from "./sessions/sessions";
 import { SettingsPage } from "./settings/page";
-import { Setup } from "./setup";
-import { Shown } from "./shown";
-import { Status } from "./status";
-import { Trust } from "./trust";
+import { Setup } from "./daemon/setup";
+import { RememberedSession } from "./sessions/rememberedSession";
+import { Status } from "./sessions/status";
+import { Trust } from "./daemon/trust";
 
 export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("Amanu", { log: true });
@@ -58,85 +58,87 @@ export function activate(context: vscode.ExtensionContext): void {
       "amanu/model/run": (params, token) => editorModels.run(params, token),
     },
   );
-  const shown = new Shown(context.globalStorageUri.fsPath, roots(), context.workspaceState);
+  const shown = new RememberedSession(context.globalStorageUri.fsPath, roots(), context.workspaceState);
   const sessions = new Sessions(daemon);
-  const desks = new Desks();
-  const desk = new Desk(daemon, sessions, shown);
-  desks.add(desk);
-  const overview = new Overview(daemon, sessions, desks, (sessionId) => chats.showSession(sessionId));
-  const servers = new Servers(daemon, desks);
+  const openChats = new OpenChats();
+  const chat = new Chat(daemon, sessions, shown);
+  openChats.add(chat);
+  const overview = new Overview(daemon, sessions, openChats, (sessionId) => chats.showSession(sessionId));
+  const servers = new Servers(daemon, openChats);
   const models = new ModelList(daemon);
   const editorModels = new EditorModels(daemon, () => models.refresh(), log);
   const looking = new Context(daemon, context.workspaceState);
   const edits = new Edits(
     sessions,
-    desks,
+    openChats,
     daemon,
     (sessionId, text, attachments) => void chats.giveBack(sessionId, text, attachments),
   );
-  const proposals = new Proposals(sessions, desks, edits, new BaseTexts(daemon));
-  const review = new Review(sessions, desks, proposals, edits);
+  const proposals = new Proposals(sessions, openChats, edits, new BaseTexts(daemon));
+  const review = new Review(sessions, openChats, proposals, edits);
   const pages = new Pages();
   const highlighter = new Highlighter(context.extensionUri);
   const chats = new Chats(
     {
       folder: context.extensionUri,
       daemon,
-      desks,
+      openChats,
       context: looking,
       edits,
       overview,
       models,
       highlighter,
       openDiff: (proposalId, path, rowId) => review.openDiff(proposalId, path, false, rowId),
-      audit: (call) => showAudit(desks, daemon, pages, call),
+      audit: (call) => showAudit(openChats, daemon, pages, call),
       showCommand: (sessionId, toolCallId) => running.showCommand(sessionId, toolCallId),
       log,
     },
     sessions,
-    desk,
+    chat,
     context.workspaceState,
   );
   review.onCame((words) => chats.announce(words));
-  const picker = new ModelPicker(desks, daemon, () => models.refresh());
+  const picker = new ModelPicker(openChats, daemon, () => models.refresh());
   const settings = new SettingsPage(context.extensionUri, daemon, picker, () => models.refresh());
-  const mcp = new ServersPage(context.extensionUri, desks, daemon, servers, setup, pages);
+  const mcp = new ServersPage(context.extensionUri, openChats, daemon, servers, setup, pages);
   const shownPlans = new Set<string>();
-  const approvals = new Approvals(desks, daemon, pages, (proposalId) => review.openDiff(proposalId));
-  const running = new Running(desks, sessions, daemon, servers, (sessionId) => chats.showSession(sessionId));
-  const doctor = new Doctor(context, desks, daemon, setup, pages);
-  const trust = new Trust(desks, daemon, pages);
+  const approvals = new Approvals(openChats, daemon, pages, (proposalId) => review.openDiff(proposalId));
+  const running = new Running(openChats, sessions, daemon, servers, (sessionId) =>
+    chats.showSession(sessionId),
+  );
+  const doctor = new Doctor(context, openChats, daemon, setup, pages);
+  const trust = new Trust(openChats, daemon, pages);
 
   context.subscriptions.push(
     log,
     setup,
     daemon,
-    desks,
+    openChats,
     sessions,
     shown,
     highlighter,
     overview,
     review,
     new Changes(sessions, proposals),
-    new Comments(sessions, desks, context.workspaceState, () => looking.flush()),
+    new Comments(sessions, openChats, context.workspaceState, () => looking.flush()),
     new Actions(
       {
         say: async (text, attachments) => {
           await chats.show();
           looking.flush();
-          await desks.active.prompt(text, attachments, desks.state.turn === null ? "send" : "steer");
+          await openChats.active.prompt(text, attachments, openChats.state.turn === null ? "send" : "steer");
         },
         attach: (attachment) => chats.attachToPrompt(attachment),
       },
-      (work) => desks.attempt(work),
+      (work) => openChats.attempt(work),
     ),
-    new Inline(daemon, sessions, desks, {
+    new Inline(daemon, sessions, openChats, {
       diff: (proposalId) => review.openDiff(proposalId),
       reject: (proposalId) => review.reject(proposalId),
       chat: (sessionId) => chats.showSession(sessionId),
     }),
     vscode.commands.registerCommand("amanu.commitMessage", (given?: { rootUri?: vscode.Uri }) =>
-      desks.attempt(() => writeCommitMessage(daemon, desks.state.sessionId, given)),
+      openChats.attempt(() => writeCommitMessage(daemon, openChats.state.sessionId, given)),
     ),
     new Findings(sessions),
     chats,
@@ -147,32 +149,32 @@ export function activate(context: vscode.ExtensionContext): void {
     servers,
     mcp,
     settings,
-    vscode.commands.registerCommand("amanu.settings", () => desks.attempt(() => settings.show())),
+    vscode.commands.registerCommand("amanu.settings", () => openChats.attempt(() => settings.show())),
     running,
     new Ended(overview, {
       shows: (sessionId) => chats.shows(sessionId),
       lastTurn: (sessionId) => sessions.get(sessionId)?.state.lastTurn ?? undefined,
-      show: (sessionId) => void desks.attempt(() => chats.showSession(sessionId)),
+      show: (sessionId) => void openChats.attempt(() => chats.showSession(sessionId)),
     }),
     vscode.commands.registerCommand("amanu.mcp", (name?: unknown) =>
-      desks.attempt(() => mcp.show(typeof name === "string" ? name : undefined)),
+      openChats.attempt(() => mcp.show(typeof name === "string" ? name : undefined)),
     ),
-    new Status(desks, sessions, daemon, overview, (waiting) => chats.badge(waiting)),
+    new Status(openChats, sessions, daemon, overview, (waiting) => chats.badge(waiting)),
     vscode.window.registerWebviewViewProvider("amanu.chat", chats),
     vscode.window.registerWebviewPanelSerializer(TAB, chats),
     vscode.workspace.registerFileSystemProvider(PROPOSED, proposals, { isCaseSensitive: true }),
     vscode.workspace.registerFileSystemProvider(BASE, proposals, { isCaseSensitive: true, isReadonly: true }),
     vscode.workspace.onDidOpenTextDocument((document) => proposals.opened(document)),
-    ...messageMenu(desks, chats, edits),
+    ...messageMenu(openChats, chats, edits),
     ...commands(
-      desks,
+      openChats,
       daemon,
       chats,
       models,
       picker,
       overview,
       approvals,
-      new Questions(desks),
+      new Questions(openChats),
       setup,
       doctor,
       trust,
@@ -180,14 +182,14 @@ export function activate(context: vscode.ExtensionContext): void {
     ),
     daemon.onConnection(({ status }) => {
       if (status !== "ready") return;
-      void Promise.all(desks.open.map((each) => each.attempt(() => each.connected()))).then(() =>
+      void Promise.all(openChats.open.map((each) => each.attempt(() => each.connected()))).then(() =>
         overview.soon(),
       );
       void sessions.catchUp();
       servers.soon();
     }),
     sessions.onEvent(({ sessionId, event }) => {
-      if (desks.showing(sessionId) === undefined) return;
+      if (openChats.showing(sessionId) === undefined) return;
       const asked = event.kind === "approvalRequested" ? event.approval : undefined;
       if (asked?.document && !shownPlans.has(asked.toolCallId)) {
         shownPlans.add(asked.toolCallId); // once: what the user closed stays closed

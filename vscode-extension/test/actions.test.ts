@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { request } from "../src/actions";
+import { request } from "../src/inline/actions";
 import type { Finding } from "../src/protocol";
 
 vi.mock("vscode-languageclient/node", () => ({})); // wants the real VS Code

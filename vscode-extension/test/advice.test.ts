@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { advice, advised } from "../src/advice";
+import { advice, advised } from "../src/daemon/advice";
 
 /** A command of the terminal that a user of VS Code may not have. */
 const TERMINAL = /\bamanu (auth|logs|trust|demo|doctor|audit|policy|sessions|chat|run|mcp|models|hooks)\b/;

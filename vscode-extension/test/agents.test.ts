@@ -5,11 +5,11 @@ import { NESTED } from "../src/chat/view/agent";
 import { announcement } from "../src/chat/view/announce";
 import { List, SHOWN } from "../src/chat/view/list";
 import { Parent } from "../src/chat/view/parent";
-import { Standing } from "../src/chat/view/standing";
-import { comment } from "../src/findings";
-import { Folded } from "../src/fold";
+import { StatusLines } from "../src/chat/view/statusLines";
+import { comment } from "../src/review/findings";
+import { Folded } from "../src/sessions/fold";
 import type { Approval, Item, SessionState, SubAgent, ToolCall } from "../src/protocol";
-import { standingStep } from "../src/step";
+import { standingStep } from "../src/sessions/step";
 import { APPROVAL, CALL, question, state } from "./states";
 
 beforeEach(() =>
@@ -79,22 +79,22 @@ function asks(toolCallId: string, more: Partial<Approval> = {}): Approval {
 
 function show(given: Partial<SessionState>) {
   const posted: ToHost[] = [];
-  const desk = { session: new Folded(state(given)), client: "here", post: (m: ToHost) => posted.push(m) };
-  const list = new List(desk);
+  const view = { session: new Folded(state(given)), client: "here", post: (m: ToHost) => posted.push(m) };
+  const list = new List(view);
   document.body.replaceChildren(list.element);
   list.reset();
   const find = <E extends HTMLElement>(selector: string) => list.element.querySelector(selector) as E;
   const titles = (selector: string) =>
     [...list.element.querySelectorAll(selector)].map((each) => each.textContent);
   const change = (agent: Partial<SubAgent>) => {
-    desk.session.fold({ kind: "agentChanged", agent: { ...AGENT, ...agent } });
+    view.session.fold({ kind: "agentChanged", agent: { ...AGENT, ...agent } });
     list.update(new Set(["run-1"]));
   };
   const put = (item: Item) => {
-    desk.session.fold({ kind: "itemChanged", item });
+    view.session.fold({ kind: "itemChanged", item });
     list.update(new Set([item.itemId]));
   };
-  return { list, desk, posted, find, titles, change, put };
+  return { list, view, posted, find, titles, change, put };
 }
 
 const unfolded = (element: HTMLElement) => [
@@ -154,10 +154,10 @@ test("stop and open are for this agent", () => {
 });
 
 test("its question is asked below the call, in its name, and shown wherever it is folded", () => {
-  const { list, desk, posted, find } = show({ items: [RUN, work("w1")], agents: [AGENT] });
+  const { list, view, posted, find } = show({ items: [RUN, work("w1")], agents: [AGENT] });
   find(".fold").click();
-  desk.session.fold({ kind: "itemChanged", item: work("w1", { state: "awaitingApproval" }) });
-  desk.session.fold({ kind: "approvalRequested", approval: asks("w1") });
+  view.session.fold({ kind: "itemChanged", item: work("w1", { state: "awaitingApproval" }) });
+  view.session.fold({ kind: "approvalRequested", approval: asks("w1") });
   list.update(new Set(["w1"]));
   expect([find(".activity").textContent, find(".below").hidden]).toEqual(["Waiting for your answer", true]);
   expect(list.show("w1")).toBe(true);
@@ -194,7 +194,7 @@ test("parts of a command have their own rows, and are not told again", () => {
 test("an update of one item below touches that item only", () => {
   const others = Array.from({ length: 200 }, (_, at) => ({ ...CALL, itemId: `o${at}` }));
   const items = [...others, RUN, ...Array.from({ length: 100 }, (_, at) => work(`w${at}`))];
-  const { list, desk, find } = show({ items, agents: [AGENT] });
+  const { list, view, find } = show({ items, agents: [AGENT] });
   expect([list.count, find(".items").childElementCount]).toEqual([SHOWN, NESTED]);
   const last = find(".items").lastElementChild as HTMLElement;
   const observer = new MutationObserver(() => undefined);
@@ -202,8 +202,8 @@ test("an update of one item below touches that item only", () => {
     observer.observe(each, { subtree: true, childList: true });
   for (const each of [...list.element.querySelectorAll(":scope > .card")].slice(0, -1))
     observer.observe(each, { subtree: true, childList: true, attributes: true });
-  const asked = vi.spyOn(desk.session, "item");
-  desk.session.fold({ kind: "itemChanged", item: work("w99", { title: "Read more" }) });
+  const asked = vi.spyOn(view.session, "item");
+  view.session.fold({ kind: "itemChanged", item: work("w99", { title: "Read more" }) });
   list.update(new Set(["w99"]));
   expect(last.querySelector(".title")?.textContent).toBe("Read more");
   expect(observer.takeRecords()).toEqual([]);
@@ -247,12 +247,12 @@ test("back from its session, the user is where they left", () => {
 
 test("over its own session stands the way back", () => {
   const posted: ToHost[] = [];
-  const desk = (given: Partial<SessionState>) => ({
+  const view = (given: Partial<SessionState>) => ({
     session: new Folded(state(given)),
     client: "",
     post: (m: ToHost) => posted.push(m),
   });
-  const parent = new Parent(desk({ sessionId: "child-1", parentSessionId: "s1", agent: "investigator" }));
+  const parent = new Parent(view({ sessionId: "child-1", parentSessionId: "s1", agent: "investigator" }));
   parent.update();
   parent.element.querySelector("button")?.click();
   expect([parent.element.hidden, parent.element.textContent, posted]).toEqual([
@@ -260,14 +260,14 @@ test("over its own session stands the way back", () => {
     "← BackSession of the sub-agent investigator",
     [{ type: "open", sessionId: "s1" }],
   ]);
-  const own = new Parent(desk({}));
+  const own = new Parent(view({}));
   own.update();
   expect(own.element.hidden).toBe(true);
 });
 
 test("the standing area and a screen reader hear who asks and how it ended", () => {
   const session = new Folded(state({ items: [RUN, work("w1")], agents: [AGENT], approvals: [asks("w1")] }));
-  const standing = new Standing({ session, client: "", post: () => undefined }, vi.fn(), vi.fn(), String);
+  const standing = new StatusLines({ session, client: "", post: () => undefined }, vi.fn(), vi.fn(), String);
   standing.update();
   expect(standing.element.textContent).toContain("Waiting for you: investigator: Run make");
   expect(announcement({ kind: "approvalRequested", approval: asks("w1") })).toBe(

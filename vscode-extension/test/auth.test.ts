@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
-import { opened } from "../src/auth";
-import type { Daemon } from "../src/client";
+import { opened } from "../src/models/auth";
+import type { Daemon } from "../src/daemon/client";
 import type { ModelInfo } from "../src/protocol";
 import { state } from "./states";
 
@@ -26,6 +26,6 @@ test.each<[string, string, string, string | undefined]>([
     models: MODELS,
     defaultModelId: "anthropic:sonnet",
   })) as unknown as Daemon["request"];
-  const desk = { scripted: modelId.startsWith("scripted:"), state: state({ modelId }) };
-  expect((await opened({ request }, desk, vendor))?.modelId).toBe(expected);
+  const view = { scripted: modelId.startsWith("scripted:"), state: state({ modelId }) };
+  expect((await opened({ request }, view, vendor))?.modelId).toBe(expected);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { BaseTexts } from "../src/baseTexts";
+import { BaseTexts } from "../src/review/baseTexts";
 
 /** A daemon that gives blobs in pages of four characters, and what it was asked for. */
 function daemon(blobs: Record<string, string>) {

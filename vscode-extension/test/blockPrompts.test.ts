@@ -35,12 +35,12 @@ test.each([
 function actions(): { blocks: InstanceType<typeof BlockActions>; said: string[][]; shown: string[] } {
   const said: string[][] = [];
   const shown: string[] = [];
-  const desk = {
+  const view = {
     prompt: async (text: string, _: unknown, how: string, promptId = "") =>
       void said.push([text, how, promptId]),
     tell: ({ text }: { text: string }) => void said.push([text]),
   };
-  return { blocks: new BlockActions(desk, async (proposalId) => void shown.push(proposalId)), said, shown };
+  return { blocks: new BlockActions(view, async (proposalId) => void shown.push(proposalId)), said, shown };
 }
 
 function proposed(turnId: string, state: "pending" | "applied"): Event {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { CallTerminal } from "../src/callTerminals";
+import { CallTerminal } from "../src/sessions/callTerminals";
 import type { ToolCall } from "../src/protocol";
 import { CALL } from "./states";
 

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { lastTurn, entries, title, turnEdits, undoing, whereabouts, within } from "../src/changes";
-import { attachment } from "../src/comments";
-import { altered, locate, original, waits } from "../src/hunks";
+import { lastTurn, entries, title, turnEdits, undoing, whereabouts, within } from "../src/review/changes";
+import { attachment } from "../src/review/comments";
+import { altered, locate, original, waits } from "../src/review/hunks";
 import type { Check, Hunk, HunkState, Proposal, UndoneFile, UserMessage } from "../src/protocol";
-import { summary } from "../src/scm";
-import { verdict } from "../src/verdict";
-import { reasons } from "../src/why";
+import { summary } from "../src/review/scm";
+import { verdict } from "../src/review/verdict";
+import { reasons } from "../src/review/why";
 import { file, hunk, proposal } from "./edits";
 
 const BASE = "one\ntwo\nthree\nfour\nfive\nsix\n";

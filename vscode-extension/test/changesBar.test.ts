@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { ToHost } from "../src/chat/messages";
 import { ChangesBar } from "../src/chat/view/changesBar";
-import { Folded } from "../src/fold";
+import { Folded } from "../src/sessions/fold";
 import type { HunkState, Proposal, Row } from "../src/protocol";
 import { file, hunk, proposal, row } from "./edits";
 import { state } from "./states";

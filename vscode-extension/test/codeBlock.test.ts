@@ -4,9 +4,9 @@ import type { ToHost } from "../src/chat/messages";
 import { editor, host } from "../src/chat/view/host";
 import { Markdown } from "../src/chat/view/markdown";
 import { makeCard } from "../src/chat/view/cards";
-import type { Desk } from "../src/chat/view/desk";
+import type { ChatView } from "../src/chat/view/chatView";
 import type { UserMessage } from "../src/protocol";
-import { Folded } from "../src/fold";
+import { Folded } from "../src/sessions/fold";
 import { state } from "./states";
 
 vi.mock("vscode", () => import("./vscode"));
@@ -83,7 +83,7 @@ test("what is still written offers nothing to be applied or run, and what is fol
 });
 
 test("a prompt that applies a block is drawn without it", () => {
-  const desk: Desk = { session: new Folded(state()), client: "VS Code", post: () => undefined };
+  const view: ChatView = { session: new Folded(state()), client: "VS Code", post: () => undefined };
   const drawn = (text: string): string | undefined => {
     const item: UserMessage = {
       kind: "userMessage",
@@ -93,7 +93,7 @@ test("a prompt that applies a block is drawn without it", () => {
       attachments: [],
       steer: false,
     };
-    const card = makeCard(item, desk);
+    const card = makeCard(item, view);
     card.update(item);
     return card.element.querySelector(".text")?.textContent ?? undefined;
   };

@@ -3,7 +3,7 @@ import { beforeEach, expect, test, vi } from "vitest";
 import type { ToHost } from "../src/chat/messages";
 import { Composer, type Kept } from "../src/chat/view/composer";
 import { attachment, pictures } from "../src/chat/view/picture";
-import { Folded } from "../src/fold";
+import { Folded } from "../src/sessions/fold";
 import type { SessionState } from "../src/protocol";
 import { state } from "./states";
 
@@ -23,8 +23,8 @@ beforeEach(() => {
 
 function compose(given: Partial<SessionState> = {}) {
   session = new Folded(state(given));
-  const desk = { session, client: "here", post: (m: ToHost) => posted.push(m) };
-  const composer = new Composer(desk, (each) => kept.push(each), []);
+  const view = { session, client: "here", post: (m: ToHost) => posted.push(m) };
+  const composer = new Composer(view, (each) => kept.push(each), []);
   document.body.replaceChildren(composer.element);
   composer.commands(COMMANDS);
   const input = composer.element.querySelector("textarea") as HTMLTextAreaElement;

@@ -2,9 +2,9 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ToHost, ToView } from "../src/chat/messages";
 import { List } from "../src/chat/view/list";
-import { Standing } from "../src/chat/view/standing";
+import { StatusLines } from "../src/chat/view/statusLines";
 import { SandboxBadge } from "../src/chat/view/sandbox";
-import { Folded } from "../src/fold";
+import { Folded } from "../src/sessions/fold";
 import type { Approval, CommandPart, Decision, SessionState, ToolCall } from "../src/protocol";
 import { CALL, question, state, sandbox } from "./states";
 
@@ -372,13 +372,13 @@ test.each<[string, Partial<SessionState>, RegExp | undefined]>([
   ["changed", { trusted: false, trustChanged: true }, /has changed since.*Review…/],
 ])("trust: %s", (_, given, expected) => {
   const posted: ToHost[] = [];
-  const desk = {
+  const view = {
     session: new Folded(state(given)),
     client: "here",
     post: (message: ToHost) => posted.push(message),
   };
-  const standing = new Standing(
-    desk,
+  const standing = new StatusLines(
+    view,
     () => {},
     () => {},
     (id) => id,

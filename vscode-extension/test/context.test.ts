@@ -4,11 +4,11 @@ import type { ToHost } from "../src/chat/messages";
 import { announcement } from "../src/chat/view/announce";
 import { makeCard } from "../src/chat/view/cards";
 import { Gauge, uncompactable, usageText } from "../src/chat/view/gauge";
-import { Standing } from "../src/chat/view/standing";
+import { StatusLines } from "../src/chat/view/statusLines";
 import { Todos } from "../src/chat/view/todos";
-import { Folded } from "../src/fold";
+import { Folded } from "../src/sessions/fold";
 import type { ContextUse, Item, Notice, SessionState, Source, Spend, Usage } from "../src/protocol";
-import { tokens } from "../src/words";
+import { tokens } from "../src/sessions/words";
 import { state } from "./states";
 
 const SPENT: Spend = {
@@ -58,19 +58,19 @@ function notice(code: string, detail = "", level: Notice["level"] = "info"): Not
   };
 }
 
-function desk(given: Partial<SessionState>) {
+function view(given: Partial<SessionState>) {
   const posted: ToHost[] = [];
   const made = {
     session: new Folded(state(given)),
     client: "Visual Studio Code",
     post: (message: ToHost) => posted.push(message),
   };
-  return { desk: made, posted };
+  return { view: made, posted };
 }
 
 function gauge(given: Partial<SessionState>) {
-  const made = desk(given);
-  const shown = new Gauge(made.desk);
+  const made = view(given);
+  const shown = new Gauge(made.view);
   document.body.replaceChildren(shown.element);
   const find = <E extends HTMLElement>(selector: string) => shown.element.querySelector(selector) as E;
   return { ...made, shown, find };
@@ -172,7 +172,7 @@ test.each<[Partial<SessionState>, Partial<ContextUse>, RegExp]>([
 );
 
 function card(item: Item) {
-  const made = makeCard(item, desk({}).desk);
+  const made = makeCard(item, view({}).view);
   made.update(item);
   return made;
 }
@@ -236,8 +236,8 @@ test.each<[Partial<SessionState>, string]>([
     "Working · step 3Small: The other one is overloaded.",
   ],
 ])("what runs: %o", (given, text) => {
-  const standing = new Standing(
-    desk(given).desk,
+  const standing = new StatusLines(
+    view(given).view,
     () => undefined,
     () => undefined,
     () => "Small",
@@ -255,7 +255,7 @@ test("what a screen reader hears of it", () => {
 });
 
 test("the to-dos stand on one line over the prompt box, in full when it is opened, and go when there are none", () => {
-  const { desk: made } = desk({});
+  const { view: made } = view({});
   const strip = new Todos(made);
   strip.update();
   expect(strip.element.hidden).toBe(true);

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { environment, findDaemon, withheld } from "../src/daemon";
+import { environment, findDaemon, withheld } from "../src/daemon/daemon";
 
 const home = mkdtempSync(join(tmpdir(), "amanu-"));
 const workspace = join(home, "work");

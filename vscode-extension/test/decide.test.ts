@@ -1,14 +1,14 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import { Approvals, meaning } from "../src/approvals";
-import { audit } from "../src/audit";
+import { Approvals, meaning } from "../src/sessions/approvals";
+import { audit } from "../src/sessions/audit";
 import { refusal } from "../src/chat/incoming";
 import type { ToHost } from "../src/chat/messages";
-import type { Daemon } from "../src/client";
-import type { Desk } from "../src/desk";
-import type { Desks } from "../src/desks";
-import type { Pages } from "../src/pages";
+import type { Daemon } from "../src/daemon/client";
+import type { Chat } from "../src/chat/chat";
+import type { OpenChats } from "../src/chat/openChats";
+import type { Pages } from "../src/editor/pages";
 import type { Approval, Event, SessionState, TrustGetResult } from "../src/protocol";
-import { Trust, enabled } from "../src/trust";
+import { Trust, enabled } from "../src/daemon/trust";
 import { file, proposal } from "./edits";
 import { APPROVAL, question, state } from "./states";
 import { EventEmitter, picks, workspace } from "./vscode";
@@ -66,7 +66,7 @@ test.each<[string, unknown, string | undefined]>([
 function asked(approval: Partial<Approval>, more: Partial<SessionState> = {}) {
   const resolved: Record<string, unknown>[] = [];
   const events = new EventEmitter<{ event: Event }>();
-  const desk = {
+  const chat = {
     state: state({ approvals: [question(approval)], ...more }),
     onEvent: events.event,
     attempt: (work: () => unknown) => work(),
@@ -74,7 +74,7 @@ function asked(approval: Partial<Approval>, more: Partial<SessionState> = {}) {
   };
   const pages: string[] = [];
   const approvals = new Approvals(
-    { active: desk as unknown as Desk },
+    { active: chat as unknown as Chat },
     {} as Daemon,
     { show: async (_: string, text: string) => pages.push(text) } as unknown as Pages,
     async () => undefined,
@@ -228,9 +228,9 @@ test.each<[string, Partial<TrustGetResult>, boolean, string, unknown[]]>([
     if (method === "amanu/trust/get") return { ...CHANGED, ...given };
     return sent.push(params);
   };
-  const desks = { tell: () => undefined } as unknown as Desks;
+  const openChats = { tell: () => undefined } as unknown as OpenChats;
   const pages = { show: async () => undefined } as unknown as Pages;
-  const done = new Trust(desks, { request } as unknown as Daemon, pages).review();
+  const done = new Trust(openChats, { request } as unknown as Daemon, pages).review();
   await expect.poll(() => picks.length).toBe(1);
   const labels = picks[0]?.items.map(({ label }) => label) ?? [];
   expect(labels).toContain("$(file) \\$(trash).toml");

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import * as vscode from "vscode";
-import type { Connection } from "../src/client";
-import { EditorModels } from "../src/editorModels";
+import type { Connection } from "../src/daemon/client";
+import { EditorModels } from "../src/models/editorModels";
 import type { ModelRunParams } from "../src/protocol";
 import * as editor from "./vscode";
 

@@ -1,4 +1,4 @@
-import { split } from "../src/hunks";
+import { split } from "../src/review/hunks";
 import type { Hunk, HunkState, Proposal, ProposedFile, Row, RowVersion } from "../src/protocol";
 
 /** A hunk that replaces old lines, which begin at that line of the base. */
@@ -24,7 +24,47 @@ export function hunk(
     appliedText: null,
     reviewed,
     explanation: "",
+    lines: { start: 0, end: 0 },
+    proposedLines: { start: 0, end: 0 },
+    ...meaning(state, reviewed),
   };
+}
+
+/** What the daemon says of a state. */
+export function meaning(state: HunkState, reviewed: boolean): Pick<Hunk, "waits" | "verbs"> {
+  if (state === "pending" || state === "conflicted")
+    return { waits: "decision", verbs: ["accept", "reject"] };
+  if (state === "applied" && !reviewed) return { waits: "review", verbs: ["keep", "undo"] };
+  if (state === "applied") return { waits: "", verbs: ["undo"] };
+  return { waits: "", verbs: state === "reverted" ? ["redo"] : [] };
+}
+
+const PRESENT = new Set<HunkState>(["accepted", "applied", "undoing"]);
+const PROPOSED = new Set<HunkState>(["pending", "conflicted", ...PRESENT]);
+
+/** The hunks with their places, as the daemon tells them. */
+function placed(hunks: Hunk[]): Hunk[] {
+  let [present, proposed] = [0, 0];
+  return [...hunks]
+    .sort((a, b) => first(a) - first(b))
+    .map((each) => {
+      const newLines = split(each.newText).length;
+      const here = PRESENT.has(each.state) ? newLines : each.oldLines;
+      const there = PROPOSED.has(each.state) ? newLines : each.oldLines;
+      const [start, from] = [first(each) + present, first(each) + proposed];
+      present += here - each.oldLines;
+      proposed += there - each.oldLines;
+      return {
+        ...each,
+        ...meaning(each.state, each.reviewed),
+        lines: { start, end: start + here },
+        proposedLines: { start: from, end: from + there },
+      };
+    });
+}
+
+function first({ oldStart, oldLines }: Hunk): number {
+  return oldLines === 0 ? oldStart : oldStart - 1;
 }
 
 export function file(
@@ -42,13 +82,17 @@ export function file(
     baseVersion: null,
     baseText,
     baseBlob: null,
-    hunks,
+    hunks: placed(hunks),
     added: 0,
     removed: 0,
     encoding: "utf-8",
     finalNewline: true,
     unsaved: false,
     checks: [],
+    presentPath:
+      more.change === "rename" && hunks.some(({ state }) => PRESENT.has(state))
+        ? (more.newPath ?? path)
+        : path,
     ...more,
   };
 }
@@ -73,6 +117,9 @@ export function row(rowId: string, path: string, more: Partial<Row> = {}): Row {
     committed: [],
     earlier: [],
     turnId: "t",
+    presentPath: (PRESENT.has(more.state ?? "pending") && more.newPath) || path,
+    ...meaning(more.state ?? "pending", more.reviewed ?? false),
+    ...(more.undecidable ? { verbs: [] } : {}),
     ...more,
   };
 }

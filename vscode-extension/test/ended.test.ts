@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import { Ended } from "../src/ended";
+import { Ended } from "../src/sessions/ended";
 import type { SessionSummary, TurnEnded } from "../src/protocol";
 import { EventEmitter, notifications, window, workspace } from "./vscode";
 

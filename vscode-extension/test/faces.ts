@@ -494,7 +494,13 @@ export const FACES: Record<string, Step[]> = {
         { promptId: "x1", text: "Then write the changelog for it, and bump the version", attachments: [] },
       ],
     }),
-    { type: "told", level: "info", text: "The key is saved.", near: null, actions: ["selectModel"] },
+    {
+      type: "notification",
+      level: "info",
+      text: "The key is saved.",
+      toolCallId: null,
+      actions: ["selectModel"],
+    },
     { type: "write", text: "Also look at the docs" },
   ],
   mentions: [

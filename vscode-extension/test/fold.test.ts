@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { Folded } from "../src/fold";
+import { Folded } from "../src/sessions/fold";
 import type { Event, SessionState } from "../src/protocol";
 
 interface Fixture {

@@ -3,9 +3,9 @@ import { readFileSync } from "node:fs";
 import { beforeEach, expect, test, vi } from "vitest";
 import { page } from "../src/chat/page";
 import { List } from "../src/chat/view/list";
-import { Folded } from "../src/fold";
+import { Folded } from "../src/sessions/fold";
 import type { Approval, Item, SessionState, Source } from "../src/protocol";
-import { plain, straight, visible } from "../src/visible";
+import { plain, straight, visible } from "../src/editor/visible";
 import { HOSTILE } from "./hostile";
 import { APPROVAL, CALL, state, sandbox } from "./states";
 

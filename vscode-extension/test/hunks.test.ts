@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { compose, DONE, locate, ownTexts, SHOWN, split } from "../src/hunks";
+import { compose, DONE, locate, ownTexts, SHOWN, split } from "../src/review/hunks";
 import { newLines } from "../src/review/newLines";
 import { hunk } from "./edits";
 

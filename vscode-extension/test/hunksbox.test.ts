@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { expect, test } from "vitest";
 import { HunksBox, stat } from "../src/chat/view/hunks";
-import { Folded } from "../src/fold";
+import { Folded } from "../src/sessions/fold";
 import type { ToHost } from "../src/chat/messages";
 import type { Approval, Check, Hunk, Proposal, Row } from "../src/protocol";
 import { file, hunk, proposal, row, version } from "./edits";

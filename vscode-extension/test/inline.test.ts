@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
-import { innermost } from "../src/actions";
-import { progressOf, type Progress } from "../src/inline";
+import { innermost } from "../src/inline/actions";
+import { progressOf, type Progress } from "../src/inline/inline";
 import type { SessionState, ToolCall } from "../src/protocol";
 import { hunk } from "./edits";
 import { state } from "./states";

@@ -11,7 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { inWords } from "../src/failures";
+import { inWords } from "../src/daemon/failures";
 import {
   forPip,
   install,
@@ -20,9 +20,9 @@ import {
   progress,
   program,
   unsupported,
-} from "../src/install";
-import { locked } from "../src/lock";
-import { type Ended, run } from "../src/run";
+} from "../src/daemon/install";
+import { locked } from "../src/daemon/lock";
+import { type Ended, run } from "../src/daemon/run";
 
 const PYTHON = { command: "/usr/bin/python3", version: "3.12.4" };
 let storage = "";

@@ -1,9 +1,9 @@
 // node installDaemon.js EXTENSION STORAGE [PYTHON]: the extension's own code installs the daemon of an unpacked .vsix, and
 // prints where it is. Run by .ci/release/vsix-check.
-import { environment } from "../src/daemon";
-import { forPip, install, program, readBundle } from "../src/install";
-import { findPython, PROBE, type Probe, read } from "../src/python";
-import { run } from "../src/run";
+import { environment } from "../src/daemon/daemon";
+import { forPip, install, program, readBundle } from "../src/daemon/install";
+import { findPython, PROBE, type Probe, read } from "../src/daemon/python";
+import { run } from "../src/daemon/run";
 
 async function main([extension = "", storage = "", setting = ""]: string[]): Promise<string> {
   const env = environment({});

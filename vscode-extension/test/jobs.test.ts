@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { JobTerminal } from "../src/jobs";
+import { JobTerminal } from "../src/sessions/jobs";
 import type { Job, JobOutputResult } from "../src/protocol";
 
 const JOB: Job = {

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
-import { setKey } from "../src/auth";
-import type { Daemon } from "../src/client";
-import { malformed } from "../src/keyInput";
+import { setKey } from "../src/models/auth";
+import type { Daemon } from "../src/daemon/client";
+import { malformed } from "../src/models/keyInput";
 import type { AuthCheckResult, AuthStatus } from "../src/protocol";
 import { boxes, picks } from "./vscode";
 

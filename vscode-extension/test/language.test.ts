@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { sha256 } from "../src/apply";
-import { language, renamedFiles } from "../src/language";
+import { sha256 } from "../src/editor/apply";
+import { language, renamedFiles } from "../src/editor/language";
 import * as stub from "./vscode";
 
 vi.mock("vscode-languageclient/node", () => ({})); // wants the real VS Code

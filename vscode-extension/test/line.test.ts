@@ -1,8 +1,8 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import { Daemon } from "../src/client";
-import { Desk } from "../src/desk";
+import { Daemon } from "../src/daemon/client";
+import { Chat } from "../src/chat/chat";
 import { PROTOCOL_VERSION, type SessionCreateParams, type SessionState } from "../src/protocol";
-import { Sessions } from "../src/sessions";
+import { Sessions } from "../src/sessions/sessions";
 import { state } from "./states";
 
 /** What the language clients did, in order. */
@@ -63,8 +63,8 @@ function line(resolve: () => unknown = () => program) {
   return new Daemon(resolve as never, log, {}, {} as never);
 }
 
-function desk(daemon: Daemon, last?: string): Desk {
-  const made = new Desk(daemon, new Sessions(daemon), {
+function makeChat(daemon: Daemon, last?: string): Chat {
+  const made = new Chat(daemon, new Sessions(daemon), {
     get: () => last,
     set: (sessionId) => shown.push(sessionId),
   });
@@ -79,7 +79,7 @@ test.each([
   ["no session yet", undefined, ["settings/list undefined", "session/create", "prompt/send new"]],
 ])("a prompt before the line stands goes into %s", async (_, last, expected) => {
   const daemon = line();
-  const said = desk(daemon, last).prompt("hello", [], "send");
+  const said = makeChat(daemon, last).prompt("hello", [], "send");
   void daemon.start();
   await said;
   expect(done.filter((each) => each !== "start").map((each) => each.replace(/create .*/, "create"))).toEqual(
@@ -95,7 +95,7 @@ test("a session is remembered before it is asked for: a reload meanwhile comes b
   };
   const daemon = line();
   await daemon.start();
-  const made = desk(daemon);
+  const made = makeChat(daemon);
   await made.prompt("hello", [], "send");
   expect(remembered).toEqual([made.state.sessionId]);
 });
@@ -108,7 +108,7 @@ test("a new session begins in the configured mode, not in that of the last one",
     return { state: state({ sessionId, mode: "draft" }), epoch: 1, fromSeq: 1 };
   };
   const daemon = line();
-  const made = desk(daemon);
+  const made = makeChat(daemon);
   await daemon.start();
   answers["settings/list"] = () => ({ path: "", settings: [{ key: "mode", value: "plan" }] });
   await made.connected();
@@ -131,7 +131,7 @@ test("settings that make no sense are a sentence, and a prompt is refused with i
   const daemon = line(() => {
     throw new Error("path is null");
   });
-  const said = desk(daemon).prompt("hello", [], "send");
+  const said = makeChat(daemon).prompt("hello", [], "send");
   void daemon.start();
   await expect(said).rejects.toThrow("settings cannot be used: path is null");
 });
@@ -152,7 +152,7 @@ test.each([
 ])("a daemon of another version, %s, is named and not asked again", async (_, answered) => {
   experimental = answered;
   const daemon = line();
-  const said = desk(daemon).prompt("hello", [], "send");
+  const said = makeChat(daemon).prompt("hello", [], "send");
   await daemon.start();
   await expect(said).rejects.toThrow(/amanu does not speak version \d .*Update Amanu and this extension/);
   expect(daemon.connection.status).toBe("lost");
@@ -189,11 +189,11 @@ test.each([
 ])("a compaction that is %s", async (status, told) => {
   answers["session/compact"] = () => ({ status });
   const daemon = line();
-  const made = desk(daemon, "old");
+  const made = makeChat(daemon, "old");
   await daemon.start();
   await made.connected();
   const heard: string[] = [];
-  made.onTold(({ text }) => heard.push(text));
+  made.onNotification(({ text }) => heard.push(text));
   await made.compact();
   expect(done.at(-1)).toBe("session/compact old");
   expect(heard).toEqual(told);
@@ -205,7 +205,7 @@ test.each([
 ])("the daemon is told that the user types, once a minute: of %s", async (_, last, expected) => {
   vi.useFakeTimers({ toFake: ["Date"] });
   const daemon = line();
-  const chat = desk(daemon, last);
+  const chat = makeChat(daemon, last);
   await daemon.start();
   await vi.waitFor(() => expect(chat.state.sessionId).toBe(last ?? ""));
   if (last === undefined) await chat.setModel("a:b");

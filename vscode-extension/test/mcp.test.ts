@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { beforeEach, expect, test, vi } from "vitest";
-import type { Desks } from "../src/desks";
+import type { OpenChats } from "../src/chat/openChats";
 import type { ToServersHost } from "../src/mcp/messages";
 import { headline, needsUser, Servers } from "../src/mcp/servers";
 import { ServersView } from "../src/mcp/view/list";
@@ -144,7 +144,7 @@ beforeEach(() => vi.useRealTimers());
 function listed(sessionId: string) {
   const resets = new EventEmitter<void>();
   const asked: string[] = [];
-  const desk = { state: { ...state(), sessionId }, onReset: resets.event };
+  const view = { state: { ...state(), sessionId }, onReset: resets.event };
   const made = {
     answer: async (): Promise<McpListResult> => ({ servers: [GIT], deferred: false, summary: "" }),
   };
@@ -154,18 +154,18 @@ function listed(sessionId: string) {
       return made.answer();
     },
   };
-  const servers = new Servers(daemon as never, desk as unknown as Desks);
-  return { servers, desk, asked, resets, made };
+  const servers = new Servers(daemon as never, view as unknown as OpenChats);
+  return { servers, view, asked, resets, made };
 }
 
 test("many changes become one question, and a window without a session asks none", async () => {
-  const { servers, desk, asked, resets } = listed("s1");
+  const { servers, view, asked, resets } = listed("s1");
   const changed = vi.fn();
   servers.onChanged(changed);
   for (let times = 0; times < 5; times++) servers.soon();
   await vi.waitFor(() => expect(changed).toHaveBeenCalledTimes(1));
   expect([asked, servers.list.servers]).toEqual([["s1"], [GIT]]);
-  desk.state = { ...desk.state, sessionId: "" };
+  view.state = { ...view.state, sessionId: "" };
   resets.fire();
   await vi.waitFor(() => expect(changed).toHaveBeenCalledTimes(2));
   expect([asked.length, servers.list.servers]).toEqual([1, []]);

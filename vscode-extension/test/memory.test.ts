@@ -1,8 +1,8 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import type { Daemon } from "../src/client";
-import type { Told } from "../src/desk";
-import type { Desks } from "../src/desks";
-import { reviewMemory } from "../src/memory";
+import type { Daemon } from "../src/daemon/client";
+import type { Notification } from "../src/chat/chat";
+import type { OpenChats } from "../src/chat/openChats";
+import { reviewMemory } from "../src/sessions/memory";
 import type { RememberedFact } from "../src/protocol";
 import { state } from "./states";
 import { picks } from "./vscode";
@@ -17,14 +17,14 @@ beforeEach(() => picks.splice(0));
 function at(facts: RememberedFact[]) {
   const asked: [string, unknown][] = [];
   const told: string[] = [];
-  const desk = { state: { ...state({}), sessionId: "s" }, tell: ({ text }: Told) => told.push(text) };
+  const view = { state: { ...state({}), sessionId: "s" }, tell: ({ text }: Notification) => told.push(text) };
   const daemon = {
     request: async (method: string, params: unknown) => {
       asked.push([method, params]);
       return method.endsWith("list") ? { facts, files: [], summary: "Nothing yet." } : { summary: "Struck." };
     },
   };
-  const done = reviewMemory(desk as unknown as Desks, daemon as unknown as Daemon);
+  const done = reviewMemory(view as unknown as OpenChats, daemon as unknown as Daemon);
   return { done, asked, told };
 }
 

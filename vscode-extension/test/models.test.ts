@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { DEFAULT, detail, EFFORT, KEY, type ModelItem, modelItems } from "../src/modelItems";
+import { DEFAULT, detail, EFFORT, KEY, type ModelItem, modelItems } from "../src/models/items";
 import type { ModelInfo } from "../src/protocol";
 import { model } from "./states";
 

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { Desks } from "../src/desks";
-import type { Edits } from "../src/edits";
-import { compose, SHOWN } from "../src/hunks";
+import type { OpenChats } from "../src/chat/openChats";
+import type { Edits } from "../src/review/edits";
+import { compose, SHOWN } from "../src/review/hunks";
 import type { HunkState } from "../src/protocol";
-import { PROPOSED, type Proposals } from "../src/proposals";
+import { PROPOSED, type Proposals } from "../src/review/proposals";
 import { Decisions } from "../src/review/decisions";
 import type { Navigation } from "../src/review/navigation";
 import { type LocatedChange, Places } from "../src/review/places";
@@ -45,9 +45,17 @@ function editor(scheme: string, state: HunkState, cursor: number, shown: [from: 
     inEditor: (decide: () => Promise<void>) => decide(),
   } as unknown as Navigation;
   const places = new Places(proposals);
-  const decisions = new Decisions({} as Desks, proposals, {} as Edits, places, navigation, new Seen(places), {
-    of: () => "s1",
-  } as unknown as Owner);
+  const decisions = new Decisions(
+    {} as OpenChats,
+    proposals,
+    {} as Edits,
+    places,
+    navigation,
+    new Seen(places),
+    {
+      of: () => "s1",
+    } as unknown as Owner,
+  );
   const scroll = (lines: [number, number]) => (shownEditor.visibleRanges = look(lines));
   return { decisions, said, scroll };
 }
@@ -89,7 +97,7 @@ test("a no needs no look", async () => {
 
 test("a list decides the versions that were seen in it", async () => {
   const { decisions, said } = editor(PROPOSED, "pending", 1, [0, 10]);
-  Object.assign(decisions, { desks: { tell: ({ text }: { text: string }) => said.push(text) } });
+  Object.assign(decisions, { openChats: { tell: ({ text }: { text: string }) => said.push(text) } });
   const seen = { proposalId: "p", path: "/w/a" };
   await decisions.settleSeen([{ ...seen, version: 0 }], true);
   await decisions.settleSeen([{ ...seen, version: 1 }], true);

@@ -1,10 +1,10 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import type { Daemon } from "../src/client";
-import type { Desk, Told } from "../src/desk";
+import type { Daemon } from "../src/daemon/client";
+import type { Chat, Notification } from "../src/chat/chat";
 import { IGNORED } from "../src/labels";
-import { Overview } from "../src/overview";
+import { Overview } from "../src/sessions/overview";
 import type { Approval, Line, SessionSummary } from "../src/protocol";
-import type { Session } from "../src/session";
+import type { Session } from "../src/sessions/session";
 import { question, state, summary } from "./states";
 import { notifications } from "./vscode";
 
@@ -25,13 +25,13 @@ function session(sessionId: string, ...questions: string[]): SessionSummary {
 /** What waits in whichever session, and what the daemon answers to a yes. */
 function overview(shown = "a", approval: Partial<Approval> = {}, status = "ok") {
   let listed: SessionSummary[] = [];
-  const desk = { state: state({ sessionId: shown }), visible: true } as Desk;
+  const chat = { state: state({ sessionId: shown }), visible: true } as Chat;
   const told: string[] = [];
-  const desks = {
-    open: [desk],
-    state: desk.state,
+  const openChats = {
+    open: [chat],
+    state: chat.state,
     attempt: async <T>(work: () => Promise<T>) => work(),
-    tell: ({ text }: Told) => void told.push(text),
+    tell: ({ text }: Notification) => void told.push(text),
   };
   const session = { state: state({ approvals: [question({ toolCallId: "c-Run make", ...approval })] }) };
   const sessions = { follow: async () => undefined, get: () => session as Session };
@@ -43,13 +43,13 @@ function overview(shown = "a", approval: Partial<Approval> = {}, status = "ok") 
     return { status, summary: "" };
   };
   const show = async (sessionId: string | undefined) => void went.push(sessionId);
-  const made = new Overview({ request: request as Daemon["request"] }, sessions, desks, show);
+  const made = new Overview({ request: request as Daemon["request"] }, sessions, openChats, show);
   const list = async (...sessions: SessionSummary[]) => {
     listed = sessions;
     await made.refresh();
     return notifications.splice(0);
   };
-  return { made, desks, desk, went, list, answers, told };
+  return { made, openChats, chat, went, list, answers, told };
 }
 
 test("a session that is not shown is announced, once for each question", async () => {
@@ -64,15 +64,15 @@ test("a session that is not shown is announced, once for each question", async (
 });
 
 test("what was on the screen is not announced when another session is shown", async () => {
-  const { list, desks } = overview("b");
+  const { list, openChats } = overview("b");
   expect(await list(session("b", "Run make"))).toEqual([]);
-  desks.open = [];
+  openChats.open = [];
   expect(await list(session("b", "Run make"))).toEqual([]);
 });
 
 test("one that a chat shows is announced while the chat is not on the screen", async () => {
-  const { list, desk } = overview("b");
-  desk.visible = false;
+  const { list, chat } = overview("b");
+  chat.visible = false;
   expect((await list(session("b", "Run make"))).map(({ text }) => text)).toEqual([
     "“Title of b” is waiting for you: Run make",
   ]);

@@ -1,11 +1,11 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { Desks } from "../src/desks";
-import type { Desk } from "../src/desk";
-import { PROPOSED } from "../src/proposals";
-import type { Proposals } from "../src/proposals";
+import { OpenChats } from "../src/chat/openChats";
+import type { Chat } from "../src/chat/chat";
+import { PROPOSED } from "../src/review/proposals";
+import type { Proposals } from "../src/review/proposals";
 import { Owner } from "../src/review/owner";
 import { Places } from "../src/review/places";
-import { sessionOf } from "../src/scm";
+import { sessionOf } from "../src/review/scm";
 import { file, hunk, proposal } from "./edits";
 import { state } from "./states";
 import { edited, EventEmitter, window } from "./vscode";
@@ -28,23 +28,23 @@ const TARGETS = [
 
 /** Chats of these sessions, the first of them in front. */
 function chats(...sessions: string[]) {
-  const desks = new Desks();
+  const openChats = new OpenChats();
   const all = sessions.map(
     (sessionId) =>
       ({
         state: state({ sessionId, parentSessionId: sessionId === "child" ? "alpha" : null }),
         onEvent: new EventEmitter().event,
         onReset: new EventEmitter().event,
-      }) as unknown as Desk,
+      }) as unknown as Chat,
   );
-  for (const desk of all) desks.add(desk);
+  for (const chat of all) openChats.add(chat);
   const proposals = {
     all: TARGETS,
     waiting: TARGETS,
     target: () => TARGETS[1],
     places: () => [],
   } as unknown as Proposals;
-  return { desks, all, owner: new Owner(desks, new Places(proposals)) };
+  return { openChats, all, owner: new Owner(openChats, new Places(proposals)) };
 }
 
 /** The user goes to an editor: the file itself or the diff of what Beta proposes. */
@@ -73,25 +73,25 @@ test.each<[string, string, () => void, string]>([
 });
 
 test("who goes back to a chat means that one, whatever the editor shows", () => {
-  const { owner, desks, all } = chats("gamma", "beta");
+  const { owner, openChats, all } = chats("gamma", "beta");
   edits(PROPOSED);
-  for (const desk of all) desks.activate(desk);
+  for (const chat of all) openChats.activate(chat);
   expect(owner.sessionId).toBe("beta");
-  desks.activate(all[0] as Desk);
+  openChats.activate(all[0] as Chat);
   expect(owner.sessionId).toBe("gamma");
   edits(PROPOSED);
   expect(owner.sessionId).toBe("beta");
 });
 
 test("an editor that comes to the front beside a chat with the focus changes nothing", () => {
-  const { owner, desks, all } = chats("gamma");
-  desks.activate(all[0] as Desk);
-  desks.focused = all[0];
+  const { owner, openChats, all } = chats("gamma");
+  openChats.activate(all[0] as Chat);
+  openChats.focused = all[0];
   edits(PROPOSED);
-  desks.activate(all[0] as Desk);
+  openChats.activate(all[0] as Chat);
   window.shown.fire(window.activeTextEditor);
   expect(owner.sessionId).toBe("gamma");
-  desks.focused = undefined;
+  openChats.focused = undefined;
   window.shown.fire(window.activeTextEditor);
   expect(owner.sessionId).toBe("beta");
 });

@@ -2,18 +2,18 @@
 import { expect, test } from "vitest";
 import type { ToHost } from "../src/chat/messages";
 import { Pickers } from "../src/chat/view/pickers";
-import { Folded } from "../src/fold";
+import { Folded } from "../src/sessions/fold";
 import type { Effort, ServiceTier } from "../src/protocol";
 import { model, state } from "./states";
 
 function pick(modelId: string, effort: Effort | null = null, serviceTier: ServiceTier | null = null) {
   const posted: ToHost[] = [];
-  const desk = {
+  const view = {
     session: new Folded(state({ modelId, effort, serviceTier })),
     client: "here",
     post: (m: ToHost) => posted.push(m),
   };
-  const pickers = new Pickers(desk);
+  const pickers = new Pickers(view);
   const lacking = { available: false, unavailable: "Set X_API_KEY, or run: amanu auth set anthropic" };
   pickers.offer(
     [

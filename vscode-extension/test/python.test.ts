@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { candidates, findPython, PROBE, type Probed, read } from "../src/python";
-import { run } from "../src/run";
+import { candidates, findPython, PROBE, type Probed, read } from "../src/daemon/python";
+import { run } from "../src/daemon/run";
 
 const home = mkdtempSync(join(tmpdir(), "amanu-"));
 const workspace = join(home, "work");

@@ -2,7 +2,7 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import type { ToHost } from "../src/chat/messages";
 import { List } from "../src/chat/view/list";
-import { Folded } from "../src/fold";
+import { Folded } from "../src/sessions/fold";
 import type { Question, QuestionField } from "../src/protocol";
 import { state } from "./states";
 

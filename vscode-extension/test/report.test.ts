@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { type Known, problemReport, report } from "../src/report";
+import { type Known, problemReport, report } from "../src/daemon/report";
 import { sandbox } from "./states";
 
 const KNOWN: Known = {

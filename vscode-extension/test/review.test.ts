@@ -2,8 +2,8 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import type { ToHost } from "../src/chat/messages";
 import { List } from "../src/chat/view/list";
-import { Standing } from "../src/chat/view/standing";
-import { Folded } from "../src/fold";
+import { StatusLines } from "../src/chat/view/statusLines";
+import { Folded } from "../src/sessions/fold";
 import type {
   Approval,
   HunkState,
@@ -15,7 +15,7 @@ import type {
   TurnEnded,
   UserMessage,
 } from "../src/protocol";
-import { row } from "./edits";
+import { meaning, row } from "./edits";
 import { state } from "./states";
 
 beforeEach(() =>
@@ -93,6 +93,9 @@ function proposal(calls: string[], states: HunkState[]): Proposal {
     appliedText: null,
     reviewed: false,
     explanation: "",
+    lines: { start: at, end: at + 1 },
+    proposedLines: { start: at, end: at + 1 },
+    ...meaning(each, false),
   }));
   const file = {
     path: "/w/a.py",
@@ -110,6 +113,7 @@ function proposal(calls: string[], states: HunkState[]): Proposal {
     newPath: null,
     checks: [],
     mode: null,
+    presentPath: "/w/a.py",
   };
   return {
     proposalId: "p",
@@ -127,11 +131,11 @@ function proposal(calls: string[], states: HunkState[]): Proposal {
 
 function show(given: Partial<SessionState>) {
   const posted: ToHost[] = [];
-  const desk = { session: new Folded(state(given)), client: "here", post: (m: ToHost) => posted.push(m) };
-  const list = new List(desk);
+  const view = { session: new Folded(state(given)), client: "here", post: (m: ToHost) => posted.push(m) };
+  const list = new List(view);
   document.body.replaceChildren(list.element);
   list.reset();
-  return { desk, posted, list, cards: [...list.element.querySelectorAll<HTMLElement>(".tool")] };
+  return { view, posted, list, cards: [...list.element.querySelectorAll<HTMLElement>(".tool")] };
 }
 
 function two(states: HunkState[]) {
@@ -352,7 +356,7 @@ test.each<[string, HunkState[], string[]]>([
   ["taken back", ["reverted"], ["Review", "Redo"]],
   ["both", ["applied", "reverted"], ["Review", "Undo", "Redo"]],
 ])("the row below a turn: %s", (_, states, buttons) => {
-  const { desk, posted, list } = show({
+  const { view, posted, list } = show({
     items: [said("t"), call("c1"), said("u")],
     proposals: [proposal(["c1"], states)],
   });
@@ -371,7 +375,7 @@ test.each<[string, HunkState[], string[]]>([
     buttons.map((each) => wishes[each] ?? "decide"),
   );
   // it leaves with what it was about, and stays away while the turn runs
-  desk.session.fold({ kind: "turnStarted", turnId: "t", promptId: "q", modelId: "m" });
+  view.session.fold({ kind: "turnStarted", turnId: "t", promptId: "q", modelId: "m" });
   list.update(new Set(["c1"]));
   expect(found()).toEqual([]);
 });
@@ -408,10 +412,10 @@ test.each([
     canContinue: true,
     usage: null,
   };
-  const { desk, posted } = show({ turn, lastTurn, queue: [first, queued] });
+  const { view, posted } = show({ turn, lastTurn, queue: [first, queued] });
   const back: QueuedPrompt[] = [];
-  const standing = new Standing(
-    desk,
+  const standing = new StatusLines(
+    view,
     () => undefined,
     (prompt) => back.push(prompt),
     (modelId) => modelId,

@@ -1,17 +1,17 @@
 // @vitest-environment happy-dom
 import { afterEach, expect, test, vi } from "vitest";
 import type * as vscode from "vscode";
-import { entries, targets } from "../src/changes";
+import { entries, targets } from "../src/review/changes";
 import type { ToHost } from "../src/chat/messages";
 import { ChangesBar } from "../src/chat/view/changesBar";
 import { HunksBox } from "../src/chat/view/hunks";
-import type { Daemon } from "../src/client";
-import type { Told } from "../src/desk";
-import type { Desks } from "../src/desks";
-import { Edits } from "../src/edits";
-import { Folded } from "../src/fold";
-import { split } from "../src/hunks";
-import { describesRow, Proposals, proposedUri, sides } from "../src/proposals";
+import type { Daemon } from "../src/daemon/client";
+import type { Notification } from "../src/chat/chat";
+import type { OpenChats } from "../src/chat/openChats";
+import { Edits } from "../src/review/edits";
+import { Folded } from "../src/sessions/fold";
+import { split } from "../src/review/hunks";
+import { describesRow, Proposals, proposedUri, sides } from "../src/review/proposals";
 import type { Proposal, Row, SessionState } from "../src/protocol";
 import { Decisions } from "../src/review/decisions";
 import { Lenses } from "../src/review/lenses";
@@ -20,9 +20,9 @@ import type { Owner } from "../src/review/owner";
 import { Places } from "../src/review/places";
 import { Seen } from "../src/review/seen";
 import { WayBack } from "../src/review/wayBack";
-import { Changes } from "../src/scm";
-import type { Session } from "../src/session";
-import type { Sessions } from "../src/sessions";
+import { Changes } from "../src/review/scm";
+import type { Session } from "../src/sessions/session";
+import type { Sessions } from "../src/sessions/sessions";
 import { file, hunk, proposal, row } from "./edits";
 import { state } from "./states";
 import { EventEmitter, groups, Uri, window } from "./vscode";
@@ -39,19 +39,19 @@ function at(given: Proposal) {
   const told: string[] = [];
   const session = new Folded(state({ proposals: [given] }));
   const sessions = { states: [session.state], get: () => ({ state: session.state }) as Session };
-  const desks = { tell: ({ text }: Told) => void told.push(text) } as unknown as Desks;
+  const openChats = { tell: ({ text }: Notification) => void told.push(text) } as unknown as OpenChats;
   const daemon = {
     request: async (method: string, { sessionId, ...params }: Record<string, unknown>) => {
       asked.push([method.replace("amanu/proposal/", ""), params]);
       return { status: "resolved", proposal: given, proposals: [], files: [], note: "" };
     },
   };
-  const edits = new Edits(sessions, desks, daemon as unknown as Daemon, () => undefined);
+  const edits = new Edits(sessions, openChats, daemon as unknown as Daemon, () => undefined);
   const bases = {
     get: ({ baseText }: { baseText: string | null }) => baseText ?? "",
     load: async () => undefined,
   };
-  const proposals = new Proposals(sessions as unknown as Sessions, desks, edits, bases as never);
+  const proposals = new Proposals(sessions as unknown as Sessions, openChats, edits, bases as never);
   const places = new Places(proposals);
   const navigation = {
     inEditor: (decide: () => Promise<void>) => decide(),
@@ -59,8 +59,8 @@ function at(given: Proposal) {
   } as unknown as Navigation;
   const owner = { of: () => "s1", sessionId: "s1" } as unknown as Owner;
   const seen = new Seen(places);
-  const decisions = new Decisions(desks, proposals, edits, places, navigation, seen, owner);
-  const wayBack = new WayBack(sessions as unknown as Sessions, desks, proposals, edits);
+  const decisions = new Decisions(openChats, proposals, edits, places, navigation, seen, owner);
+  const wayBack = new WayBack(sessions as unknown as Sessions, openChats, proposals, edits);
   const lenses = new Lenses(places, proposals, sessions);
   /** What the extension does at a message of the chat. */
   const receive = async (message: ToHost) => {
@@ -70,16 +70,16 @@ function at(given: Proposal) {
     if (message.type === "settle")
       await decisions.settleSeen(message.files, message.yes, message.only ?? undefined);
   };
-  const desk = (posted: ToHost[]) => ({ session, client: "here", post: (m: ToHost) => posted.push(m) });
-  return { asked, told, session, proposals, decisions, wayBack, places, lenses, receive, desk };
+  const chat = (posted: ToHost[]) => ({ session, client: "here", post: (m: ToHost) => posted.push(m) });
+  return { asked, told, session, proposals, decisions, wayBack, places, lenses, receive, chat };
 }
 
 /** Press those buttons of the bar over the prompt box, or of the card. */
 async function press(given: Proposal, where: "bar" | "card", ...labels: string[]) {
   const shown = at(given);
   const posted: ToHost[] = [];
-  const bar = new ChangesBar(shown.desk(posted));
-  const box = new HunksBox(shown.desk(posted));
+  const bar = new ChangesBar(shown.chat(posted));
+  const box = new HunksBox(shown.chat(posted));
   bar.reset();
   bar.update();
   box.update(given, undefined);

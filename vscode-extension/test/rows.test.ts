@@ -10,13 +10,13 @@ import {
   turnEdits,
   waiting,
   within,
-} from "../src/changes";
-import { Folded } from "../src/fold";
-import { compose, SHOWN } from "../src/hunks";
+} from "../src/review/changes";
+import { Folded } from "../src/sessions/fold";
+import { compose, SHOWN } from "../src/review/hunks";
 import type { Hunk, HunkState, Proposal, Row } from "../src/protocol";
-import { asFile, openable, rowIcon } from "../src/rows";
+import { asFile, openable, rowIcon } from "../src/review/rows";
 import { spoken } from "../src/review/navigation";
-import { summary } from "../src/scm";
+import { summary } from "../src/review/scm";
 import { file, hunk, proposal, row, version } from "./edits";
 import { state } from "./states";
 

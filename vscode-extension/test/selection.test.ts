@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import type * as vscode from "vscode";
-import { activeEditor, selection } from "../src/context";
+import { activeEditor, selection } from "../src/editor/context";
 import { window } from "./vscode";
 
 vi.mock("vscode-languageclient/node", () => ({})); // wants the real VS Code

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import type { Event, EventMessage, SessionAttachResult, SessionState } from "../src/protocol";
-import { type Line, Session } from "../src/session";
+import { type Line, Session } from "../src/sessions/session";
 import { state } from "./states";
 
 function message(seq: number, event: Event, epoch = 1): EventMessage {

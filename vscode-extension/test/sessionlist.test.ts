@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from "vitest";
 import type { ToHost } from "../src/chat/messages";
 import { facts, grouped, standing } from "../src/chat/view/sessionRow";
 import { Sessions } from "../src/chat/view/sessions";
-import { Folded } from "../src/fold";
+import { Folded } from "../src/sessions/fold";
 import type { SessionSummary } from "../src/protocol";
 import { state, summary } from "./states";
 
@@ -57,9 +57,9 @@ beforeEach(() => document.body.replaceChildren());
 /** The list before the user, who has only the keyboard. */
 function list() {
   const posted: ToHost[] = [];
-  const desk = { session: new Folded(state()), client: "here", post: (m: ToHost) => posted.push(m) };
+  const view = { session: new Folded(state()), client: "here", post: (m: ToHost) => posted.push(m) };
   const sessions = new Sessions(
-    desk,
+    view,
     (modelId) => modelId,
     () => undefined,
   );

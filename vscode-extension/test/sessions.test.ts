@@ -1,9 +1,9 @@
 import { expect, test, vi } from "vitest";
-import type { Daemon } from "../src/client";
-import { Desk } from "../src/desk";
-import { Desks } from "../src/desks";
+import type { Daemon } from "../src/daemon/client";
+import { Chat } from "../src/chat/chat";
+import { OpenChats } from "../src/chat/openChats";
 import type { Event, Proposal, SessionState, SessionSummary } from "../src/protocol";
-import { Sessions } from "../src/sessions";
+import { Sessions } from "../src/sessions/sessions";
 import { file, hunk, proposal } from "./edits";
 import { APPROVAL, state, summary } from "./states";
 
@@ -35,8 +35,8 @@ function window(given: Record<string, Partial<SessionState>> = {}) {
   sessions.onLeft(({ sessionId }) => log.push(`${sessionId} left`));
   const say = (sessionId: string, seq: number, event: Event) =>
     sessions.receive({ sessionId, epoch: 1, seq, at: 0, event });
-  const desk = () => new Desk(daemon, sessions, { get: () => undefined, set: () => undefined });
-  return { sessions, asked, acks, log, say, desk };
+  const makeChat = () => new Chat(daemon, sessions, { get: () => undefined, set: () => undefined });
+  return { sessions, asked, acks, log, say, makeChat };
 }
 
 function listed(sessionId: string, given: Partial<SessionSummary> = {}): SessionSummary {
@@ -79,8 +79,8 @@ test("it is left when nothing of it waits any more", async () => {
 
 test("what a chat leaves is followed while it works", async () => {
   const turn = { turnId: "t", modelId: "m", steps: 0, routed: null };
-  const { sessions, desk, asked, say } = window({ a: { turn }, b: {} });
-  const chat = desk();
+  const { sessions, makeChat, asked, say } = window({ a: { turn }, b: {} });
+  const chat = makeChat();
   await chat.open("a");
   await chat.open("b");
   expect(asked).toEqual(["attach a", "attach b"]);
@@ -91,8 +91,8 @@ test("what a chat leaves is followed while it works", async () => {
 });
 
 test("two chats of one session attach once, and the last one lets it go", async () => {
-  const { desk, asked, say } = window({ a: {}, b: {} });
-  const [one, other] = [desk(), desk()];
+  const { makeChat, asked, say } = window({ a: {}, b: {} });
+  const [one, other] = [makeChat(), makeChat()];
   await Promise.all([one.open("a"), other.open("a")]);
   const heard: string[] = [];
   one.onEvent(({ event }) => heard.push(`one ${event.kind}`));
@@ -109,9 +109,9 @@ test("two chats of one session attach once, and the last one lets it go", async 
 
 test("what nobody draws is acknowledged at once, what a chat draws is not", async () => {
   vi.useFakeTimers();
-  const { sessions, desk, acks, say } = window({ a: { proposals: CHANGES }, b: {} });
+  const { sessions, makeChat, acks, say } = window({ a: { proposals: CHANGES }, b: {} });
   sessions.follow([listed("a", { changes: 1 })]);
-  await desk().open("b");
+  await makeChat().open("b");
   say("a", 1, ended);
   say("b", 1, ended);
   vi.runAllTimers();
@@ -120,8 +120,8 @@ test("what nobody draws is acknowledged at once, what a chat draws is not", asyn
 });
 
 test("a session that cannot be opened is not counted as shown", async () => {
-  const { sessions, desk } = window();
-  await expect(desk().open("gone")).rejects.toThrow("no such session");
+  const { sessions, makeChat } = window();
+  await expect(makeChat().open("gone")).rejects.toThrow("no such session");
   sessions.follow([listed("gone", { changes: 1 })]); // fails as well: nothing is thrown
   await vi.waitFor(() => expect(sessions.states).toEqual([]));
 });
@@ -134,25 +134,25 @@ test("no more than twenty are followed", async () => {
 });
 
 test("the active chat is the one that was gone to last, and what is said of a session is said where it shows", async () => {
-  const { desk } = window({ a: {}, b: {} });
-  const [side, tab] = [desk(), desk()];
-  const desks = new Desks();
-  desks.add(side);
-  desks.add(tab);
+  const { makeChat } = window({ a: {}, b: {} });
+  const [side, tab] = [makeChat(), makeChat()];
+  const openChats = new OpenChats();
+  openChats.add(side);
+  openChats.add(tab);
   await side.open("a");
   await tab.open("b");
   const told: string[] = [];
-  side.onTold(({ text }) => told.push(`side ${text}`));
-  tab.onTold(({ text }) => told.push(`tab ${text}`));
+  side.onNotification(({ text }) => told.push(`side ${text}`));
+  tab.onNotification(({ text }) => told.push(`tab ${text}`));
   const resets = vi.fn();
-  desks.onReset(resets);
-  desks.tell({ level: "info", text: "1" });
-  desks.tell({ level: "info", text: "2" }, "b");
-  desks.activate(tab);
-  desks.tell({ level: "info", text: "3" });
-  expect([desks.state.sessionId, resets.mock.calls.length]).toEqual(["b", 1]);
-  desks.remove(tab);
-  desks.tell({ level: "info", text: "4" });
-  expect([desks.state.sessionId, resets.mock.calls.length]).toEqual(["a", 2]);
+  openChats.onReset(resets);
+  openChats.tell({ level: "info", text: "1" });
+  openChats.tell({ level: "info", text: "2" }, "b");
+  openChats.activate(tab);
+  openChats.tell({ level: "info", text: "3" });
+  expect([openChats.state.sessionId, resets.mock.calls.length]).toEqual(["b", 1]);
+  openChats.remove(tab);
+  openChats.tell({ level: "info", text: "4" });
+  expect([openChats.state.sessionId, resets.mock.calls.length]).toEqual(["a", 2]);
   expect(told).toEqual(["side 1", "tab 2", "tab 3", "side 4"]);
 });

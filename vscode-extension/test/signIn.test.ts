@@ -18,8 +18,8 @@ vi.mock("vscode", () => ({
       ),
   },
 }));
-vi.mock("../src/setup", () => ({ env: () => ({ PATH: process.env.PATH }) }));
-const { signIn, signOut } = await import("../src/signIn");
+vi.mock("../src/daemon/setup", () => ({ env: () => ({ PATH: process.env.PATH }) }));
+const { signIn, signOut } = await import("../src/models/signIn");
 
 /** A daemon's program that does this. */
 function amanu(script: string) {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { acceptStep, standingStep } from "../src/step";
+import { acceptStep, standingStep } from "../src/sessions/step";
 import { file, proposal } from "./edits";
 import { APPROVAL, state } from "./states";
 

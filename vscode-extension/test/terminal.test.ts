@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { withTerminal } from "../src/terminal";
+import { withTerminal } from "../src/daemon/terminal";
 import { commands, env, window } from "./vscode";
 
 let clipboard = "";

@@ -1,10 +1,10 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import type { Daemon } from "../src/client";
-import type { Told } from "../src/desk";
-import { Edits } from "../src/edits";
+import type { Daemon } from "../src/daemon/client";
+import type { Notification } from "../src/chat/chat";
+import { Edits } from "../src/review/edits";
 import { IGNORED } from "../src/labels";
 import type { UndoneFile } from "../src/protocol";
-import type { Session } from "../src/session";
+import type { Session } from "../src/sessions/session";
 import { file, hunk, proposal } from "./edits";
 import { state } from "./states";
 import { picks } from "./vscode";
@@ -34,7 +34,7 @@ function at(answers: Record<string, unknown>) {
   const back: [string, number][] = [];
   const proposals = [proposal("p", "t", [file("/w/a.py", "x\n", [hunk("a", 1, "x\n", "y\n", "applied")])])];
   const sessions = { get: () => ({ state: state({ proposals }) }) as Session };
-  const desks = { tell: ({ text }: Told) => void told.push(text) };
+  const openChats = { tell: ({ text }: Notification) => void told.push(text) };
   const daemon = {
     request: async (method: string, { sessionId, ...params }: Record<string, unknown>) => {
       expect(sessionId).toBe("s1");
@@ -42,7 +42,7 @@ function at(answers: Record<string, unknown>) {
       return answers[method.replace("amanu/", "")];
     },
   };
-  const edits = new Edits(sessions, desks, daemon as unknown as Daemon, (_, text, attachments) =>
+  const edits = new Edits(sessions, openChats, daemon as unknown as Daemon, (_, text, attachments) =>
     back.push([text, attachments.length]),
   );
   return { edits, asked, told, back };

@@ -6,9 +6,9 @@ import { LIVE_LINES } from "../src/chat/view/liveEdit";
 import { decided } from "../src/chat/view/hunks";
 import { List, SHOWN } from "../src/chat/view/list";
 import { Markdown } from "../src/chat/view/markdown";
-import { Folded } from "../src/fold";
+import { Folded } from "../src/sessions/fold";
 import type { Decision, Item, SessionState, ToolCall } from "../src/protocol";
-import { decision } from "../src/words";
+import { decision } from "../src/sessions/words";
 import { APPROVAL, CALL, state } from "./states";
 
 function draw(text: string): string {
@@ -128,16 +128,16 @@ test("the subject of a thought is its latest heading", () => {
 
 function show(given: Partial<SessionState>) {
   const posted: ToHost[] = [];
-  const desk = {
+  const view = {
     session: new Folded(state(given)),
     client: "Visual Studio Code",
     post: (message: ToHost) => posted.push(message),
   };
-  const list = new List(desk);
+  const list = new List(view);
   document.body.replaceChildren(list.element);
   list.reset();
   const find = <E extends HTMLElement>(selector: string) => list.element.querySelector(selector) as E;
-  return { list, desk, posted, find };
+  return { list, view, posted, find };
 }
 
 beforeEach(() =>
@@ -185,13 +185,13 @@ test("a rejection carries its reason, and no rule", () => {
 });
 
 test("what is typed stays while the card changes, and the question leaves when it is settled", () => {
-  const { list, desk, find } = show({ items: [CALL], approvals: [APPROVAL] });
+  const { list, view, find } = show({ items: [CALL], approvals: [APPROVAL] });
   const reason = find<HTMLInputElement>("input.reason");
   reason.value = "half a rea";
-  desk.session.fold({ kind: "itemChanged", item: { ...CALL, title: "Run make, now" } });
+  view.session.fold({ kind: "itemChanged", item: { ...CALL, title: "Run make, now" } });
   list.update(new Set(["c1"]));
   expect(find("input.reason")).toBe(reason);
-  desk.session.fold({ kind: "approvalResolved", toolCallId: "c1", decision: decidedBy("user", "allowed") });
+  view.session.fold({ kind: "approvalResolved", toolCallId: "c1", decision: decidedBy("user", "allowed") });
   list.update(new Set(["c1"]));
   expect(find(".approval").hidden).toBe(true);
 });
@@ -206,9 +206,9 @@ const EDIT: ToolCall = {
 };
 
 test("an edit is live while it is written, and gives way to the question", () => {
-  const { list, desk, find } = show({ items: [EDIT] });
+  const { list, view, find } = show({ items: [EDIT] });
   const grow = (text: string) => {
-    desk.session.fold({ kind: "itemDelta", itemId: "c1", text });
+    view.session.fold({ kind: "itemDelta", itemId: "c1", text });
     list.update(new Set(["c1"]));
   };
   const details = () => find<HTMLDetailsElement>(".tool > details");
@@ -224,7 +224,7 @@ test("an edit is live while it is written, and gives way to the question", () =>
   grow("+x\n".repeat(LIVE_LINES));
   expect(find(".live-edit").childElementCount).toBe(LIVE_LINES);
   const item: ToolCall = { ...EDIT, state: "awaitingApproval", output: "" };
-  desk.session.fold({ kind: "itemChanged", item });
+  view.session.fold({ kind: "itemChanged", item });
   list.update(new Set(["c1"]));
   expect([find(".live-edit").hidden, find(".live-edit").childElementCount, details().open]).toEqual([
     true,
@@ -254,7 +254,7 @@ function answers(count: number): Item[] {
 }
 
 test("thousands of items are a bounded number of cards, and an update touches its own card only", () => {
-  const { list, desk } = show({ items: answers(2000) });
+  const { list, view } = show({ items: answers(2000) });
   expect(list.count).toBe(SHOWN);
   const cards = () => [...list.element.querySelectorAll(".card")];
   expect(cards().at(-1)?.textContent).toContain("number 1999");
@@ -264,7 +264,7 @@ test("thousands of items are a bounded number of cards, and an update touches it
   const observer = new MutationObserver(() => undefined);
   for (const child of cards().slice(0, -1))
     observer.observe(child, { subtree: true, childList: true, characterData: true });
-  desk.session.fold({ kind: "itemDelta", itemId: "a1999", text: " and more" });
+  view.session.fold({ kind: "itemDelta", itemId: "a1999", text: " and more" });
   list.update(new Set(["a1999"]));
   expect(cards().at(-1)?.textContent).toContain("number 1999 and more");
   expect(
@@ -273,7 +273,7 @@ test("thousands of items are a bounded number of cards, and an update touches it
       .map((each) => each.innerHTML),
   ).toEqual(others);
   expect(observer.takeRecords()).toEqual([]);
-  for (const item of answers(2100).slice(2000)) desk.session.fold({ kind: "itemCompleted", item });
+  for (const item of answers(2100).slice(2000)) view.session.fold({ kind: "itemCompleted", item });
   list.update(new Set());
   expect(list.count).toBe(SHOWN);
 });
@@ -291,20 +291,20 @@ test.each([
   ["the end is in sight", 8400, 600, true],
   ["the user scrolled up", 4000, 700, false],
 ])("%s: the end is followed or not", (_, top, room, expected) => {
-  const { list, desk } = show({ items: answers(300) });
+  const { list, view } = show({ items: answers(300) });
   scrolled(list, 8300, 700); // at the end
   scrolled(list, top, room);
-  for (const item of answers(310).slice(300)) desk.session.fold({ kind: "itemCompleted", item });
+  for (const item of answers(310).slice(300)) view.session.fold({ kind: "itemCompleted", item });
   list.update(new Set());
   const shown = [...list.element.querySelectorAll(".card")].at(-1)?.textContent ?? "";
   expect(shown.includes("number 309")).toBe(expected);
 });
 
 test("withdrawn items leave, earlier ones come in order", () => {
-  const { list, desk } = show({ items: answers(3) });
-  desk.session.fold({ kind: "itemsWithdrawn", itemIds: ["a1"], reason: "" });
+  const { list, view } = show({ items: answers(3) });
+  view.session.fold({ kind: "itemsWithdrawn", itemIds: ["a1"], reason: "" });
   list.update(new Set());
-  desk.session.prepend(
+  view.session.prepend(
     [
       {
         kind: "notice",

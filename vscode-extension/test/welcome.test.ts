@@ -2,19 +2,19 @@
 import { expect, test } from "vitest";
 import type { ToHost } from "../src/chat/messages";
 import { Welcome } from "../src/chat/view/welcome";
-import { Folded } from "../src/fold";
+import { Folded } from "../src/sessions/fold";
 import type { Item, SessionSummary } from "../src/protocol";
 import { state } from "./states";
 
 function welcome() {
   const posted: ToHost[] = [];
-  const desk = { session: new Folded(state()), client: "", post: (message: ToHost) => posted.push(message) };
-  const made = new Welcome(desk);
+  const view = { session: new Folded(state()), client: "", post: (message: ToHost) => posted.push(message) };
+  const made = new Welcome(view);
   made.update(false);
   const texts = (selector: string) =>
     [...made.element.querySelectorAll<HTMLButtonElement>(selector)].map((each) => each.textContent);
   const press = (selector: string) => made.element.querySelector<HTMLButtonElement>(selector)?.click();
-  return { made, posted, desk, texts, press };
+  return { made, posted, view, texts, press };
 }
 
 test.each<[string | null, number, number, string[]]>([
@@ -52,7 +52,7 @@ test("the last three other sessions are a click away", () => {
 });
 
 test("it leaves with the first prompt; before a model is there, that comes first", () => {
-  const { made, desk } = welcome();
+  const { made, view } = welcome();
   made.update(true);
   expect([made.element.hidden, made.element.querySelector<HTMLElement>(".ready")?.hidden]).toEqual([
     false,
@@ -66,7 +66,7 @@ test("it leaves with the first prompt; before a model is there, that comes first
     attachments: [],
     steer: false,
   };
-  desk.session.fold({ kind: "itemCompleted", item });
+  view.session.fold({ kind: "itemCompleted", item });
   made.update(false);
   expect(made.element.hidden).toBe(true);
 });

@@ -10,7 +10,7 @@ local WHENCE = { signIn = "signed in", endedSignIn = "the sign-in has ended: :Am
 
 ---@param root string
 local function check_daemon(root)
-  local client, config = require("amanu.client"), require("amanu.config")
+  local client, config = require("amanu.wire.client"), require("amanu.config")
   local command, why = client.command(root)
   if not command then
     return vim.health.error(why or "")
@@ -26,7 +26,7 @@ local function check_daemon(root)
 end
 
 local function check_session()
-  local client, session = require("amanu.client"), require("amanu.session")
+  local client, session = require("amanu.wire.client"), require("amanu.session")
   if not client.get() then
     return vim.health.info("not connected; the first :Amanu connects")
   end

@@ -1,8 +1,8 @@
 ---The session that is looked at: its state, folded from events, and what the user asks of it.
 
-local client = require("amanu.client")
+local client = require("amanu.wire.client")
 local config = require("amanu.config")
-local fold = require("amanu.fold")
+local fold = require("amanu.wire.fold")
 local protocol = require("amanu.protocol")
 local say = require("amanu.say")
 
@@ -182,7 +182,7 @@ function M.set(method, setting, failed)
       return true
     end)
   end
-  require("amanu.prompt").show()
+  require("amanu.chat.prompt").show()
   local settings = vim.tbl_extend("force", { mode = config.now.mode, modelId = config.now.model }, setting)
   M.begin(methods.session_create, settings, nil, failed)
 end
@@ -265,7 +265,7 @@ local in_doubt
 ---@param queue? boolean Wait for the running turn's end instead.
 function M.prompt(text, attachments, queue)
   local function refused(why)
-    require("amanu.prompt").give_back(text, attachments, why)
+    require("amanu.chat.prompt").give_back(text, attachments, why)
   end
   M.forget_refusal()
   M.connect(function()
@@ -275,8 +275,8 @@ function M.prompt(text, attachments, queue)
       end, refused)
     end
     client.flush()
-    require("amanu.context").send()
-    local comments = require("amanu.comments")
+    require("amanu.wire.context").send()
+    local comments = require("amanu.review.comments")
     local taken = comments.take()
     local with = vim.list_extend(vim.list_slice(attachments), comments.attachments(taken))
     local id = in_doubt and in_doubt.text == text and in_doubt.id or M.new_id() -- the same is not heard twice

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { Desk } from "../desk";
-import { waits } from "../hunks";
+import type { Chat } from "./chat";
+import { waits } from "../review/hunks";
 import type { Event } from "../protocol";
 import { application, commandOf, editedFile } from "./code";
 import { find } from "./files";
@@ -15,15 +15,15 @@ export class BlockActions {
   private readonly turns = new Set<string>();
 
   constructor(
-    private readonly desk: Pick<Desk, "prompt" | "tell">,
+    private readonly chat: Pick<Chat, "prompt" | "tell">,
     private readonly show: (proposalId: string, path: string) => Promise<void>,
   ) {}
 
   async run({ text, language }: Block): Promise<void> {
     const command = commandOf(text, language);
-    if (command !== undefined) await this.desk.prompt(`! ${command}`, [], "queue");
+    if (command !== undefined) await this.chat.prompt(`! ${command}`, [], "queue");
     else
-      this.desk.tell({
+      this.chat.tell({
         level: "info",
         text: "These lines contain invisible characters, so they were not run. Copy them instead.",
       });
@@ -35,9 +35,9 @@ export class BlockActions {
     if (file !== undefined) {
       const promptId = randomUUID();
       this.prompts.add(promptId);
-      await this.desk.prompt(application(file, folders, text, language), [], "queue", promptId);
+      await this.chat.prompt(application(file, folders, text, language), [], "queue", promptId);
     } else if (path === null)
-      this.desk.tell({ level: "info", text: "Open the file that this code is for, then try again." });
+      this.chat.tell({ level: "info", text: "Open the file that this code is for, then try again." });
   }
 
   async heard(event: Event): Promise<void> {

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
-import { plural } from "../changes";
-import { Desk } from "../desk";
-import type { Sessions } from "../sessions";
+import { plural } from "../review/changes";
+import { Chat } from "./chat";
+import type { Sessions } from "../sessions/sessions";
 import type { AttachmentInput } from "../protocol";
 import type { ToView } from "./messages";
 import { Panel, type Shared } from "./panel";
@@ -19,7 +19,7 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
   constructor(
     shared: Omit<Shared, "open" | "delete">,
     private readonly sessions: Sessions,
-    desk: Desk,
+    chat: Chat,
     memory: vscode.Memento,
   ) {
     this.shared = {
@@ -27,7 +27,7 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
       open: (sessionId, from) => this.open(sessionId, from),
       delete: (sessionId, title) => this.delete(sessionId, title),
     };
-    this.sideBar = new Panel(desk, this.shared, memory);
+    this.sideBar = new Panel(chat, this.shared, memory);
   }
 
   resolveWebviewView(view: vscode.WebviewView): void {
@@ -47,9 +47,9 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
   /** A tab comes back after the window was loaded anew, with the session its view remembers. */
   async deserializeWebviewPanel(editor: vscode.WebviewPanel, kept: unknown): Promise<void> {
     const known = typeof kept === "object" && kept !== null && "sessionId" in kept ? kept.sessionId : "";
-    const { desk } = this.tab(editor, typeof known === "string" ? known : "").panel;
+    const { chat } = this.tab(editor, typeof known === "string" ? known : "").panel;
     // not waited for: VS Code shows the tab when this returns
-    if (this.shared.daemon.connection.status === "ready") void desk.attempt(() => desk.connected());
+    if (this.shared.daemon.connection.status === "ready") void chat.attempt(() => chat.connected());
   }
 
   /** A chat in an editor tab: of that session, or a new one. */
@@ -61,21 +61,21 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
     });
     const { panel } = this.tab(editor, "");
     panel.post({ type: "focus" });
-    this.shared.desks.activate(panel.desk);
-    await (sessionId === "" ? panel.desk.fresh() : panel.desk.open(sessionId));
+    this.shared.openChats.activate(panel.chat);
+    await (sessionId === "" ? panel.chat.fresh() : panel.chat.open(sessionId));
   }
 
   /** A new session in the side bar: what a tab shows, only the user's word in that tab replaces. */
   async startSession(): Promise<void> {
-    await this.sideBar.desk.fresh();
+    await this.sideBar.chat.fresh();
     await this.reveal(this.sideBar, { type: "focus" });
   }
 
   /** The side bar's chat goes on in an editor tab. */
   async moveToEditor(): Promise<void> {
-    const { desk } = this.sideBar;
-    await this.openInEditor(desk.state.sessionId);
-    if (desk.state.sessionId !== "") await desk.fresh();
+    const { chat } = this.sideBar;
+    await this.openInEditor(chat.state.sessionId);
+    if (chat.state.sessionId !== "") await chat.fresh();
   }
 
   /** How many questions wait, on the view's icon. Nothing takes the focus. */
@@ -95,7 +95,7 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
 
   /** Whether that session's chat is on the screen. */
   shows(sessionId: string): boolean {
-    return this.panels.some((panel) => panel.desk.visible && panel.desk.state.sessionId === sessionId);
+    return this.panels.some((panel) => panel.chat.visible && panel.chat.state.sessionId === sessionId);
   }
 
   /** Show the active chat, and there what the messages want. */
@@ -128,16 +128,16 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
     if (sessionId === undefined) return this.show({ type: "showSessions" });
     const panel = this.showing(sessionId) ?? this.sideBar;
     await this.reveal(panel);
-    if (!shows(panel, sessionId)) await panel.desk.open(sessionId);
+    if (!shows(panel, sessionId)) await panel.chat.open(sessionId);
     panel.post({ type: "focus" });
   }
 
   /** Show a session beside what is asked about it: that has the focus. */
   async accompany(sessionId: string): Promise<void> {
     const panel = this.showing(sessionId) ?? this.sideBar;
-    if (panel.desk.visible) this.shared.desks.activate(panel.desk);
+    if (panel.chat.visible) this.shared.openChats.activate(panel.chat);
     else await this.reveal(panel);
-    if (!shows(panel, sessionId)) await panel.desk.open(sessionId);
+    if (!shows(panel, sessionId)) await panel.chat.open(sessionId);
   }
 
   dispose(): void {
@@ -149,7 +149,7 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
     if (from === "editor") return this.openInEditor(sessionId);
     const shown = this.showing(sessionId);
     if (shown !== undefined && shown !== from) return this.reveal(shown, { type: "focus" });
-    await from.desk.open(sessionId);
+    await from.chat.open(sessionId);
   }
 
   private async delete(sessionId: string, title: string): Promise<void> {
@@ -165,16 +165,16 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
   private async clear(panel: Panel): Promise<void> {
     const tab = this.tabOf(panel);
     if (tab !== undefined && !panel.hasUnsent) return tab.close();
-    await panel.desk.fresh();
+    await panel.chat.fresh();
     if (panel.hasUnsent)
-      panel.desk.tell({
+      panel.chat.tell({
         level: "info",
         text: "The session was deleted. Your prompt is still here: send it to start a new session.",
       });
   }
 
   private async reveal(panel: Panel, ...messages: ToView[]): Promise<void> {
-    this.shared.desks.activate(panel.desk);
+    this.shared.openChats.activate(panel.chat);
     const tab = this.tabOf(panel);
     if (tab !== undefined) tab.reveal();
     else await vscode.commands.executeCommand("amanu.chat.focus");
@@ -182,20 +182,20 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
   }
 
   private tab(editor: vscode.WebviewPanel, sessionId: string): Tab {
-    const { daemon, desks, folder } = this.shared;
+    const { daemon, openChats, folder } = this.shared;
     // VS Code remembers it: the view's own memory comes with the tab
     const shown = { get: () => sessionId || undefined, set: () => undefined };
-    const desk = new Desk(daemon, this.sessions, shown);
-    desks.add(desk);
-    const panel = new Panel(desk, this.shared);
+    const chat = new Chat(daemon, this.sessions, shown);
+    openChats.add(chat);
+    const panel = new Panel(chat, this.shared);
     const tab: Tab = new Tab(
       editor,
       panel,
       vscode.Uri.joinPath(folder, "media"),
-      () => desks.activate(desk),
+      () => openChats.activate(chat),
       () => {
         this.tabs.delete(tab);
-        desks.remove(desk);
+        openChats.remove(chat);
         tab.dispose();
       },
     );
@@ -212,7 +212,7 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
   }
 
   private get active(): Panel {
-    return this.panels.find(({ desk }) => desk === this.shared.desks.active) ?? this.sideBar;
+    return this.panels.find(({ chat }) => chat === this.shared.openChats.active) ?? this.sideBar;
   }
 
   private showing(sessionId: string): Panel | undefined {
@@ -221,6 +221,6 @@ export class Chats implements vscode.WebviewViewProvider, vscode.WebviewPanelSer
   }
 }
 
-function shows({ desk }: Panel, sessionId: string): boolean {
-  return desk.state.sessionId === sessionId;
+function shows({ chat }: Panel, sessionId: string): boolean {
+  return chat.state.sessionId === sessionId;
 }

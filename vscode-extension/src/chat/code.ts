@@ -1,7 +1,7 @@
 import { relative } from "node:path";
 import * as vscode from "vscode";
-import { contains } from "../paths";
-import { visible } from "../visible";
+import { contains } from "../editor/paths";
+import { visible } from "../editor/visible";
 
 /** Transcripts: what was typed stands behind a prompt, what was printed between. */
 const TRANSCRIPTS: ReadonlySet<string> = new Set(["console", "shellsession", "sh-session"]);

@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { plain } from "../visible";
+import { plain } from "../editor/visible";
 import { within } from "./incoming";
 
 /** Files offered at most. */

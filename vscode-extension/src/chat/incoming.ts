@@ -1,5 +1,5 @@
 import { isAbsolute, join } from "node:path";
-import { contains } from "../paths";
+import { contains } from "../editor/paths";
 import type { SessionState } from "../protocol";
 import type { ToHost } from "./messages";
 

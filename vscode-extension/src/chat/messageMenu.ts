@@ -1,38 +1,38 @@
 import * as vscode from "vscode";
-import type { Desk } from "../desk";
-import type { Desks } from "../desks";
-import type { Edits } from "../edits";
+import type { Chat } from "./chat";
+import type { OpenChats } from "./openChats";
+import type { Edits } from "../review/edits";
 import type { Item } from "../protocol";
-import { plain } from "../visible";
+import { plain } from "../editor/visible";
 import type { Chats } from "./chats";
 import { earlier, retry } from "./resend";
 
 /** The commands of the context menu of a message in a chat, which names session and item; from the palette the user
  * chooses the prompt. */
-export function messageMenu(desks: Desks, chats: Chats, edits: Edits): vscode.Disposable[] {
-  const on = (name: string, work: (desk: Desk, item: Item) => unknown) =>
+export function messageMenu(openChats: OpenChats, chats: Chats, edits: Edits): vscode.Disposable[] {
+  const on = (name: string, work: (chat: Chat, item: Item) => unknown) =>
     vscode.commands.registerCommand(name, ({ sessionId, itemId }: Record<string, unknown> = {}) => {
-      const desk = desks.open.find(({ state }) => state.sessionId === sessionId);
-      const item = desk?.state.items.find((each) => each.itemId === itemId);
-      return desk && item && desk.attempt(async () => work(desk, item));
+      const chat = openChats.open.find(({ state }) => state.sessionId === sessionId);
+      const item = chat?.state.items.find((each) => each.itemId === itemId);
+      return chat && item && chat.attempt(async () => work(chat, item));
     });
   return [
     on("amanu.copyMessage", (_, item) => "text" in item && vscode.env.clipboard.writeText(item.text)),
-    on("amanu.retry", async (desk, item) => {
-      const { sessionId } = desk.state;
+    on("amanu.retry", async (chat, item) => {
+      const { sessionId } = chat.state;
       if (item.turnId === null) return;
-      await retry(desk, edits, item.turnId, ({ text, attachments }) =>
+      await retry(chat, edits, item.turnId, ({ text, attachments }) =>
         chats.giveBack(sessionId, text, attachments),
       );
     }),
     vscode.commands.registerCommand(
       "amanu.editPrompt",
       ({ sessionId, itemId }: Record<string, unknown> = {}) => {
-        const desk = desks.open.find(({ state }) => state.sessionId === sessionId) ?? desks.active;
-        return desk.attempt(async () => {
-          const chosen = typeof itemId === "string" ? itemId : await choosePrompt(desk.state.items);
-          const found = chosen === undefined ? undefined : await earlier(desk, chosen);
-          desks.activate(desk);
+        const chat = openChats.open.find(({ state }) => state.sessionId === sessionId) ?? openChats.active;
+        return chat.attempt(async () => {
+          const chosen = typeof itemId === "string" ? itemId : await choosePrompt(chat.state.items);
+          const found = chosen === undefined ? undefined : await earlier(chat, chosen);
+          openChats.activate(chat);
           if (found !== undefined) await chats.show(found);
         });
       },

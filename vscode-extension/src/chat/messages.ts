@@ -79,12 +79,12 @@ export type ToView =
   /** A picture's file, base64: the view makes it small enough. */
   | { type: "attachPicture"; name: string; mediaType: string; data: string }
   | { type: "hindrance"; hindrance: Hindrance | null }
-  /** Something to say that is no part of the conversation; `near` is the card it belongs to. */
+  /** Something to say that is no part of the conversation; `toolCallId` is the card it belongs to. */
   | {
-      type: "told";
+      type: "notification";
       level: "info" | "warning" | "error";
       text: string;
-      near: string | null;
+      toolCallId: string | null;
       actions: Action[];
     }
   /** A prompt that was refused, or taken back: into the box again. */

@@ -1,18 +1,18 @@
 import { basename, extname } from "node:path";
 import * as vscode from "vscode";
-import { type Daemon, roots } from "../client";
-import type { Context } from "../context";
-import { contains } from "../paths";
-import { type Desk, stale } from "../desk";
-import type { Desks } from "../desks";
-import type { Edits } from "../edits";
+import { type Daemon, roots } from "../daemon/client";
+import type { Context } from "../editor/context";
+import { contains } from "../editor/paths";
+import { type Chat, stale } from "./chat";
+import type { OpenChats } from "./openChats";
+import type { Edits } from "../review/edits";
 import type { Highlighter } from "../highlight/highlighter";
-import type { Overview } from "../overview";
-import type { ModelList } from "../modelList";
-import { openPlan } from "../plan";
+import type { Overview } from "../sessions/overview";
+import type { ModelList } from "../models/list";
+import { openPlan } from "../sessions/plan";
 import type { AttachmentInput, Event } from "../protocol";
-import { NO_OUTPUT, withTerminal } from "../terminal";
-import { plain } from "../visible";
+import { NO_OUTPUT, withTerminal } from "../daemon/terminal";
+import { plain } from "../editor/visible";
 import { BlockActions } from "./blocks";
 import { insertCode, typeInTerminal } from "./code";
 import { open } from "./files";
@@ -90,7 +90,7 @@ const UNASKED: ReadonlySet<ToHost["type"]> = new Set([
 export interface Shared {
   folder: vscode.Uri;
   daemon: Daemon;
-  desks: Desks;
+  openChats: OpenChats;
   context: Context;
   edits: Edits;
   overview: Overview;
@@ -121,23 +121,29 @@ export class Panel implements vscode.Disposable {
   private readonly subscriptions: vscode.Disposable[];
 
   constructor(
-    readonly desk: Desk,
+    readonly chat: Chat,
     private readonly shared: Shared,
     /** Where the text in the prompt box is kept for a window that is loaded anew. */
     private readonly memory?: vscode.Memento,
   ) {
     const { daemon, context, overview, models, highlighter } = shared;
-    this.blocks = new BlockActions(desk, (proposalId, path) => shared.openDiff(proposalId, path));
+    this.blocks = new BlockActions(chat, (proposalId, path) => shared.openDiff(proposalId, path));
     this.subscriptions = [
       highlighter.onChanged(() => this.post({ type: "repaint" })),
-      desk.onReset(() => this.show()),
-      desk.onEvent(({ event }) => {
+      chat.onReset(() => this.show()),
+      chat.onEvent(({ event }) => {
         this.event(event);
-        void desk.attempt(() => this.blocks.heard(event));
+        void chat.attempt(() => this.blocks.heard(event));
         if (["turnStarted", "turnEnded", "sessionChanged"].includes(event.kind)) this.hinder();
       }),
-      desk.onTold(({ level, text, near, actions }) =>
-        this.post({ type: "told", level, text, near: near ?? null, actions: actions ?? [] }),
+      chat.onNotification(({ level, text, toolCallId, actions }) =>
+        this.post({
+          type: "notification",
+          level,
+          text,
+          toolCallId: toolCallId ?? null,
+          actions: actions ?? [],
+        }),
       ),
       daemon.onConnection(() => this.hinder()),
       models.onChanged(() => this.offer()),
@@ -152,14 +158,14 @@ export class Panel implements vscode.Disposable {
     this.ready = false;
     const dist = vscode.Uri.joinPath(this.shared.folder, "dist", "chat");
     webview.options = { enableScripts: true, enableCommandUris: false, localResourceRoots: [dist] };
-    webview.onDidReceiveMessage((message: ToHost) => this.desk.attempt(() => this.receive(message)));
+    webview.onDidReceiveMessage((message: ToHost) => this.chat.attempt(() => this.receive(message)));
     const uri = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(dist, name)).toString();
     webview.html = page(uri("main.js"), uri("chat.css"), webview.cspSource);
   }
 
   /** Whether it is on the screen. What is not, VS Code throws away, and makes anew when it is shown again. */
   set visible(visible: boolean) {
-    this.desk.visible = visible;
+    this.chat.visible = visible;
     if (visible) return;
     this.ready = false;
     this.blur(); // a view that is thrown away does not say so
@@ -182,15 +188,15 @@ export class Panel implements vscode.Disposable {
   }
 
   private blur(): void {
-    const { desks } = this.shared;
-    if (desks.focused === this.desk) desks.focused = undefined;
+    const { openChats } = this.shared;
+    if (openChats.focused === this.chat) openChats.focused = undefined;
   }
 
   private async receive(message: ToHost): Promise<unknown> {
-    const { desk } = this;
-    if (!UNASKED.has(message.type)) this.shared.desks.activate(desk);
-    const { sessionId } = desk.state;
-    const no = refusal(message, desk.state, this.folders);
+    const { chat } = this;
+    if (!UNASKED.has(message.type)) this.shared.openChats.activate(chat);
+    const { sessionId } = chat.state;
+    const no = refusal(message, chat.state, this.folders);
     if (no !== undefined) return this.refuse(message, no);
     switch (message.type) {
       case "ready":
@@ -202,7 +208,7 @@ export class Panel implements vscode.Disposable {
         for (const each of this.waiting.splice(0)) this.post(each);
         return undefined;
       case "drawn":
-        return desk.drawn(message.seq);
+        return chat.drawn(message.seq);
       case "prompt":
         try {
           this.shared.context.flush();
@@ -215,25 +221,25 @@ export class Panel implements vscode.Disposable {
         return this.edit(message.itemId);
       case "retry":
         this.shared.context.flush();
-        if (message.modelId !== undefined) await desk.setModel(message.modelId);
-        return retry(desk, this.shared.edits, message.turnId, (prompt) =>
+        if (message.modelId !== undefined) await chat.setModel(message.modelId);
+        return retry(chat, this.shared.edits, message.turnId, (prompt) =>
           this.post({ type: "giveBack", ...prompt }),
         );
       case "unqueue":
-        return desk.unqueue(message.promptId);
+        return chat.unqueue(message.promptId);
       case "stop":
-        return desk.stop();
+        return chat.stop();
       case "stopAgent":
-        return desk.stopAgent(message.agentId);
+        return chat.stopAgent(message.agentId);
       case "resolve": {
         const { type: _, ...answer } = message;
-        return desk.attempt(() => desk.resolve(answer), answer.toolCallId);
+        return chat.attempt(() => chat.resolve(answer), answer.toolCallId);
       }
       case "openPlan":
-        return openPlan(desk.state.approvals.find(({ toolCallId }) => toolCallId === message.toolCallId));
+        return openPlan(chat.state.approvals.find(({ toolCallId }) => toolCallId === message.toolCallId));
       case "answer": {
         const { questionId, outcome, answers, note } = message;
-        return desk.attempt(() => desk.answer(questionId, outcome, answers, note), questionId);
+        return chat.attempt(() => chat.answer(questionId, outcome, answers, note), questionId);
       }
       case "hunks":
         return this.shared.edits.resolve(sessionId, message, message);
@@ -258,7 +264,7 @@ export class Panel implements vscode.Disposable {
       case "openFile":
         return this.openFile(message.path, message.line);
       case "setMode":
-        return desk.setMode(message.mode);
+        return chat.setMode(message.mode);
       case "checkRule": {
         const { rule, toolCallId } = message;
         const asked = { rule, toolCallId, sessionId };
@@ -266,7 +272,7 @@ export class Panel implements vscode.Disposable {
         return this.post({ type: "rule", rule, toolCallId, ...answer });
       }
       case "showCommand":
-        return this.shared.showCommand(desk.state.sessionId, message.toolCallId);
+        return this.shared.showCommand(chat.state.sessionId, message.toolCallId);
       case "audit":
         return this.shared.audit(message);
       case "sessions":
@@ -276,12 +282,12 @@ export class Panel implements vscode.Disposable {
       case "openInEditor":
         return this.shared.open(message.sessionId, "editor");
       case "rename":
-        await desk.rename(message.sessionId, message.title);
+        await chat.rename(message.sessionId, message.title);
         return this.shared.overview.refresh();
       case "delete":
         return this.shared.delete(message.sessionId, message.title);
       case "new":
-        return desk.fresh();
+        return chat.fresh();
       case "mentions": {
         const { text } = message;
         this.shared.context.flush(); // the files before the user come first
@@ -297,7 +303,7 @@ export class Panel implements vscode.Disposable {
       case "share":
         return this.shared.context.share(message.shared);
       case "picture":
-        return this.post({ ...message, source: await desk.picture(message.blobId, message.mediaType) });
+        return this.post({ ...message, source: await chat.picture(message.blobId, message.mediaType) });
       case "dropped":
         return this.attach(message.uris.map((uri) => vscode.Uri.parse(uri)));
       case "pickFiles":
@@ -310,35 +316,35 @@ export class Panel implements vscode.Disposable {
       }
       case "insertCode":
         if (await insertCode(message.text)) return undefined;
-        return desk.tell({ level: "info", text: "Open the file that this code is for, then try again." });
+        return chat.tell({ level: "info", text: "Open the file that this code is for, then try again." });
       case "applyCode":
         return this.blocks.apply(message, message.path, this.folders);
       case "runCode":
         return this.blocks.run(message);
       case "terminal":
         if (typeInTerminal(message.text, message.language)) return undefined;
-        return desk.tell({
+        return chat.tell({
           level: "info",
           text: "Only a command of one line goes to the terminal. Copy it instead.",
         });
       case "focused":
-        this.shared.desks.focused = desk;
+        this.shared.openChats.focused = chat;
         return undefined;
       case "blurred":
         this.blur();
         return undefined;
       case "draft":
         this.unsent = message.text;
-        if (message.text !== "") desk.beginPrompt();
+        if (message.text !== "") chat.beginPrompt();
         return this.memory?.update(DRAFT, message.text || undefined);
       case "say":
-        return desk.tell({ level: "warning", text: message.text });
+        return chat.tell({ level: "warning", text: message.text });
       case "earlier": {
-        const page = await desk.earlier();
+        const page = await chat.earlier();
         return page && this.post({ type: "earlier", ...page });
       }
       case "action": {
-        if (message.action === "new") return desk.fresh(); // `/new` is about the chat that it is typed in
+        if (message.action === "new") return chat.fresh(); // `/new` is about the chat that it is typed in
         return Object.hasOwn(COMMANDS, message.action)
           ? vscode.commands.executeCommand(...COMMANDS[message.action])
           : undefined;
@@ -354,15 +360,15 @@ export class Panel implements vscode.Disposable {
     replaces,
     promptId,
   }: Extract<ToHost, { type: "prompt" }>): Promise<void> {
-    const { sessionId } = this.desk.state;
+    const { sessionId } = this.chat.state;
     if (replaces !== undefined && !(await this.shared.edits.rewind(sessionId, replaces)))
       return this.post({ type: "giveBack", text, attachments, replaces });
     const along = promptId === undefined ? await this.along(text, attachments) : attachments;
-    await this.desk.prompt(text, along, how, promptId);
+    await this.chat.prompt(text, along, how, promptId);
   }
 
   private async edit(itemId: string): Promise<void> {
-    const found = await earlier(this.desk, itemId);
+    const found = await earlier(this.chat, itemId);
     if (found !== undefined) this.post(found);
   }
 
@@ -370,26 +376,26 @@ export class Panel implements vscode.Disposable {
   private refuse(message: ToHost, { why, stale: outdated }: { why: string; stale: boolean }): void {
     this.shared.log.warn(`ignored of the chat view: ${why} (${message.type})`);
     if (message.type === "openFile" || message.type === "applyCode")
-      this.desk.tell({ level: "warning", text: "That file is outside the workspace." });
-    if (outdated && message.type === "resolve") this.desk.tell(stale(message.toolCallId));
+      this.chat.tell({ level: "warning", text: "That file is outside the workspace." });
+    if (outdated && message.type === "resolve") this.chat.tell(stale(message.toolCallId));
   }
 
   /** What goes along with a prompt, and the terminal's output if the prompt mentions it. */
   private async along(text: string, attachments: AttachmentInput[]): Promise<AttachmentInput[]> {
     const along = await withTerminal(text, attachments);
-    if (along === undefined) this.desk.tell({ level: "warning", text: NO_OUTPUT });
+    if (along === undefined) this.chat.tell({ level: "warning", text: NO_OUTPUT });
     return along ?? attachments;
   }
 
   /** The session, or the folders of the one that would be made. */
   private get place(): { sessionId: string } | { roots: string[] } {
-    const { sessionId } = this.desk.state;
+    const { sessionId } = this.chat.state;
     return sessionId === "" ? { roots: this.folders } : { sessionId };
   }
 
   /** Where files of the conversation may lie. */
   private get folders(): string[] {
-    const { state } = this.desk;
+    const { state } = this.chat;
     return state.roots.length > 0 ? state.roots : roots();
   }
 
@@ -397,13 +403,13 @@ export class Panel implements vscode.Disposable {
     this.post({
       type: "sessions",
       sessions: this.shared.overview.sessions,
-      current: this.desk.state.sessionId,
+      current: this.chat.state.sessionId,
     });
   }
 
   private show(): void {
     this.flush();
-    const { state, seq, sessionId: remember } = this.desk;
+    const { state, seq, sessionId: remember } = this.chat;
     this.post({ type: "session", state, seq, client: vscode.env.appName, remember });
     this.hinder();
     this.listed();
@@ -412,7 +418,7 @@ export class Panel implements vscode.Disposable {
 
   private event(event: Event): void {
     if (!this.ready) {
-      this.desk.drawn(this.desk.seq); // nobody draws: the daemon need not wait
+      this.chat.drawn(this.chat.seq); // nobody draws: the daemon need not wait
       return;
     }
     this.gathered.push(event);
@@ -423,7 +429,7 @@ export class Panel implements vscode.Disposable {
     clearTimeout(this.timer);
     this.timer = undefined;
     const events = this.gathered.splice(0);
-    if (events.length > 0) this.post({ type: "events", events, seq: this.desk.seq });
+    if (events.length > 0) this.post({ type: "events", events, seq: this.chat.seq });
   }
 
   /** The models there are. */
@@ -435,7 +441,7 @@ export class Panel implements vscode.Disposable {
 
   private looking(): void {
     this.post({ type: "looking", active: this.shared.context.looking, shared: this.shared.context.shared });
-    if (this.desk.state.items.length === 0) this.post(starters(this.shared.context.looking.path ?? null));
+    if (this.chat.state.items.length === 0) this.post(starters(this.shared.context.looking.path ?? null));
   }
 
   /** Pictures go along as they are, wherever they lie; other files by their path, for the daemon reads in the workspace. */
@@ -457,11 +463,11 @@ export class Panel implements vscode.Disposable {
         this.post({ type: "attach", attachment: { kind: "file", path } });
       else refused.push(`${basename(path)} is outside the workspace, where Amanu does not read.`);
     }
-    if (refused.length > 0) this.desk.tell({ level: "warning", text: refused.join(" ") });
+    if (refused.length > 0) this.chat.tell({ level: "warning", text: refused.join(" ") });
   }
 
   private hinder(): void {
-    const { scripted, state } = this.desk;
+    const { scripted, state } = this.chat;
     const { usable, defaultModelId, editorVendor } = this.shared.models;
     const chosen = state.modelId !== "" && !scripted;
     const offered = editorVendor !== undefined && defaultModelId === null && !chosen;
@@ -478,7 +484,7 @@ export class Panel implements vscode.Disposable {
     const full = within(path, this.folders);
     if (full === undefined) return;
     if (!(await open(full, path, line)))
-      this.desk.tell({ level: "info", text: `${plain(path)} does not exist in the workspace.` });
+      this.chat.tell({ level: "info", text: `${plain(path)} does not exist in the workspace.` });
   }
 }
 

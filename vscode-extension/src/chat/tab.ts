@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import type { SessionState } from "../protocol";
-import { oneLine } from "../visible";
+import { oneLine } from "../editor/visible";
 import type { Panel } from "./panel";
 
 /** What VS Code calls the editors of chats. */
@@ -20,7 +20,7 @@ export class Tab implements vscode.Disposable {
     active: () => void,
     closed: () => void,
   ) {
-    const { desk } = panel;
+    const { chat } = panel;
     const seen = () => {
       panel.visible = editor.visible;
       if (editor.active) active();
@@ -28,8 +28,8 @@ export class Tab implements vscode.Disposable {
     this.subscriptions = [
       editor.onDidChangeViewState(seen),
       editor.onDidDispose(closed),
-      desk.onReset(() => this.draw()),
-      desk.onEvent(({ event }) => {
+      chat.onReset(() => this.draw()),
+      chat.onEvent(({ event }) => {
         if (event.kind !== "itemDelta") this.draw();
       }),
     ];
@@ -49,11 +49,11 @@ export class Tab implements vscode.Disposable {
   dispose(): void {
     for (const each of this.subscriptions) each.dispose();
     this.panel.dispose();
-    this.panel.desk.dispose();
+    this.panel.chat.dispose();
   }
 
   private draw(): void {
-    const { state } = this.panel.desk;
+    const { state } = this.panel.chat;
     const title = oneLine(state.title, TITLE) || (state.sessionId === "" ? "New Chat" : "Untitled");
     if (title !== this.editor.title) this.editor.title = title;
     const icon = doing(state);

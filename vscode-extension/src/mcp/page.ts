@@ -1,13 +1,13 @@
 import * as vscode from "vscode";
-import { advice } from "../advice";
+import { advice } from "../daemon/advice";
 import { page } from "../chat/page";
-import { type Daemon, text } from "../client";
-import type { Desks } from "../desks";
-import type { Pages } from "../pages";
+import { type Daemon, text } from "../daemon/client";
+import type { OpenChats } from "../chat/openChats";
+import type { Pages } from "../editor/pages";
 import type { McpServer } from "../protocol";
-import { run } from "../run";
-import { env, type Setup } from "../setup";
-import { oneLine, visible } from "../visible";
+import { run } from "../daemon/run";
+import { env, type Setup } from "../daemon/setup";
+import { oneLine, visible } from "../editor/visible";
 import type { ToServersHost, ToServersPage, Wish } from "./messages";
 import type { Servers } from "./servers";
 
@@ -25,7 +25,7 @@ export class ServersPage implements vscode.Disposable {
 
   constructor(
     private readonly folder: vscode.Uri,
-    private readonly desks: Desks,
+    private readonly openChats: OpenChats,
     private readonly daemon: Daemon,
     private readonly servers: Servers,
     private readonly setup: Setup,
@@ -36,7 +36,7 @@ export class ServersPage implements vscode.Disposable {
 
   /** Show the page, and on it a server. */
   async show(name?: string): Promise<void> {
-    await this.desks.active.begin(); // servers are listed for a session
+    await this.openChats.active.begin(); // servers are listed for a session
     this.wanted = name;
     if (this.panel === undefined) this.open();
     else this.panel.reveal();
@@ -96,7 +96,7 @@ export class ServersPage implements vscode.Disposable {
 
   /** Do it; returns what came of it, in words. What the page says was seen counts only if it is what we know. */
   private async carryOut(wish: Wish): Promise<string> {
-    const { sessionId } = this.desks.state;
+    const { sessionId } = this.openChats.state;
     const { name } = wish;
     const server = this.servers.list.servers.find((each) => each.name === name);
     if (server === undefined) throw new Error(`There is no MCP server ${oneLine(name)} here.`);

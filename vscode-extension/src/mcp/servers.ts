@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
-import type { Daemon } from "../client";
-import type { Desks } from "../desks";
+import type { Daemon } from "../daemon/client";
+import type { OpenChats } from "../chat/openChats";
 import type { McpListResult, McpServer } from "../protocol";
 
 /** Milliseconds in which changes become one question to the daemon. */
@@ -18,9 +18,9 @@ export class Servers implements vscode.Disposable {
 
   constructor(
     private readonly daemon: Pick<Daemon, "request">,
-    private readonly desks: Pick<Desks, "state" | "onReset">,
+    private readonly openChats: Pick<OpenChats, "state" | "onReset">,
   ) {
-    this.reset = desks.onReset(() => this.soon());
+    this.reset = openChats.onReset(() => this.soon());
   }
 
   /** Something about them has changed, or they are another session's. */
@@ -32,9 +32,9 @@ export class Servers implements vscode.Disposable {
   }
 
   async refresh(): Promise<void> {
-    const { sessionId } = this.desks.state;
+    const { sessionId } = this.openChats.state;
     const list = sessionId === "" ? NONE : await this.daemon.request("amanu/mcp/list", { sessionId });
-    if (sessionId !== this.desks.state.sessionId) return this.soon();
+    if (sessionId !== this.openChats.state.sessionId) return this.soon();
     if (list === this.list && sessionId === this.sessionId) return;
     this.list = list;
     this.sessionId = sessionId;

@@ -1,10 +1,10 @@
 import * as vscode from "vscode";
-import { called, plural, scopeOf, type Target, whereabouts, withHunks } from "../changes";
+import { called, plural, scopeOf, type Target, whereabouts, withHunks } from "./changes";
 import type { SeenFile } from "../chat/messages";
-import type { Desks } from "../desks";
-import type { Edits } from "../edits";
-import { OPEN, waits } from "../hunks";
-import type { Proposals } from "../proposals";
+import type { OpenChats } from "../chat/openChats";
+import type { Edits } from "./edits";
+import { OPEN, waits } from "./hunks";
+import type { Proposals } from "./proposals";
 import type { Navigation } from "./navigation";
 import type { Owner } from "./owner";
 import { changeKey, type LocatedChange, type Places, type Wanted } from "./places";
@@ -19,7 +19,7 @@ const HINT = 6000;
 /** Yes and no, from keys, lenses and lists. What was not on screen is shown, and accepted when it was looked at. */
 export class Decisions {
   constructor(
-    private readonly desks: Desks,
+    private readonly openChats: OpenChats,
     private readonly proposals: Proposals,
     private readonly edits: Edits,
     private readonly places: Places,
@@ -97,7 +97,7 @@ export class Decisions {
       ),
     );
     if (found.length < files.length)
-      this.desks.tell({
+      this.openChats.tell({
         level: "warning",
         text: "Some changes were updated in the meantime. Review them again.",
       });
@@ -125,7 +125,7 @@ export class Decisions {
   async undoHunk(): Promise<void> {
     const change = this.atCursor((hunk) => hunk.state === "applied");
     if (change === undefined)
-      return this.desks.tell({ level: "info", text: "There is no change by Amanu at the cursor." });
+      return this.openChats.tell({ level: "info", text: "There is no change by Amanu at the cursor." });
     const { sessionId, proposal } = change.target;
     const only = withHunks([change.target], ({ hunkId }) => hunkId === change.hunk.hunkId);
     await this.edits.undo(sessionId, scopeOf(proposal.proposalId, only));
@@ -142,7 +142,7 @@ export class Decisions {
       others === 0
         ? "There is nothing to review."
         : `There is nothing to review in this session. “Amanu: Review All Sessions” shows what waits in ${plural(others, "other")}.`;
-    this.desks.tell({ level: "info", text });
+    this.openChats.tell({ level: "info", text });
   }
 
   private async decideNamed(

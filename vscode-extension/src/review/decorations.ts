@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
-import { waits } from "../hunks";
-import { BASE } from "../proposals";
+import { waits } from "./hunks";
+import { BASE } from "./proposals";
 import { newLines } from "./newLines";
 import type { LocatedChange, Places } from "./places";
 

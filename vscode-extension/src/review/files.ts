@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
-import type { Target } from "../changes";
-import { waits } from "../hunks";
-import { type Proposals, sides } from "../proposals";
+import type { Target } from "./changes";
+import { waits } from "./hunks";
+import { type Proposals, sides } from "./proposals";
 
 /** Milliseconds in which VS Code goes to a file of an editor. */
 const GOING = 3000;

@@ -1,9 +1,9 @@
 import * as vscode from "vscode";
-import { called, entries, type Entry, extent } from "../changes";
+import { called, entries, type Entry, extent } from "./changes";
 import type { SessionState } from "../protocol";
-import { rowIcon } from "../rows";
-import { summary } from "../scm";
-import { plain, titled } from "../visible";
+import { rowIcon } from "./rows";
+import { summary } from "./scm";
+import { plain, titled } from "../editor/visible";
 
 /** A session, or an entry of one. */
 export interface Choice extends vscode.QuickPickItem {

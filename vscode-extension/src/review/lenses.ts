@@ -1,11 +1,11 @@
 import * as vscode from "vscode";
-import { isDecidable, needing } from "../changes";
-import { DONE, waits } from "../hunks";
-import { PROPOSED, type Proposals } from "../proposals";
+import { isDecidable, needing } from "./changes";
+import { DONE, waits } from "./hunks";
+import { PROPOSED, type Proposals } from "./proposals";
 import type { Hunk } from "../protocol";
-import type { Sessions } from "../sessions";
-import { plain } from "../visible";
-import { why } from "../why";
+import type { Sessions } from "../sessions/sessions";
+import { plain } from "../editor/visible";
+import { why } from "./why";
 import { changeKey, type LocatedChange, type Places } from "./places";
 
 /** What yes and no are called. */

@@ -1,13 +1,13 @@
 import * as vscode from "vscode";
-import { name, type Target, targets, title, whereabouts } from "../changes";
-import { OPEN, waits } from "../hunks";
+import { name, type Target, targets, title, whereabouts } from "./changes";
+import { OPEN, waits } from "./hunks";
 import type { Hunk, Proposal } from "../protocol";
-import { PROPOSED, proposedUri, type Proposals } from "../proposals";
-import { closeDiff } from "../tabs";
+import { PROPOSED, proposedUri, type Proposals } from "./proposals";
+import { closeDiff } from "./tabs";
 import type { FilesEditor } from "./files";
 import type { Owner } from "./owner";
 import { changeKey, type LocatedChange, type Places } from "./places";
-import { oneLine } from "../visible";
+import { oneLine } from "../editor/visible";
 
 /** Characters of a text that are spoken. */
 const SPOKEN = 200;

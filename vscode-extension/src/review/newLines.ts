@@ -1,5 +1,5 @@
 import { diffArrays } from "diff";
-import { split } from "../hunks";
+import { split } from "./hunks";
 import type { Hunk } from "../protocol";
 
 /** Changed lines up to which a hunk is looked at line by line. */

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
-import type { Desks } from "../desks";
-import { PROPOSED } from "../proposals";
+import type { OpenChats } from "../chat/openChats";
+import { PROPOSED } from "./proposals";
 import type { Places } from "./places";
 
 /**
@@ -13,18 +13,18 @@ export class Owner implements vscode.Disposable {
   private readonly subscriptions: vscode.Disposable[];
 
   constructor(
-    private readonly desks: Pick<Desks, "state" | "onUsed" | "focused">,
+    private readonly openChats: Pick<OpenChats, "state" | "onUsed" | "focused">,
     private readonly places: Pick<Places, "in" | "targets">,
   ) {
     this.subscriptions = [
-      desks.onUsed(() => (this.inChat = true)),
+      openChats.onUsed(() => (this.inChat = true)),
       vscode.window.onDidChangeTextEditorSelection(({ kind }) => {
         const { Keyboard, Mouse } = vscode.TextEditorSelectionChangeKind;
         if (kind === Keyboard || kind === Mouse) this.inChat = false;
       }),
       vscode.window.onDidChangeActiveTextEditor((editor) => {
         // beside a chat that has the focus an editor comes to the front when another one closes
-        if (editor !== undefined && desks.focused === undefined) this.inChat = false;
+        if (editor !== undefined && openChats.focused === undefined) this.inChat = false;
       }),
     ];
   }
@@ -52,7 +52,7 @@ export class Owner implements vscode.Disposable {
 
   /** What a sub-agent changes is its parent's. */
   private get inFront(): string {
-    const { sessionId, parentSessionId } = this.desks.state;
+    const { sessionId, parentSessionId } = this.openChats.state;
     return parentSessionId ?? sessionId;
   }
 }

@@ -1,7 +1,7 @@
 import type * as vscode from "vscode";
-import { type Target, whereabouts } from "../changes";
-import { locate, type Place, waits } from "../hunks";
-import { PROPOSED, type Proposals } from "../proposals";
+import { type Target, whereabouts } from "./changes";
+import { locate, type Place, waits } from "./hunks";
+import { PROPOSED, type Proposals } from "./proposals";
 import type { Hunk } from "../protocol";
 
 /** A change, and where it stands in a document. */

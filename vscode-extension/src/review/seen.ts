@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
-import { waits } from "../hunks";
-import { PROPOSED } from "../proposals";
+import { waits } from "./hunks";
+import { PROPOSED } from "./proposals";
 import { changeKey, type LocatedChange, type Places } from "./places";
 
 /** Which changes were on screen, in the text they have now: nothing else is accepted by a key or a lens. */

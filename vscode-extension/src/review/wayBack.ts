@@ -1,17 +1,17 @@
 import * as vscode from "vscode";
-import { lastTurn, name, scopeOf, whereabouts } from "../changes";
-import type { Desks } from "../desks";
-import type { Edits } from "../edits";
-import type { Proposals } from "../proposals";
+import { lastTurn, name, scopeOf, whereabouts } from "./changes";
+import type { OpenChats } from "../chat/openChats";
+import type { Edits } from "./edits";
+import type { Proposals } from "./proposals";
 import type { Proposal } from "../protocol";
-import { isEntry } from "../scm";
-import type { Sessions } from "../sessions";
+import { isEntry } from "./scm";
+import type { Sessions } from "../sessions/sessions";
 
 /** Undo, redo and going back, of files, turns and sessions. */
 export class WayBack {
   constructor(
     private readonly sessions: Sessions,
-    private readonly desks: Desks,
+    private readonly openChats: OpenChats,
     private readonly proposals: Proposals,
     private readonly edits: Edits,
   ) {}
@@ -31,23 +31,23 @@ export class WayBack {
         await this.edits.undo(sessionId, { path }, `Undo Amanu's changes in ${name(path)}`);
   }
 
-  async undoTurn(turnId?: string, sessionId = this.desks.state.sessionId): Promise<void> {
+  async undoTurn(turnId?: string, sessionId = this.openChats.state.sessionId): Promise<void> {
     const turn = turnId ?? lastTurn(this.proposed(sessionId), (hunk) => hunk.state === "applied");
     if (turn === undefined) return this.nothing();
     await this.edits.undo(sessionId, { turnId: turn }, "Undo this turn");
   }
 
   async undoSession(): Promise<void> {
-    await this.edits.undo(this.desks.state.sessionId, {}, "Undo all changes in this session");
+    await this.edits.undo(this.openChats.state.sessionId, {}, "Undo all changes in this session");
   }
 
-  async redo(turnId?: string, sessionId = this.desks.state.sessionId): Promise<void> {
+  async redo(turnId?: string, sessionId = this.openChats.state.sessionId): Promise<void> {
     const turn = turnId ?? lastTurn(this.proposed(sessionId), (hunk) => hunk.state === "reverted");
     if (turn === undefined) return this.nothing();
     await this.edits.decide(sessionId, { turnId: turn }, "redo");
   }
 
-  async restore(turnId?: string, sessionId = this.desks.state.sessionId): Promise<void> {
+  async restore(turnId?: string, sessionId = this.openChats.state.sessionId): Promise<void> {
     await this.edits.restore(sessionId, turnId);
   }
 
@@ -57,7 +57,7 @@ export class WayBack {
       ({ file }) => whereabouts(file) === path && file.hunks.some((hunk) => hunk.state === "applied"),
     );
     const sessions = [...new Set(applied.map(({ sessionId }) => sessionId))];
-    return sessions.length > 0 ? sessions : [this.desks.state.sessionId];
+    return sessions.length > 0 ? sessions : [this.openChats.state.sessionId];
   }
 
   private proposed(sessionId: string): Proposal[] {
@@ -65,6 +65,6 @@ export class WayBack {
   }
 
   private nothing(): void {
-    this.desks.tell({ level: "info", text: "There is nothing to undo or redo." });
+    this.openChats.tell({ level: "info", text: "There is nothing to undo or redo." });
   }
 }

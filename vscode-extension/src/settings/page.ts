@@ -1,8 +1,8 @@
 import { dirname } from "node:path";
 import * as vscode from "vscode";
 import { page } from "../chat/page";
-import { type Daemon, roots, text } from "../client";
-import type { ModelPicker } from "../modelPicker";
+import { type Daemon, roots, text } from "../daemon/client";
+import type { ModelPicker } from "../models/picker";
 import type { Elsewhere, ToSettingsHost, ToSettingsPage } from "./messages";
 
 /** About what a wish was: the key of a setting, or this. */

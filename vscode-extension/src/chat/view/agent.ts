@@ -1,11 +1,11 @@
-import { waitsForUser, works } from "../../fold";
+import { waitsForUser, works } from "../../sessions/fold";
 import type { Item, SubAgent, ToolCall } from "../../protocol";
-import { oneLine, visible } from "../../visible";
+import { oneLine, visible } from "../../editor/visible";
 import type { ToView } from "../messages";
-import type { Card, Desk } from "./desk";
+import type { Card, ChatView } from "./chatView";
 import { button, h, setText } from "./dom";
 import { icon, setIcon } from "./icon";
-import { LookedCard } from "./looked";
+import { ReadsCard } from "./readsCard";
 import { type Row, Rows } from "./rows";
 import { ToolCard } from "./tool";
 
@@ -58,11 +58,11 @@ export class AgentCard implements Card {
   private wanted = false;
 
   constructor(
-    private readonly desk: Desk,
-    private readonly makeRow: (row: Row, item: Item, desk: Desk) => Card,
+    private readonly view: ChatView,
+    private readonly makeRow: (row: Row, item: Item, view: ChatView) => Card,
   ) {
-    this.lines = new Rows((itemId) => desk.session.item(itemId));
-    this.call = new ToolCard(desk);
+    this.lines = new Rows((itemId) => view.session.item(itemId));
+    this.call = new ToolCard(view);
     this.below = h("div", { class: "below", role: "group" }, this.call.element, this.earlier, this.items);
     this.element = h(
       "article",
@@ -76,7 +76,7 @@ export class AgentCard implements Card {
   /** The call, or its agent, is another. */
   update(item: Item): void {
     const call = item as ToolCall;
-    this.agent = this.desk.session.state.agents.find(({ toolCallId }) => toolCallId === call.itemId);
+    this.agent = this.view.session.state.agents.find(({ toolCallId }) => toolCallId === call.itemId);
     this.wanted = call.state === "awaitingApproval" || (call.state === "failed" && this.agent === undefined);
     this.call.update({ ...call, title: this.agent === undefined ? call.title : "Task and result" });
     this.below.id = `work-${call.itemId}`;
@@ -89,7 +89,7 @@ export class AgentCard implements Card {
   touch(itemId: string): void {
     this.attention();
     if (!this.below.hidden) {
-      const item = this.desk.session.item(itemId);
+      const item = this.view.session.item(itemId);
       this.lines.follow(this.ids);
       if (item !== undefined) this.rowCard(itemId)?.update(item);
     }
@@ -105,12 +105,12 @@ export class AgentCard implements Card {
     this.drawn = -1;
     this.refold();
     const card = this.rowCard(itemId);
-    if (card instanceof LookedCard) card.reveal();
+    if (card instanceof ReadsCard) card.reveal();
   }
 
   card(itemId: string): Card | undefined {
     const card = this.rowCard(itemId);
-    return card instanceof LookedCard ? card.card(itemId) : card;
+    return card instanceof ReadsCard ? card.card(itemId) : card;
   }
 
   private rowCard(itemId: string): Card | undefined {
@@ -127,11 +127,11 @@ export class AgentCard implements Card {
   }
 
   private get ids(): readonly string[] {
-    return this.agent === undefined ? [] : this.desk.session.ids(this.agent.agentId);
+    return this.agent === undefined ? [] : this.view.session.ids(this.agent.agentId);
   }
 
   private get asks(): boolean {
-    return this.agent !== undefined && waitsForUser(this.desk.session.state, this.agent);
+    return this.agent !== undefined && waitsForUser(this.view.session.state, this.agent);
   }
 
   private head(called: string): void {
@@ -188,7 +188,7 @@ export class AgentCard implements Card {
         this.drawn = -1;
         continue;
       }
-      const item = this.desk.session.item(id);
+      const item = this.view.session.item(id);
       if (item !== undefined) card.update(item);
     }
   }
@@ -216,11 +216,11 @@ export class AgentCard implements Card {
     }
     let place = this.items.firstElementChild;
     for (const row of wanted.values()) {
-      const item = this.desk.session.item(row.id);
+      const item = this.view.session.item(row.id);
       if (item === undefined) continue;
       let card = this.cards.get(row.id);
       if (card === undefined) {
-        card = this.makeRow(row, item, this.desk);
+        card = this.makeRow(row, item, this.view);
         card.update(item);
         this.cards.set(row.id, card);
       }
@@ -231,7 +231,7 @@ export class AgentCard implements Card {
 
   /** Where the rows begin: with as many as the user wants, and whatever waits for an answer. */
   private first(): number {
-    const { session } = this.desk;
+    const { session } = this.view;
     const { approvals, questions } = session.state;
     const asked = [...approvals.map(({ toolCallId }) => toolCallId), ...questions.map(({ itemId }) => itemId)]
       .map((id) => this.lines.placeOf(id))
@@ -242,10 +242,10 @@ export class AgentCard implements Card {
   private end(): void {
     if (this.agent === undefined) return;
     this.stop.disabled = true;
-    this.desk.post({ type: "stopAgent", agentId: this.agent.agentId });
+    this.view.post({ type: "stopAgent", agentId: this.agent.agentId });
   }
 
   private show(): void {
-    if (this.agent !== undefined) this.desk.post({ type: "open", sessionId: this.agent.sessionId });
+    if (this.agent !== undefined) this.view.post({ type: "open", sessionId: this.agent.sessionId });
   }
 }

@@ -1,8 +1,8 @@
-import { advice } from "../../advice";
-import { oneLine } from "../../visible";
+import { advice } from "../../daemon/advice";
+import { oneLine } from "../../editor/visible";
 import type { Event } from "../../protocol";
-import { wanted } from "../../words";
-import { REASONS } from "./standing";
+import { wanted } from "../../sessions/words";
+import { REASONS } from "./statusLines";
 
 /** Characters of an answer that are read out; the rest stands in the conversation. */
 const SPOKEN = 600;

@@ -1,12 +1,12 @@
-import { changesOf, extent, hunksOf, isDecidable, withHunks } from "../../changes";
-import { waits } from "../../hunks";
+import { changesOf, extent, hunksOf, isDecidable, withHunks } from "../../review/changes";
+import { waits } from "../../review/hunks";
 import type { AllowOption, Approval, Proposal } from "../../protocol";
-import { visible } from "../../visible";
+import { visible } from "../../editor/visible";
 import { CommandField } from "./command";
 import { BUTTONS, SCOPES } from "../../labels";
-import { granting, reasons, wanted } from "../../words";
+import { granting, reasons, wanted } from "../../sessions/words";
 import type { ToView } from "../messages";
-import { type Desk, proposalOf } from "./desk";
+import { type ChatView, proposalOf } from "./chatView";
 import { Detail } from "./detail";
 import { button, h, setText } from "./dom";
 import { Grants } from "./grants";
@@ -35,7 +35,7 @@ export class ApprovalBox {
   /** The user's own command, which was sent and may be asked about now. */
   private written: string | undefined;
 
-  constructor(private readonly desk: Desk) {}
+  constructor(private readonly view: ChatView) {}
 
   update(approval: Approval | undefined, proposal: Proposal | undefined): void {
     this.element.hidden = approval === undefined;
@@ -79,7 +79,7 @@ export class ApprovalBox {
       return [
         ...planForm(
           approval,
-          (message) => this.desk.post(message),
+          (message) => this.view.post(message),
           (chosen) => this.answerPlan(this.asked ?? approval, chosen),
         ),
         this.note,
@@ -99,7 +99,7 @@ export class ApprovalBox {
       const known = chosen()?.scope ?? "once";
       this.added = (known === "once" ? "" : ` ${SCOPES[known]}`) + granting(grants.chosen);
       allow.disabled = rule.blocked;
-      if (edits) this.label(proposalOf(this.desk, approval.proposalId));
+      if (edits) this.label(proposalOf(this.view, approval.proposalId));
       else setText(allow, `Allow${this.added}`);
       command?.label(`Run${this.added}`);
     };
@@ -107,7 +107,7 @@ export class ApprovalBox {
       rule.grant(grants.chosen);
       look();
     });
-    const rule = new RuleField(this.desk, approval, () => look());
+    const rule = new RuleField(this.view, approval, () => look());
     const reason = h("input", {
       class: "reason",
       placeholder: "Reason (optional)",
@@ -116,13 +116,13 @@ export class ApprovalBox {
     const answer = (decision: "allow" | "reject" | "finish", own?: string) => {
       const yes = decision === "allow";
       const why = reason.value.trim() || null;
-      const proposal = proposalOf(this.desk, approval.proposalId);
+      const proposal = proposalOf(this.view, approval.proposalId);
       if (decision === "reject" && proposal && (decidedInPart(proposal) || proposal.toolCallIds.length > 1)) {
         this.rejectRest(proposal, why); // what is applied already was not rejected
         return;
       }
       const { toolCallId, digest } = this.asked ?? approval;
-      this.desk.post({
+      this.view.post({
         type: "resolve",
         toolCallId,
         decision,
@@ -207,19 +207,19 @@ export class ApprovalBox {
   }
 
   private review(proposalId: string | null): void {
-    const proposal = proposalOf(this.desk, proposalId);
+    const proposal = proposalOf(this.view, proposalId);
     const [first] = proposal ? withHunks(changesOf(proposal), (hunk) => waits(hunk) !== undefined) : [];
     if (proposal === undefined || first === undefined) return;
     const { file, row } = first;
     const rowId = row && { rowId: row.rowId };
-    this.desk.post({ type: "openDiff", proposalId: proposal.proposalId, path: file.path, ...rowId });
+    this.view.post({ type: "openDiff", proposalId: proposal.proposalId, path: file.path, ...rowId });
   }
 
   private reviewLater(proposalId: string | null): void {
-    const proposal = proposalOf(this.desk, proposalId);
+    const proposal = proposalOf(this.view, proposalId);
     if (proposal === undefined) return;
     const { version } = proposal;
-    this.desk.post({ type: "setReview", proposalId: proposal.proposalId, version, review: "after" });
+    this.view.post({ type: "setReview", proposalId: proposal.proposalId, version, review: "after" });
   }
 
   private answerPlan(
@@ -227,7 +227,7 @@ export class ApprovalBox {
     chosen: AllowOption | { reason: string | null },
   ): void {
     const yes = "mode" in chosen;
-    this.desk.post({
+    this.view.post({
       type: "resolve",
       toolCallId,
       digest,
@@ -242,7 +242,7 @@ export class ApprovalBox {
 
   private rejectRest(proposal: Proposal, reason: string | null): void {
     const open = withHunks(changesOf(proposal).filter(isDecidable), ({ state }) => state === "pending");
-    if (open.length > 0) this.desk.post(hunksMessage(proposal, open, { decision: "reject", reason }));
+    if (open.length > 0) this.view.post(hunksMessage(proposal, open, { decision: "reject", reason }));
   }
 }
 

@@ -8,14 +8,14 @@ import type {
   TodoList,
   UserMessage,
 } from "../../protocol";
-import { name } from "../../changes";
-import { visible } from "../../visible";
+import { name } from "../../review/changes";
+import { visible } from "../../editor/visible";
 import { AgentCard } from "./agent";
 import { CitationsCard } from "./citations";
-import { type Card, type Desk, hasCheckpoint } from "./desk";
+import { type Card, type ChatView, hasCheckpoint } from "./chatView";
 import { button, h, setText } from "./dom";
 import { iconButton } from "./icon";
-import { LookedCard } from "./looked";
+import { ReadsCard } from "./readsCard";
 import { Markdown } from "./markdown";
 import { NoticeCard } from "./notice";
 import { todoLines } from "./todos";
@@ -27,39 +27,39 @@ import { ToolCard } from "./tool";
 const RUN_AGENT = "run_agent";
 
 /** `item` is the row's first. */
-export function makeRow(row: Row, item: Item, desk: Desk): Card {
-  return row.looks ? new LookedCard(desk, row, makeCard) : makeCard(item, desk);
+export function makeRow(row: Row, item: Item, view: ChatView): Card {
+  return row.looks ? new ReadsCard(view, row, makeCard) : makeCard(item, view);
 }
 
-export function makeCard(item: Item, desk: Desk): Card {
+export function makeCard(item: Item, view: ChatView): Card {
   switch (item.kind) {
     case "userMessage":
-      return new UserCard(desk);
+      return new UserCard(view);
     case "thought":
       return new ThoughtCard();
     case "answer":
-      return new AnswerCard(desk);
+      return new AnswerCard(view);
     case "toolCall":
-      return item.tool === RUN_AGENT ? new AgentCard(desk, makeRow) : new ToolCard(desk);
+      return item.tool === RUN_AGENT ? new AgentCard(view, makeRow) : new ToolCard(view);
     case "todoList":
       return new TodoListCard();
     case "notice":
-      return new NoticeCard(desk);
+      return new NoticeCard(view);
     case "citations":
       return new CitationsCard();
     case "question":
-      return new QuestionCard(desk);
+      return new QuestionCard(view);
   }
 }
 
 class UserCard implements Card {
   readonly element = h("article", { class: "card user", "aria-label": "You" });
 
-  constructor(private readonly desk: Desk) {}
+  constructor(private readonly view: ChatView) {}
 
   update(item: Item): void {
     const message = item as UserMessage;
-    offers(this.element, "amanuPrompt", this.desk, message.itemId);
+    offers(this.element, "amanuPrompt", this.view, message.itemId);
     this.element.replaceChildren(
       ...(message.steer ? [] : [this.actions(message)]),
       h("div", { class: "text" }, withoutBlock(message.text)),
@@ -70,14 +70,14 @@ class UserCard implements Card {
 
   /** On hover, on focus, and in the context menu. */
   private actions({ itemId, turnId }: UserMessage): HTMLElement {
-    const restore = () => this.desk.post({ type: "turn", what: "restore", turnId });
+    const restore = () => this.view.post({ type: "turn", what: "restore", turnId });
     return h(
       "div",
       { class: "actions", role: "toolbar", "aria-label": "Actions for this message" },
-      iconButton("edit", "Edit and resend", () => this.desk.post({ type: "edit", itemId }), {
+      iconButton("edit", "Edit and resend", () => this.view.post({ type: "edit", itemId }), {
         class: "edit",
       }),
-      hasCheckpoint(this.desk.session.state, turnId) &&
+      hasCheckpoint(this.view.session.state, turnId) &&
         iconButton("discard", "Restore checkpoint: go back to before this message", restore, {
           class: "restore",
         }),
@@ -89,7 +89,7 @@ class UserCard implements Card {
     const line = attachment.startLine;
     return button(
       label(attachment),
-      () => this.desk.post({ type: "openFile", path: attachment.path, line }),
+      () => this.view.post({ type: "openFile", path: attachment.path, line }),
       {
         class: "chip",
       },
@@ -99,7 +99,7 @@ class UserCard implements Card {
   /** The name at once, the picture when the extension has fetched it. */
   private picture({ name, mediaType, blob }: ImageAttachment): HTMLElement {
     if (blob === null) return h("span", { class: "chip" }, name);
-    this.desk.post({ type: "picture", blobId: blob.blobId, mediaType });
+    this.view.post({ type: "picture", blobId: blob.blobId, mediaType });
     return h("figure", {}, h("img", { "data-blob": blob.blobId, alt: name }), h("figcaption", {}, name));
   }
 }
@@ -121,8 +121,8 @@ export function label(attachment: AttachmentInput): string {
 }
 
 /** What VS Code's context menu offers there (`webview/context` in package.json), and about what. */
-function offers(element: HTMLElement, webviewSection: string, desk: Desk, itemId: string): void {
-  const { sessionId } = desk.session.state;
+function offers(element: HTMLElement, webviewSection: string, view: ChatView, itemId: string): void {
+  const { sessionId } = view.session.state;
   element.dataset.vscodeContext = JSON.stringify({ webviewSection, sessionId, itemId });
 }
 
@@ -130,10 +130,10 @@ class AnswerCard implements Card {
   private readonly markdown = new Markdown();
   readonly element = h("article", { class: "card answer", "aria-label": "Amanu" }, this.markdown.element);
 
-  constructor(private readonly desk: Desk) {}
+  constructor(private readonly view: ChatView) {}
 
   update(item: Item): void {
-    offers(this.element, "amanuAnswer", this.desk, item.itemId);
+    offers(this.element, "amanuAnswer", this.view, item.itemId);
     this.markdown.update((item as Answer).text);
   }
 }

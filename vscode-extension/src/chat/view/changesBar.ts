@@ -1,11 +1,20 @@
-import { called, entries, type Entry, extent, hunksOf, isDecidable, needing, plural } from "../../changes";
-import { waits } from "../../hunks";
+import {
+  called,
+  entries,
+  type Entry,
+  extent,
+  hunksOf,
+  isDecidable,
+  needing,
+  plural,
+} from "../../review/changes";
+import { waits } from "../../review/hunks";
 import type { Proposal } from "../../protocol";
-import { rowIcon, rowTitle } from "../../rows";
-import { visible } from "../../visible";
-import { capital } from "../../words";
+import { rowIcon, rowTitle } from "../../review/rows";
+import { visible } from "../../editor/visible";
+import { capital } from "../../sessions/words";
 import type { SeenFile } from "../messages";
-import type { Desk } from "./desk";
+import type { ChatView } from "./chatView";
 import { button, h } from "./dom";
 import { icon, iconButton } from "./icon";
 
@@ -20,12 +29,12 @@ export class ChangesBar {
   private stale = true;
   private unfolded = false;
 
-  constructor(private readonly desk: Desk) {}
+  constructor(private readonly view: ChatView) {}
 
   /** Another session is shown. */
   reset(): void {
     this.waiting = new Map();
-    for (const proposal of this.desk.session.state.proposals) this.note(proposal);
+    for (const proposal of this.view.session.state.proposals) this.note(proposal);
     this.stale = true;
   }
 
@@ -39,7 +48,7 @@ export class ChangesBar {
   update(): void {
     if (!this.stale) return;
     this.stale = false;
-    const { sessionId } = this.desk.session.state;
+    const { sessionId } = this.view.session.state;
     const found = entries([{ sessionId, proposals: [...this.waiting.values()] }]);
     this.element.hidden = found.length === 0;
     const at = this.element.contains(document.activeElement)
@@ -70,7 +79,7 @@ export class ChangesBar {
       { class: "row" },
       unfold,
       found.some(({ row }) => row === undefined) && counts(sum("added"), sum("removed")),
-      button("Review", () => this.desk.post({ type: "turn", what: "review", turnId: "" }), {
+      button("Review", () => this.view.post({ type: "turn", what: "review", turnId: "" }), {
         class: "link review",
         title: "Show the changes in the editor",
         "data-key": "review",
@@ -139,7 +148,7 @@ export class ChangesBar {
   /** Its folder and, for a row, its title. What the user must know before a yes is not cut off. */
   private told(entry: Entry): HTMLElement {
     const { path, row } = entry;
-    const at = visible(within(path.slice(0, -path.split(/[\\/]/).pop()!.length - 1), this.desk));
+    const at = visible(within(path.slice(0, -path.split(/[\\/]/).pop()!.length - 1), this.view));
     if (row === undefined) return h("span", { class: "aside folder", "aria-hidden": "true" }, at);
     if (!isSettleable(entry)) return h("span", { class: "aside told" }, visible(row.undecidable));
     const needs = needing(row).trim();
@@ -157,7 +166,7 @@ export class ChangesBar {
     if (first === undefined) return;
     const { proposal, file, row } = first;
     const rowId = row && { rowId: row.rowId };
-    this.desk.post({ type: "openDiff", proposalId: proposal.proposalId, path: file.path, ...rowId });
+    this.view.post({ type: "openDiff", proposalId: proposal.proposalId, path: file.path, ...rowId });
   }
 
   private settle(chosen: Entry[], yes: boolean, only: Only): void {
@@ -171,7 +180,7 @@ export class ChangesBar {
           ...(row && { rowId: row.rowId }),
         })),
     );
-    this.desk.post({ type: "settle", files, yes, only });
+    this.view.post({ type: "settle", files, yes, only });
   }
 }
 
@@ -191,7 +200,7 @@ function counts(added: number, removed: number): HTMLElement {
 }
 
 /** A path below one of the session's folders. */
-function within(folder: string, { session }: Desk): string {
+function within(folder: string, { session }: ChatView): string {
   const root = session.state.roots.find((each) => folder === each || folder.startsWith(`${each}/`));
   return root === undefined ? folder : folder.slice(root.length + 1);
 }

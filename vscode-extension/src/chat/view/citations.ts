@@ -1,5 +1,5 @@
 import type { Citations, Item, Source } from "../../protocol";
-import type { Card } from "./desk";
+import type { Card } from "./chatView";
 import { h } from "./dom";
 import { leadsToWeb } from "./links";
 

@@ -1,4 +1,4 @@
-import { oneLine, visible } from "../../visible";
+import { oneLine, visible } from "../../editor/visible";
 import { button, h, setText } from "./dom";
 import { labelOf } from "./fence";
 import { editor, host } from "./host";

@@ -2,7 +2,7 @@ import type { ActiveEditor, AttachmentInput, Command, MentionCompleteResult } fr
 import type { Action, How } from "../messages";
 import { label } from "./cards";
 import { Completion } from "./completion";
-import type { Desk } from "./desk";
+import type { ChatView } from "./chatView";
 import { h } from "./dom";
 import { iconButton } from "./icon";
 import { Mentioned } from "./mentioned";
@@ -47,10 +47,10 @@ export class Composer {
     class: "chip looking",
     role: "switch",
     hidden: true,
-    onclick: () => this.desk.post({ type: "share", shared: !this.shared }),
+    onclick: () => this.view.post({ type: "share", shared: !this.shared }),
   });
   /** Stops while a turn runs; with a text, it stands beside the one that sends. */
-  private readonly stop = iconButton("stop-circle", "Stop", () => this.desk.post({ type: "stop" }), {
+  private readonly stop = iconButton("stop-circle", "Stop", () => this.view.post({ type: "stop" }), {
     class: "stop",
     title: "Stop (Escape)",
   });
@@ -76,14 +76,14 @@ export class Composer {
   private present = "";
 
   constructor(
-    private readonly desk: Desk,
+    private readonly view: ChatView,
     private readonly keep: (kept: Kept) => void,
     extra: HTMLElement[],
   ) {
     this.completion = new Completion(
       this.input,
-      (text) => desk.post({ type: "mentions", text }),
-      () => desk.post({ type: "commands" }),
+      (text) => view.post({ type: "mentions", text }),
+      () => view.post({ type: "commands" }),
       (item) => this.mentioned.add(item),
     );
     this.commands([]);
@@ -96,7 +96,7 @@ export class Composer {
       h(
         "div",
         { class: "row" },
-        iconButton("add", "Attach files or images", () => desk.post({ type: "pickFiles" }), {
+        iconButton("add", "Attach files or images", () => view.post({ type: "pickFiles" }), {
           class: "add",
           title: "Attach files or images (or paste, or drop them here)",
         }),
@@ -122,7 +122,7 @@ export class Composer {
 
   /** What the session's state means for the box. */
   update(): void {
-    const state = this.desk.session.state;
+    const state = this.view.session.state;
     this.busy = state.turn !== null;
     this.stop.hidden = !this.busy;
     this.send.title = this.busy ? "Add to the current turn (Enter), or queue (Alt+Enter)" : "Send (Enter)";
@@ -147,7 +147,7 @@ export class Composer {
       ...SLASH_COMMANDS.map(([name, detail, action]) => ({
         name,
         detail,
-        run: () => this.desk.post({ type: "action", action }),
+        run: () => this.view.post({ type: "action", action }),
       })),
       ...commands.map(({ name, description, argumentHint }) => ({
         name,
@@ -219,7 +219,7 @@ export class Composer {
   /** VS Code keeps a view's state late: what was sent just before a reload comes back with it. */
   private wasSent({ text, attachments }: Kept): boolean {
     if (text.trim() === "" && attachments.length === 0) return false;
-    const said = this.desk.session.state.items.findLast((item) => item.kind === "userMessage");
+    const said = this.view.session.state.items.findLast((item) => item.kind === "userMessage");
     if (said?.kind !== "userMessage" || (text.trim() !== "" && said.text !== text.trim())) return false;
     return attachments.every((each) => said.attachments.some((sent) => label(sent) === label(each)));
   }
@@ -234,12 +234,12 @@ export class Composer {
       return;
     }
     const text = this.input.value.trim();
-    if (text === "" || this.desk.session.state.readOnly) return;
+    if (text === "" || this.view.session.state.readOnly) return;
     const command = SLASH_COMMANDS.find(([name]) => text === `/${name}`);
-    if (command) this.desk.post({ type: "action", action: command[2] });
+    if (command) this.view.post({ type: "action", action: command[2] });
     else {
       const { attachments, replaces } = this;
-      this.desk.post({ type: "prompt", text, attachments, how, ...(replaces && { replaces }) });
+      this.view.post({ type: "prompt", text, attachments, how, ...(replaces && { replaces }) });
     }
     this.back = 0;
     this.putBack();
@@ -314,7 +314,7 @@ export class Composer {
     const reading = attachment(file)
       .then(
         (each) => this.attach(each),
-        () => this.desk.post({ type: "say", text: `${file.name} is no picture that can be read.` }),
+        () => this.view.post({ type: "say", text: `${file.name} is no picture that can be read.` }),
       )
       .finally(() => {
         this.reading.delete(reading);
@@ -333,7 +333,7 @@ export class Composer {
     const dropped = event.type === "drop" && uris.length > 0;
     if (found.length === 0 && !dropped) return;
     event.preventDefault();
-    if (dropped) this.desk.post({ type: "dropped", uris });
+    if (dropped) this.view.post({ type: "dropped", uris });
     else for (const file of found) this.attachPicture(file);
   }
 
@@ -355,7 +355,7 @@ export class Composer {
     } else if (event.key === "Escape" && this.replaces !== undefined) {
       this.putBack();
     } else if (event.key === "Escape" && this.busy) {
-      this.desk.post({ type: "stop" });
+      this.view.post({ type: "stop" });
     } else if (event.key === "ArrowUp" && this.atStart()) {
       if (this.recall(this.back + 1)) event.preventDefault();
     } else if (event.key === "ArrowDown" && this.back > 0 && this.atFinish()) {
@@ -373,7 +373,7 @@ export class Composer {
 
   /** Show the prompt that many back. False when there is none. */
   private recall(back: number): boolean {
-    const said = this.desk.session.state.items.flatMap((item) =>
+    const said = this.view.session.state.items.flatMap((item) =>
       item.kind === "userMessage" ? [item.text] : [],
     );
     const text = back === 0 ? this.present : said[said.length - back];

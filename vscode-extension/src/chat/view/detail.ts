@@ -1,5 +1,5 @@
-import { plural } from "../../changes";
-import { visible } from "../../visible";
+import { plural } from "../../review/changes";
+import { visible } from "../../editor/visible";
 import { button, h, setText } from "./dom";
 
 /** Pixels of a line where the style does not say. */

@@ -1,4 +1,4 @@
-import { straight } from "../../visible";
+import { straight } from "../../editor/visible";
 
 type Child = Node | string | null | undefined | false;
 type Props = { class?: string; [name: string]: unknown };

@@ -1,7 +1,7 @@
 import type { ContextPart, ContextUse, SessionState, Usage } from "../../protocol";
 import { CONTEXT_PARTS, CONTEXT_TIERS } from "../../labels";
-import { inUse, tokens } from "../../words";
-import { type Desk, lastNotice, makingRoom } from "./desk";
+import { inUse, tokens } from "../../sessions/words";
+import { type ChatView, lastNotice, makingRoom } from "./chatView";
 import { button, h, setText } from "./dom";
 
 /** In the order they are sent, each with its name. */
@@ -32,10 +32,10 @@ export class Gauge {
   private readonly card: Card;
   readonly element: HTMLElement;
 
-  constructor(private readonly desk: Desk) {
+  constructor(private readonly view: ChatView) {
     this.card = new Card(() => {
       this.hide();
-      this.desk.post({ type: "action", action: "compact" });
+      this.view.post({ type: "action", action: "compact" });
     });
     this.element = h("div", { class: "usage" }, this.open, this.cost, this.card.element);
     // on the document: a press beside the card closes it, wherever the focus is
@@ -63,7 +63,7 @@ export class Gauge {
   }
 
   update(): void {
-    const state = this.desk.session.state;
+    const state = this.view.session.state;
     const { usage } = state;
     const context = usage?.context ?? null;
     this.open.hidden = context === null;

@@ -1,6 +1,6 @@
 import type { Approval, Grant } from "../../protocol";
 import { GRANTS } from "../../labels";
-import { capital } from "../../words";
+import { capital } from "../../sessions/words";
 import { h } from "./dom";
 
 /** What the user may add to a yes, for this one call. What the command does not ask for is folded away. */

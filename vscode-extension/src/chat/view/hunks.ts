@@ -11,8 +11,8 @@ import {
   seen,
   title,
   withHunks,
-} from "../../changes";
-import { altered, OPEN, waits } from "../../hunks";
+} from "../../review/changes";
+import { altered, OPEN, waits } from "../../review/hunks";
 import type {
   Approval,
   Hunk,
@@ -23,11 +23,11 @@ import type {
   Row,
   RowVersion,
 } from "../../protocol";
-import { openable, rowIcon, rowTitle } from "../../rows";
-import { verdict } from "../../verdict";
-import { visible } from "../../visible";
+import { openable, rowIcon, rowTitle } from "../../review/rows";
+import { verdict } from "../../review/verdict";
+import { visible } from "../../editor/visible";
 import type { ToHost } from "../messages";
-import type { Desk } from "./desk";
+import type { ChatView } from "./chatView";
 import { button, h } from "./dom";
 import { icon } from "./icon";
 import { toned } from "./toned";
@@ -60,7 +60,7 @@ export class HunksBox {
   /** What checkers say, by file: it comes while the question stands, and must not draw anew what the user is at. */
   private readonly checks = new Map<string, HTMLElement>();
 
-  constructor(private readonly desk: Desk) {}
+  constructor(private readonly view: ChatView) {}
 
   update(proposal: Proposal | undefined, approval: Approval | undefined): void {
     this.element.hidden = proposal === undefined;
@@ -101,7 +101,7 @@ export class HunksBox {
     const open = found.includes("decision") && !asked;
     const review = found.includes("review");
     const at = (review: "before" | "after") => () =>
-      this.desk.post({ type: "setReview", proposalId, version, review });
+      this.view.post({ type: "setReview", proposalId, version, review });
     if (!open && !review) return [];
     return [
       h(
@@ -188,7 +188,7 @@ export class HunksBox {
       h("span", { class: "stat" }, stat([file])),
       h("span", { class: "aside" }, decided(file)),
       offers &&
-        button("Show diff", () => this.desk.post({ type: "openDiff", proposalId, path }), {
+        button("Show diff", () => this.view.post({ type: "openDiff", proposalId, path }), {
           class: "link",
           "aria-label": `Show diff of ${name(path)}`,
         }),
@@ -206,7 +206,7 @@ export class HunksBox {
       h("span", { class: "aside" }, rowTitle(row)),
       row.state !== "pending" && h("span", { class: "aside" }, STATES[row.state]),
       path !== undefined &&
-        button("Open", () => this.desk.post({ type: "openFile", path, line: null }), {
+        button("Open", () => this.view.post({ type: "openFile", path, line: null }), {
           class: "link",
           "aria-label": `Open ${name(path)}`,
         }),
@@ -249,7 +249,7 @@ export class HunksBox {
     const { picture, mediaType = "" } = version ?? {};
     if (!picture) return undefined;
     const { blobId } = picture;
-    this.desk.post({ type: "picture", blobId, mediaType });
+    this.view.post({ type: "picture", blobId, mediaType });
     return h(
       "figure",
       {},
@@ -262,11 +262,11 @@ export class HunksBox {
     const { row } = change;
     const chosen = withHunks([change], ({ hunkId }) => hunkId === hunk.hunkId);
     const decide = (decision: "accept" | "reject") => () =>
-      this.desk.post(hunksMessage(proposal, chosen, { decision }));
+      this.view.post(hunksMessage(proposal, chosen, { decision }));
     const scope = scopeOf(proposal.proposalId, chosen);
     const later = (decision: "keep" | "redo") => () =>
-      this.desk.post({ type: "decide", scope, decision, seen: seen([proposal]) });
-    const undo = () => this.desk.post({ type: "undo", scope });
+      this.view.post({ type: "decide", scope, decision, seen: seen([proposal]) });
+    const undo = () => this.view.post({ type: "undo", scope });
     const open = OPEN.has(hunk.state) && !(only && hunk.state === "pending");
     const review = waits(hunk) === "review";
     const state = STATES[hunk.state] + altered(hunk);

@@ -1,12 +1,12 @@
-import { agentOf } from "../../fold";
+import { agentOf } from "../../sessions/fold";
 import type { ToView } from "../messages";
 import { AgentCard } from "./agent";
 import { makeRow } from "./cards";
-import type { Card, Desk } from "./desk";
+import type { Card, ChatView } from "./chatView";
 import { h } from "./dom";
 import { iconButton } from "./icon";
 import { placeAt } from "./links";
-import { LookedCard } from "./looked";
+import { ReadsCard } from "./readsCard";
 import { type Row, Rows } from "./rows";
 import { TurnRow } from "./turn";
 import { walk } from "./walk";
@@ -44,8 +44,8 @@ export class List {
   /** A card grows at the user's hand, too: what it shows then must not be below the end. */
   private readonly sizes = new ResizeObserver(() => this.following && this.toEnd());
 
-  constructor(private readonly desk: Desk) {
-    this.lines = new Rows((itemId) => this.desk.session.item(itemId));
+  constructor(private readonly view: ChatView) {
+    this.lines = new Rows((itemId) => this.view.session.item(itemId));
     this.element.addEventListener("scroll", () => this.scrolled(), { passive: true });
     this.element.addEventListener("click", (event) => this.opens(event));
     this.element.addEventListener("keydown", (event) => event.key === "Enter" && this.opens(event));
@@ -68,10 +68,10 @@ export class List {
 
   /** Draw what changed: `touched` are the items whose card may look different now. */
   update(touched: Set<string>): void {
-    const { items, turn } = this.desk.session.state;
+    const { items, turn } = this.view.session.state;
     this.element.hidden = items.length === 0;
     this.element.classList.toggle("running", turn !== null);
-    this.lines.follow(this.desk.session.ids(null));
+    this.lines.follow(this.view.session.ids(null));
     const draw = () => {
       const own = this.nested(touched);
       if (own.size > 0 || touched.size === 0 || this.lines.version !== this.drawn) this.place(own);
@@ -86,7 +86,7 @@ export class List {
   /** Earlier items arrived, before the first one. */
   earlier(): void {
     this.asked = false;
-    this.lines.follow(this.desk.session.ids(null));
+    this.lines.follow(this.view.session.ids(null));
     this.keeping(() => this.place(new Set()));
     this.scrolled();
   }
@@ -113,14 +113,14 @@ export class List {
     }
     const card = this.cards.get(row.id);
     if (card instanceof AgentCard && own !== itemId) card.reveal(itemId);
-    if (card instanceof LookedCard) card.reveal();
+    if (card instanceof ReadsCard) card.reveal();
     this.cardOf(itemId)?.element.scrollIntoView({ block: "nearest" });
     return true;
   }
 
   /** Bring the sub-agent into sight whose session that is: the user comes back from there. */
   showAgent(sessionId: string): void {
-    const agent = this.desk.session.state.agents.find((each) => each.sessionId === sessionId);
+    const agent = this.view.session.state.agents.find((each) => each.sessionId === sessionId);
     if (agent === undefined || !this.show(agent.toolCallId)) return;
     const card = this.cards.get(agent.toolCallId);
     if (card instanceof AgentCard) card.focus();
@@ -133,15 +133,15 @@ export class List {
 
   /** The item at the top level where that one stands: itself, or the call whose sub-agent it shows. */
   private ownOf(itemId: string): string | undefined {
-    const item = this.desk.session.item(itemId);
+    const item = this.view.session.item(itemId);
     const agentId = item && agentOf(item);
     if (agentId === null) return itemId;
-    return this.desk.session.state.agents.find((agent) => agent.agentId === agentId)?.toolCallId;
+    return this.view.session.state.agents.find((agent) => agent.agentId === agentId)?.toolCallId;
   }
 
   private cardOf(itemId: string): Card | undefined {
     const card = this.rowCard(this.ownOf(itemId));
-    return card instanceof LookedCard || (card instanceof AgentCard && this.ownOf(itemId) !== itemId)
+    return card instanceof ReadsCard || (card instanceof AgentCard && this.ownOf(itemId) !== itemId)
       ? card.card(itemId)
       : card;
   }
@@ -172,7 +172,7 @@ export class List {
     const place = placeAt(event.target);
     if (place === undefined) return;
     event.preventDefault();
-    this.desk.post({ type: "openFile", ...place });
+    this.view.post({ type: "openFile", ...place });
   }
 
   /** Draw the rows that are to be there; `touched` are the items whose row may look different now. */
@@ -190,7 +190,7 @@ export class List {
       this.cards.delete(id);
     }
     for (const id of touched) {
-      const item = this.desk.session.item(id);
+      const item = this.view.session.item(id);
       if (item !== undefined) this.rowCard(id)?.update(item);
     }
     const ends = this.rowsAfter(wanted, this.lines.at(first + SHOWN), touched);
@@ -210,9 +210,9 @@ export class List {
   }
 
   private make(row: Row): Card | undefined {
-    const item = this.desk.session.item(row.id);
+    const item = this.view.session.item(row.id);
     if (item === undefined) return undefined;
-    const card = makeRow(row, item, this.desk);
+    const card = makeRow(row, item, this.view);
     this.cards.set(row.id, card);
     this.sizes.observe(card.element);
     card.update(item);
@@ -225,12 +225,12 @@ export class List {
     for (const { id } of wanted) last.set(this.turnOf(id), id);
     last.delete(next === undefined ? "" : this.turnOf(next.id)); // it ends below what is shown
     last.delete("");
-    const { session } = this.desk;
+    const { session } = this.view;
     const turns = new Set([...touched].map((id) => session.item(id)?.turnId));
     const ends = new Map<string, TurnRow>();
     for (const [turnId, itemId] of last) {
       const known = this.rows.get(turnId);
-      const row = known ?? new TurnRow(this.desk, turnId);
+      const row = known ?? new TurnRow(this.view, turnId);
       this.rows.set(turnId, row);
       if (known === undefined || turns.has(turnId)) row.update();
       if (row.shown) ends.set(itemId, row);
@@ -246,7 +246,7 @@ export class List {
 
   /** "" for an item of no turn. */
   private turnOf(itemId: string): string {
-    return this.desk.session.item(itemId)?.turnId ?? "";
+    return this.view.session.item(itemId)?.turnId ?? "";
   }
 
   private first(): number {
@@ -271,10 +271,10 @@ export class List {
   }
 
   private askEarlier(): boolean {
-    const { items, hasEarlier } = this.desk.session.state;
+    const { items, hasEarlier } = this.view.session.state;
     if (!hasEarlier || this.asked || items.length === 0) return false;
     this.asked = true;
-    this.desk.post({ type: "earlier" });
+    this.view.post({ type: "earlier" });
     return true;
   }
 
@@ -303,7 +303,7 @@ export class List {
    * yes to what is out of sight. */
   private toEnd(): void {
     const { scrollHeight, clientHeight } = this.element;
-    const { approvals, questions } = this.desk.session.state;
+    const { approvals, questions } = this.view.session.state;
     const asked =
       approvals.find(({ proposalId, agentId }) => proposalId === null || agentId)?.toolCallId ??
       questions[0]?.itemId;

@@ -1,12 +1,12 @@
-import { Folded } from "../../fold";
+import { Folded } from "../../sessions/fold";
 import type { Event, Item, SessionState } from "../../protocol";
 import type { Action, Hindrance, ToHost, ToView } from "../messages";
-import { visible } from "../../visible";
+import { visible } from "../../editor/visible";
 import { ACTIONS } from "./actions";
 import { announcement } from "./announce";
 import { ChangesBar } from "./changesBar";
 import { Composer, type Kept } from "./composer";
-import type { Desk } from "./desk";
+import type { ChatView } from "./chatView";
 import { button, h, setText } from "./dom";
 import { Gauge } from "./gauge";
 import { editor, host } from "./host";
@@ -16,7 +16,7 @@ import { painter } from "./painter";
 import { Parent } from "./parent";
 import { Pickers } from "./pickers";
 import { Sessions } from "./sessions";
-import { Standing } from "./standing";
+import { StatusLines } from "./statusLines";
 import { SandboxBadge } from "./sandbox";
 import { Todos } from "./todos";
 import { Welcome } from "./welcome";
@@ -36,13 +36,13 @@ interface State extends Kept {
 const FIRST: Action[] = ["install", "editorModel", "setKey"];
 
 /** The chat view: it folds the events of one session and draws what they changed, at most once a frame. */
-class View implements Desk {
+class View implements ChatView {
   session = new Folded(nothing());
   client = "";
   private readonly api = acquireVsCodeApi();
   private readonly list = new List(this);
   private readonly pickers = new Pickers(this);
-  private readonly standing = new Standing(
+  private readonly standing = new StatusLines(
     this,
     (itemId) => this.list.show(itemId) || this.post({ type: "action", action: "answer" }),
     (prompt) => this.composer.giveBack(prompt),
@@ -63,7 +63,7 @@ class View implements Desk {
   private readonly title = h("h2", { class: "title" });
   private readonly parent = new Parent(this);
   private readonly sandbox = new SandboxBadge((level, text) =>
-    this.tell({ type: "told", level, text, near: null, actions: ["doctor"] }),
+    this.tell({ type: "notification", level, text, toolCallId: null, actions: ["doctor"] }),
   );
   private readonly hindrance = h("div", { class: "hindrance", role: "alert", hidden: true });
   private readonly welcome = new Welcome(this);
@@ -164,7 +164,7 @@ class View implements Desk {
       case "hindrance":
         this.hinder(message.hindrance);
         break;
-      case "told":
+      case "notification":
         this.tell(message);
         break;
       case "commands":
@@ -336,11 +336,12 @@ class View implements Desk {
     );
   }
 
-  private tell(message: Extract<ToView, { type: "told" }> | null): void {
-    const near =
-      message?.near && document.querySelector(`.approval[data-call="${CSS.escape(message.near)}"] .note`);
-    if (near && message) {
-      setText(near, visible(message.text));
+  private tell(message: Extract<ToView, { type: "notification" }> | null): void {
+    const note =
+      message?.toolCallId &&
+      document.querySelector(`.approval[data-call="${CSS.escape(message.toolCallId)}"] .note`);
+    if (note && message) {
+      setText(note, visible(message.text));
       return;
     }
     this.told.hidden = message === null;

@@ -1,4 +1,4 @@
-import { straight } from "../../visible";
+import { straight } from "../../editor/visible";
 import { type Block, blocksOf, type DrawnBlock, DrawnBlocks } from "./blocks";
 import { growText, h } from "./dom";
 import { OpenFence } from "./fence";

@@ -1,8 +1,8 @@
-import { advice, advised } from "../../advice";
-import { visible } from "../../visible";
+import { advice, advised } from "../../daemon/advice";
+import { visible } from "../../editor/visible";
 import type { Item, Notice } from "../../protocol";
 import { ACTIONS } from "./actions";
-import type { Card, Desk } from "./desk";
+import type { Card, ChatView } from "./chatView";
 import { button, h, setText } from "./dom";
 import { placeLink } from "./links";
 import { Markdown } from "./markdown";
@@ -28,7 +28,7 @@ export class NoticeCard implements Card {
   readonly element = h("article", { class: "card notice" });
   private detail = "";
 
-  constructor(private readonly desk: Desk) {}
+  constructor(private readonly view: ChatView) {}
 
   update(item: Item): void {
     const { level, code, text, detail, turnId } = item as Notice;
@@ -70,16 +70,16 @@ export class NoticeCard implements Card {
     if (code === "refused" && modelId !== undefined && turnId !== null)
       return [
         button(`Try again with ${visible(modelId)}`, () =>
-          this.desk.post({ type: "retry", turnId, modelId }),
+          this.view.post({ type: "retry", turnId, modelId }),
         ),
       ];
-    if (code === MCP) return [button(ACTIONS.mcp, () => this.desk.post({ type: "action", action: "mcp" }))];
+    if (code === MCP) return [button(ACTIONS.mcp, () => this.view.post({ type: "action", action: "mcp" }))];
     if (code === "modelNotFound")
-      return [button(ACTIONS.selectModel, () => this.desk.post({ type: "action", action: "selectModel" }))];
+      return [button(ACTIONS.selectModel, () => this.view.post({ type: "action", action: "selectModel" }))];
     if (code !== "authRequired" && code !== "authFailed") return [];
     const actions = advised(this.text.textContent ?? "");
     return (actions.length > 0 ? actions : (["setKey"] as const)).map((action) =>
-      button(ACTIONS[action], () => this.desk.post({ type: "action", action })),
+      button(ACTIONS[action], () => this.view.post({ type: "action", action })),
     );
   }
 

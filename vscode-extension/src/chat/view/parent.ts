@@ -1,5 +1,5 @@
-import { visible } from "../../visible";
-import type { Desk } from "./desk";
+import { visible } from "../../editor/visible";
+import type { ChatView } from "./chatView";
 import { button, h, setText } from "./dom";
 
 /** Over the session of a sub-agent: whose it is, and the way back to the session it works for. */
@@ -16,10 +16,10 @@ export class Parent {
     this.words,
   );
 
-  constructor(private readonly desk: Desk) {}
+  constructor(private readonly view: ChatView) {}
 
   update(): void {
-    const { parentSessionId, agent } = this.desk.session.state;
+    const { parentSessionId, agent } = this.view.session.state;
     this.element.hidden = !parentSessionId;
     setText(this.words, `Session of the sub-agent ${visible(agent ?? "")}`);
   }
@@ -29,7 +29,7 @@ export class Parent {
   }
 
   private leave(): void {
-    const { parentSessionId } = this.desk.session.state;
-    if (parentSessionId) this.desk.post({ type: "open", sessionId: parentSessionId });
+    const { parentSessionId } = this.view.session.state;
+    if (parentSessionId) this.view.post({ type: "open", sessionId: parentSessionId });
   }
 }

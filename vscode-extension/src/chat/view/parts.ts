@@ -1,6 +1,6 @@
-import { plural } from "../../changes";
+import { plural } from "../../review/changes";
 import type { CommandPart } from "../../protocol";
-import { visible } from "../../visible";
+import { visible } from "../../editor/visible";
 import { h } from "./dom";
 import { icon } from "./icon";
 

@@ -1,24 +1,24 @@
-import { advice } from "../../advice";
+import { advice } from "../../daemon/advice";
 import type { Mode, ModelInfo } from "../../protocol";
 import { MODES } from "../../labels";
-import { MODE_OF_PARENT, price } from "../../words";
-import type { Desk } from "./desk";
+import { MODE_OF_PARENT, price } from "../../sessions/words";
+import type { ChatView } from "./chatView";
 import { button, h, setText } from "./dom";
 
 /** Mode and model of the session. The model is chosen in VS Code's own list, which searches. */
 export class Pickers {
   readonly mode = h("select", { class: "mode", "aria-label": "Mode" });
-  readonly model = button("", () => this.desk.post({ type: "action", action: "selectModel" }), {
+  readonly model = button("", () => this.view.post({ type: "action", action: "selectModel" }), {
     class: "model",
     "aria-haspopup": "dialog",
   });
   private models: ModelInfo[] = [];
   private fallback: string | null = null;
 
-  constructor(private readonly desk: Desk) {
+  constructor(private readonly view: ChatView) {
     for (const [mode, { name, meaning }] of Object.entries(MODES))
       this.mode.append(h("option", { value: mode, title: meaning }, name));
-    this.mode.addEventListener("change", () => desk.post({ type: "setMode", mode: this.mode.value as Mode }));
+    this.mode.addEventListener("change", () => view.post({ type: "setMode", mode: this.mode.value as Mode }));
   }
 
   offer(models: ModelInfo[], fallback: string | null): void {
@@ -28,7 +28,7 @@ export class Pickers {
   }
 
   update(): void {
-    const { mode, modelId, effort, serviceTier, atWork } = this.desk.session.state;
+    const { mode, modelId, effort, serviceTier, atWork } = this.view.session.state;
     if (this.mode.value !== mode) this.mode.value = mode;
     this.mode.disabled = atWork;
     this.mode.title = `Mode: ${MODES[mode]?.meaning ?? mode}${atWork ? `. ${MODE_OF_PARENT}` : ""}`;

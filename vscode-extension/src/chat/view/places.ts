@@ -1,4 +1,4 @@
-import { visible } from "../../visible";
+import { visible } from "../../editor/visible";
 
 /** A file of the workspace that a model named, and a line of it. */
 export interface Place {

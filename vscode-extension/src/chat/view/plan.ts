@@ -1,5 +1,5 @@
 import type { AllowOption, Approval } from "../../protocol";
-import { visible } from "../../visible";
+import { visible } from "../../editor/visible";
 import { BUTTONS } from "../../labels";
 import type { ToHost } from "../messages";
 import { button, h } from "./dom";

@@ -1,7 +1,7 @@
 import { BUTTONS } from "../../labels";
 import type { Item, Question, QuestionField } from "../../protocol";
-import { visible } from "../../visible";
-import type { Card, Desk } from "./desk";
+import { visible } from "../../editor/visible";
+import type { Card, ChatView } from "./chatView";
 import { button, h } from "./dom";
 import { icon } from "./icon";
 
@@ -18,7 +18,7 @@ export class QuestionCard implements Card {
   readonly element = h("article", { "aria-label": "Question" });
   private drawn = "";
 
-  constructor(private readonly desk: Desk) {}
+  constructor(private readonly view: ChatView) {}
 
   update(item: Item): void {
     const question = item as Question;
@@ -37,7 +37,7 @@ export class QuestionCard implements Card {
       const given = fields
         .map(({ read }, at) => [question.fields[at]?.fieldId ?? "", read()] as const)
         .filter(([, value]) => value !== undefined);
-      this.desk.post({
+      this.view.post({
         type: "answer",
         questionId: question.itemId,
         outcome,

@@ -1,5 +1,5 @@
 import type { Item } from "../../protocol";
-import { isLook } from "./looks";
+import { isLook } from "./reads";
 
 /** What stands together in the list: one item, or a turn's reads and searches in a row, with the thoughts between. */
 export interface Row {

@@ -1,7 +1,7 @@
 import type { Approval, Grant, RulePreviewResult, ScopeOffer } from "../../protocol";
-import { visible } from "../../visible";
-import { ruleGranting } from "../../words";
-import type { Desk } from "./desk";
+import { visible } from "../../editor/visible";
+import { ruleGranting } from "../../sessions/words";
+import type { ChatView } from "./chatView";
 import { h, setText } from "./dom";
 
 /** Milliseconds after the last key before a rule is checked. */
@@ -31,7 +31,7 @@ export class RuleField {
   private standing: "fits" | "open" | "wrong" = "fits";
 
   constructor(
-    private readonly desk: Desk,
+    private readonly view: ChatView,
     private readonly approval: Approval,
     private readonly changed: () => void,
   ) {}
@@ -77,7 +77,7 @@ export class RuleField {
 
   private check(): void {
     const { toolCallId } = this.approval;
-    this.desk.post({ type: "checkRule", toolCallId, rule: this.text.value });
+    this.view.post({ type: "checkRule", toolCallId, rule: this.text.value });
   }
 
   private stand(standing: "fits" | "open" | "wrong", meaning: string): void {

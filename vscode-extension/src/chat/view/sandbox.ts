@@ -1,6 +1,6 @@
 import { SANDBOX } from "../../labels";
 import type { CommandSandbox } from "../../protocol";
-import { visible } from "../../visible";
+import { visible } from "../../editor/visible";
 import { button, h } from "./dom";
 import { icon } from "./icon";
 

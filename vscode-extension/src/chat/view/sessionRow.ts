@@ -1,6 +1,6 @@
-import { plural } from "../../changes";
+import { plural } from "../../review/changes";
 import type { SessionSummary } from "../../protocol";
-import { oneLine, visible } from "../../visible";
+import { oneLine, visible } from "../../editor/visible";
 import { button, h } from "./dom";
 import { iconButton } from "./icon";
 

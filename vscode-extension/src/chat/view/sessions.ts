@@ -1,5 +1,5 @@
 import type { SessionSummary } from "../../protocol";
-import type { Desk } from "./desk";
+import type { ChatView } from "./chatView";
 import { button, h } from "./dom";
 import { iconButton } from "./icon";
 import { grouped, name, row, type RowActions } from "./sessionRow";
@@ -20,7 +20,7 @@ export class Sessions {
       "div",
       { class: "row" },
       this.search,
-      button("New", () => this.leave(() => this.desk.post({ type: "new" })), { class: "primary" }),
+      button("New", () => this.leave(() => this.view.post({ type: "new" })), { class: "primary" }),
       iconButton("close", "Close the list", () => this.leave()),
     ),
     this.list,
@@ -29,15 +29,15 @@ export class Sessions {
   private current = "";
   private renaming: string | undefined;
   private readonly actions: RowActions = {
-    open: ({ sessionId }) => this.leave(() => this.desk.post({ type: "open", sessionId })),
-    openInEditor: ({ sessionId }) => this.leave(() => this.desk.post({ type: "openInEditor", sessionId })),
+    open: ({ sessionId }) => this.leave(() => this.view.post({ type: "open", sessionId })),
+    openInEditor: ({ sessionId }) => this.leave(() => this.view.post({ type: "openInEditor", sessionId })),
     rename: ({ sessionId }) => this.rename(sessionId),
     remove: (session) =>
-      this.desk.post({ type: "delete", sessionId: session.sessionId, title: name(session) }),
+      this.view.post({ type: "delete", sessionId: session.sessionId, title: name(session) }),
   };
 
   constructor(
-    private readonly desk: Desk,
+    private readonly view: ChatView,
     private readonly modelName: (modelId: string) => string,
     private readonly left: () => void,
   ) {
@@ -56,7 +56,7 @@ export class Sessions {
     this.draw();
     this.list.scrollTop = 0; // the newest, wherever it was left
     this.search.focus();
-    this.desk.post({ type: "sessions" });
+    this.view.post({ type: "sessions" });
   }
 
   update(all: SessionSummary[], current: string): void {
@@ -109,7 +109,7 @@ export class Sessions {
     const done = (save: boolean) => {
       this.renaming = undefined;
       const title = input.value.trim();
-      if (save && title !== "") this.desk.post({ type: "rename", sessionId: session.sessionId, title });
+      if (save && title !== "") this.view.post({ type: "rename", sessionId: session.sessionId, title });
       this.draw();
       this.focus(session.sessionId);
     };

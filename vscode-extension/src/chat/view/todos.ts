@@ -1,6 +1,6 @@
 import type { Todo } from "../../protocol";
-import { visible } from "../../visible";
-import type { Desk } from "./desk";
+import { visible } from "../../editor/visible";
+import type { ChatView } from "./chatView";
 import { h, setText } from "./dom";
 import { icon } from "./icon";
 
@@ -33,10 +33,10 @@ export class Todos {
 
   private shown: Todo[] | undefined;
 
-  constructor(private readonly desk: Desk) {}
+  constructor(private readonly view: ChatView) {}
 
   update(): void {
-    const { todos, todosSummary } = this.desk.session.state;
+    const { todos, todosSummary } = this.view.session.state;
     if (todos === this.shown) return;
     this.shown = todos;
     this.element.hidden = todos.length === 0;

@@ -1,5 +1,5 @@
 import type { Line } from "../../protocol";
-import { visible } from "../../visible";
+import { visible } from "../../editor/visible";
 import { h } from "./dom";
 
 /** Lines from the daemon, in the colours of their tones. */

@@ -1,11 +1,11 @@
-import { changesOf, hunksOf, isDecidable, name, seen } from "../../changes";
-import { waits } from "../../hunks";
+import { changesOf, hunksOf, isDecidable, name, seen } from "../../review/changes";
+import { waits } from "../../review/hunks";
 import type { Approval, Hunk, HunkState, Item, Proposal, ToolCall, ToolCallState } from "../../protocol";
-import { oneLine, visible } from "../../visible";
-import { decision } from "../../words";
+import { oneLine, visible } from "../../editor/visible";
+import { decision } from "../../sessions/words";
 import type { ToView } from "../messages";
 import { ApprovalBox } from "./approval";
-import { type Card, type Desk, approvalOf, deciding, proposalOf } from "./desk";
+import { type Card, type ChatView, approvalOf, deciding, proposalOf } from "./chatView";
 import { button, growText, h, setText } from "./dom";
 import { LiveEditBox } from "./liveEdit";
 import { HunksBox, stat } from "./hunks";
@@ -63,9 +63,9 @@ export class ToolCard implements Card {
   /** Nothing of it waits for the user. */
   private settled = true;
 
-  constructor(private readonly desk: Desk) {
-    this.approval = new ApprovalBox(desk);
-    this.hunks = new HunksBox(desk);
+  constructor(private readonly view: ChatView) {
+    this.approval = new ApprovalBox(view);
+    this.hunks = new HunksBox(view);
     this.changes = h("div", { class: "proposed" }, this.hunks.element);
     this.details = h(
       "details",
@@ -101,9 +101,9 @@ export class ToolCard implements Card {
     const call = { ...(item as ToolCall), summary: (item as ToolCall).summary ?? "" };
     const live = call.state === "validating" && call.output !== "";
     const [mark, words] = live ? ["loading", "being written"] : stateOf(call);
-    const approval = approvalOf(this.desk, call.itemId);
-    const proposal = proposalOf(this.desk, call.proposalId);
-    const here = proposal === undefined || deciding(this.desk, proposal) === call.itemId;
+    const approval = approvalOf(this.view, call.itemId);
+    const proposal = proposalOf(this.view, call.proposalId);
+    const here = proposal === undefined || deciding(this.view, proposal) === call.itemId;
     const ended = call.state === "succeeded" || call.state === "failed";
     const title = oneLine(call.title, TITLE);
     const settled = proposal && ended ? settlement(proposal) : words;
@@ -128,7 +128,7 @@ export class ToolCard implements Card {
     this.liveEdit.update(live ? call.output : "");
     growText(this.output, live ? "" : call.output);
     this.callId = call.itemId;
-    this.terminal.hidden = !runs(call, this.desk);
+    this.terminal.hidden = !runs(call, this.view);
     this.arguments.hidden = this.arguments.textContent === "" || (call.state === "awaitingApproval" && !ran);
     this.output.hidden = live || call.output === "" || call.output === call.summary;
     // what is live is worth seeing; what is done folds itself away, unless the user opened or closed it
@@ -156,8 +156,8 @@ export class ToolCard implements Card {
       const [file, ...others] = proposal?.files ?? [];
       const press = () =>
         file && proposal && others.length === 0
-          ? this.desk.post({ type: "openDiff", proposalId: proposal.proposalId, path: file.path })
-          : this.desk.post({ type: "openFile", path, line: typeof line === "number" ? line : null });
+          ? this.view.post({ type: "openDiff", proposalId: proposal.proposalId, path: file.path })
+          : this.view.post({ type: "openFile", path, line: typeof line === "number" ? line : null });
       const words = proposal ? `Open the diff of ${path}` : `Open ${path}`;
       this.title.replaceChildren(
         visible(title.slice(0, at)),
@@ -177,10 +177,10 @@ export class ToolCard implements Card {
     this.keeping.dataset.drawn = key;
     if (proposal === undefined || !waiting) return this.keeping.replaceChildren();
     const scope = { proposalId: proposal.proposalId };
-    const keep = () => this.desk.post({ type: "decide", scope, decision: "keep", seen: seen([proposal]) });
+    const keep = () => this.view.post({ type: "decide", scope, decision: "keep", seen: seen([proposal]) });
     this.keeping.replaceChildren(
       iconButton("check", "Keep", keep, { class: "keep" }),
-      iconButton("discard", "Undo", () => this.desk.post({ type: "undo", scope }), { class: "undo" }),
+      iconButton("discard", "Undo", () => this.view.post({ type: "undo", scope }), { class: "undo" }),
     );
   }
 
@@ -203,29 +203,29 @@ export class ToolCard implements Card {
     const open = call.decision === null || call.state === "awaitingApproval"; // what was said to another digest is void
     this.record.hidden = open;
     if (call.decision === null || open) return;
-    const audit = () => this.desk.post({ type: "audit", toolCallId: call.itemId, title: call.title });
+    const audit = () => this.view.post({ type: "audit", toolCallId: call.itemId, title: call.title });
     this.record.replaceChildren(
-      telling(call) ? "" : h("span", { class: "aside" }, decision(call.decision, this.desk.client)),
+      telling(call) ? "" : h("span", { class: "aside" }, decision(call.decision, this.view.client)),
       call.sandbox === null || call.sandbox.tier === "none" ? "" : sandboxLine(call.sandbox),
       button("Audit", audit, { class: "link", title: "Show this call in the audit log" }),
     );
   }
 
   private showInTerminal(): void {
-    this.desk.post({ type: "showCommand", toolCallId: this.callId });
+    this.view.post({ type: "showCommand", toolCallId: this.callId });
   }
 
   private remarks(call: ToolCall, proposal: Proposal | undefined, asked: boolean): HTMLElement[] {
     const remarks: HTMLElement[] = [];
-    if (proposal && deciding(this.desk, proposal) !== call.itemId && isOpen(proposal))
+    if (proposal && deciding(this.view, proposal) !== call.itemId && isOpen(proposal))
       remarks.push(h("div", { class: "aside" }, "Its changes are shown further down."));
-    const { parentSessionId } = this.desk.session.state;
+    const { parentSessionId } = this.view.session.state;
     if (call.state === "awaitingApproval" && !asked && parentSessionId)
       remarks.push(h("div", { class: "aside" }, "Answer it in the parent session."));
     if (call.error !== null && call.state !== "cancelled")
       remarks.push(h("div", { class: "error" }, visible(call.error)));
     if (call.decision !== null && telling(call) && !asked)
-      remarks.push(h("div", { class: "aside" }, decision(call.decision, this.desk.client)));
+      remarks.push(h("div", { class: "aside" }, decision(call.decision, this.view.client)));
     if (call.sandbox?.tier === "none") remarks.push(sandboxLine(call.sandbox));
     return remarks;
   }
@@ -238,7 +238,7 @@ function stands(approval: Approval | undefined, { tool, arguments: { command } }
 }
 
 /** It is a command that runs now, in a turn or in the background. */
-function runs({ itemId, tool, state }: ToolCall, { session }: Desk): boolean {
+function runs({ itemId, tool, state }: ToolCall, { session }: ChatView): boolean {
   if (tool !== RUN) return false;
   const job = session.state.jobs.find(({ toolCallId }) => toolCallId === itemId);
   return state === "executing" || job?.state === "running";

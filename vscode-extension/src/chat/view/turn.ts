@@ -1,5 +1,5 @@
-import { type TurnEdits, turnEdits } from "../../changes";
-import type { Desk } from "./desk";
+import { type TurnEdits, turnEdits } from "../../review/changes";
+import type { ChatView } from "./chatView";
 import { button, h } from "./dom";
 import { iconButton } from "./icon";
 
@@ -12,12 +12,12 @@ export class TurnRow {
   shown = false;
 
   constructor(
-    private readonly desk: Desk,
+    private readonly view: ChatView,
     private readonly turnId: string,
   ) {}
 
   update(): void {
-    const { plan, proposals, turn, readOnly } = this.desk.session.state;
+    const { plan, proposals, turn, readOnly } = this.view.session.state;
     this.shown = turn?.turnId !== this.turnId;
     const edits = this.shown ? turnEdits(proposals, this.turnId, plan?.path) : undefined;
     const key = JSON.stringify([this.shown, readOnly, edits]);
@@ -29,7 +29,7 @@ export class TurnRow {
 
   private actions(readOnly: boolean): HTMLElement[] {
     const copy = () => void navigator.clipboard.writeText(this.answer ?? "");
-    const retry = () => this.desk.post({ type: "retry", turnId: this.turnId });
+    const retry = () => this.view.post({ type: "retry", turnId: this.turnId });
     return [
       ...(this.answer === undefined
         ? []
@@ -40,7 +40,7 @@ export class TurnRow {
 
   /** The last thing it said, as Markdown. */
   private get answer(): string | undefined {
-    const last = this.desk.session.state.items.findLast(
+    const last = this.view.session.state.items.findLast(
       (item) => item.kind === "answer" && item.turnId === this.turnId && !item.agentId,
     );
     return last?.kind === "answer" ? last.text : undefined;
@@ -48,7 +48,7 @@ export class TurnRow {
 
   private edits(edits: TurnEdits): Node[] {
     const { turnId } = this;
-    const wish = (what: "review" | "undo" | "redo") => () => this.desk.post({ type: "turn", what, turnId });
+    const wish = (what: "review" | "undo" | "redo") => () => this.view.post({ type: "turn", what, turnId });
     const left = [
       ...(edits.open > 0 ? [`${edits.open} open`] : []),
       ...(edits.undone > 0 ? [`${edits.undone} undone`] : []),

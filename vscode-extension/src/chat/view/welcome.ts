@@ -1,9 +1,9 @@
-import { name, plural } from "../../changes";
+import { name, plural } from "../../review/changes";
 import type { AttachmentInput, SessionSummary } from "../../protocol";
-import { visible } from "../../visible";
+import { visible } from "../../editor/visible";
 import type { ToView } from "../messages";
 import { ACTIONS } from "./actions";
-import type { Desk } from "./desk";
+import type { ChatView } from "./chatView";
 import { button, h } from "./dom";
 import { icon } from "./icon";
 import { ago } from "./sessionRow";
@@ -23,17 +23,17 @@ export class Welcome {
     h("h3", {}, "What do you want to build?"),
     h("p", {}, "Nothing in your workspace changes until you say so."),
     this.ready,
-    button(ACTIONS.start, () => this.desk.post({ type: "action", action: "start" }), { class: "link" }),
+    button(ACTIONS.start, () => this.view.post({ type: "action", action: "start" }), { class: "link" }),
   );
   private drawn = "";
 
-  constructor(private readonly desk: Desk) {
+  constructor(private readonly view: ChatView) {
     this.offer({ type: "starters", file: null, problems: 0, changes: 0 });
   }
 
   /** `hindered`: something is to be done first, which is said above. */
   update(hindered: boolean): void {
-    this.element.hidden = this.desk.session.state.items.length > 0;
+    this.element.hidden = this.view.session.state.items.length > 0;
     this.ready.hidden = hindered;
   }
 
@@ -64,13 +64,13 @@ export class Welcome {
       ...shown.map(({ sessionId, title, updatedAt }) =>
         h(
           "button",
-          { type: "button", class: "row", onclick: () => this.desk.post({ type: "open", sessionId }) },
+          { type: "button", class: "row", onclick: () => this.view.post({ type: "open", sessionId }) },
           icon("comment"),
           h("span", { class: "name" }, visible(title) || "Untitled"),
           h("span", { class: "aside" }, ago(updatedAt, Date.now())),
         ),
       ),
-      button("All sessions…", () => this.desk.post({ type: "action", action: "sessions" }), {
+      button("All sessions…", () => this.view.post({ type: "action", action: "sessions" }), {
         class: "link",
       }),
     );
@@ -79,7 +79,7 @@ export class Welcome {
   /** Said at once. */
   private starter(picture: string, text: string, path = ""): HTMLElement {
     const attachments: AttachmentInput[] = path === "" ? [] : [{ kind: "file", path }];
-    const say = () => this.desk.post({ type: "prompt", text: `${text}.`, attachments, how: "send" });
+    const say = () => this.view.post({ type: "prompt", text: `${text}.`, attachments, how: "send" });
     return h("button", { type: "button", class: "row", onclick: say }, icon(picture), h("span", {}, text));
   }
 }

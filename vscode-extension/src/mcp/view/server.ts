@@ -1,7 +1,7 @@
 import { button, h, setText } from "../../chat/view/dom";
-import { plural } from "../../changes";
+import { plural } from "../../review/changes";
 import type { McpChangedTool, McpServer, McpTool } from "../../protocol";
-import { visible } from "../../visible";
+import { visible } from "../../editor/visible";
 import type { ToServersHost } from "../messages";
 
 /** Whether a server can be stopped, and started again. */

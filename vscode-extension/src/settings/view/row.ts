@@ -1,4 +1,4 @@
-import { advice } from "../../advice";
+import { advice } from "../../daemon/advice";
 import { button, h, setText } from "../../chat/view/dom";
 import type { Setting } from "../../protocol";
 import type { ToSettingsHost } from "../messages";

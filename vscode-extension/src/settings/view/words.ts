@@ -1,4 +1,4 @@
-import { capital } from "../../words";
+import { capital } from "../../sessions/words";
 
 /** Headings of sections whose name in the file says too little. */
 export const SECTIONS: Record<string, string> = {

@@ -1,0 +1,693 @@
+---Hunks where they belong: signs, marked lines and virtual lines in the file's buffer, and keys to decide them. Nothing
+---of a proposal is in the buffer's text before it was accepted, by the user or by a rule.
+
+local ask = require("amanu.ask")
+local apply = require("amanu.wire.apply")
+local config = require("amanu.config")
+local hunks = require("amanu.review.hunks")
+local row_list = require("amanu.review.row_list")
+local rows = require("amanu.review.rows")
+local say = require("amanu.say")
+local sight = require("amanu.review.sight")
+local visible = require("amanu.visible")
+
+local M = {}
+
+local SPACE = vim.api.nvim_create_namespace("amanu.hunks")
+
+for name, link in pairs({ Added = "DiffAdd", Removed = "DiffDelete", Hint = "Comment", Sign = "DiagnosticSignInfo" }) do
+  vim.api.nvim_set_hl(0, "Amanu" .. name, { link = link, default = true })
+end
+
+---@class amanu.Mark
+---@field id string Of the hunk.
+---@field mark integer Extmark over its lines, which moves as the user types.
+---@field version integer Of the proposal it was drawn for.
+
+---@type table<integer, amanu.Mark[]> Per buffer, in the order of its places.
+local marks = {}
+---@type table<integer, boolean> Buffers that show what applied hunks replaced.
+local with_old = {}
+
+---@param buffer integer
+---@param drawn amanu.Mark
+---@return integer first row
+---@return integer last row, exclusive
+local function span(buffer, drawn)
+  local mark = vim.api.nvim_buf_get_extmark_by_id(buffer, SPACE, drawn.mark, { details = true })
+  return mark[1] or 0, mark[3] and mark[3].end_row or mark[1] or 0
+end
+
+---Where the hunk's lines are in the buffer: where they should be, or where the mark went, which knows better until
+---the daemon moves the hunk.
+---@param buffer integer
+---@param place amanu.Place
+---@param moved? integer
+---@param drawn? integer Version of the proposal the mark was made for.
+---@return integer row
+---@return boolean found
+local function locate(buffer, place, moved, drawn)
+  local here = hunks.here(place.hunk)
+  local count = vim.api.nvim_buf_line_count(buffer)
+  for _, row in ipairs(drawn == place.proposal.version and { moved, place.row } or { place.row, moved }) do
+    if row <= count and vim.deep_equal(vim.api.nvim_buf_get_lines(buffer, row, row + #here, false), here) then
+      return row, true
+    end
+  end
+  return math.min(moved or place.row, count), false
+end
+
+-- Drawing ---------------------------------------------------------------------------------------------
+
+local LONGEST = 4000 -- bytes of a line that are drawn
+
+---@param place amanu.Place
+---@param found boolean
+---@param short? boolean
+local function hint(place, found, short)
+  local hunk, file = place.hunk, place.file
+  local text = ("amanu %d/%d"):format(place.number, place.count)
+  if file.change == "rename" then
+    text = text .. " renames this file to " .. visible.line(vim.fn.fnamemodify(file.newPath or "", ":."), 60)
+  elseif file.change ~= "edit" then
+    text = text .. (" %ss this file"):format(file.change)
+  end
+  if hunks.unreviewed(hunk) then
+    return text .. config.help({ { "accept", "keep" }, { "reject", "undo" }, { "old", "old text" } }, short)
+  end
+  text = text .. config.help({ { "accept", "accept" }, { "reject", "reject" }, { "edit", "edit" } }, short)
+  if hunk.state == "conflicted" then
+    text = text .. " · in conflict: " .. visible.line(hunk.reason or "", 80)
+  elseif not found then
+    text = text .. " · the text here is another by now"
+  end
+  local verdict = require("amanu.review.why").verdict(file, "proposed")
+  return text .. (verdict ~= "" and " · " .. verdict or "")
+end
+
+---@param buffer integer
+---@param sign string
+---@param lines string[]
+---@param group string
+---@return table[] virtual lines
+local function virtual(buffer, sign, lines, group)
+  local tab, width, found = (" "):rep(vim.bo[buffer].tabstop), visible.room(buffer) - 2, {}
+  for _, line in ipairs(lines) do
+    local text = visible.text(#line > LONGEST and line:sub(1, LONGEST) .. " …" or line):gsub("\t", tab)
+    local pieces = { text }
+    if vim.fn.strdisplaywidth(text) > width then
+      pieces = visible.broken(vim.fn.split(text, "\\zs"), "", width)
+    end
+    for at, piece in ipairs(pieces) do
+      table.insert(found, { { (at == 1 and sign or " ") .. " " .. piece, group } })
+    end
+  end
+  return found
+end
+
+---@param lines string[]
+---@return table[] virtual lines
+local function hints(lines)
+  return vim.tbl_map(function(line)
+    return { { line, "AmanuHint" } }
+  end, lines)
+end
+
+---Behind a line: in short where there is no room for more.
+---@param buffer integer
+---@param row integer
+---@param place amanu.Place
+---@param found boolean
+---@return table[] virtual text
+local function behind(buffer, row, place, found)
+  local line = vim.api.nvim_buf_get_lines(buffer, row, row + 1, false)[1] or ""
+  local text = hint(place, found)
+  if #line < LONGEST and vim.fn.strdisplaywidth(line .. " " .. text) > visible.room(buffer) then
+    text = hint(place, found, true)
+  end
+  return { { text, "AmanuHint" } }
+end
+
+---@param buffer integer
+---@param row integer
+---@param options table
+local function put(buffer, row, options)
+  local count = vim.api.nvim_buf_line_count(buffer)
+  vim.api.nvim_buf_set_extmark(buffer, SPACE, math.max(0, math.min(row, count - 1)), 0, options)
+end
+
+---@param buffer integer
+---@param first integer
+---@param last integer Exclusive.
+---@param sign string
+---@param group string
+local function mark_lines(buffer, first, last, sign, group)
+  for row = first, last - 1 do
+    put(buffer, row, { line_hl_group = group, sign_text = sign, sign_hl_group = "AmanuSign" })
+  end
+end
+
+---@param buffer integer
+---@param place amanu.Place
+---@param row integer
+---@param found boolean
+local function draw_open(buffer, place, row, found)
+  local empty = vim.api.nvim_buf_line_count(buffer) == 1 and vim.api.nvim_buf_get_lines(buffer, 0, 1, true)[1] == ""
+  local width = visible.room(buffer)
+  local lines = hints(visible.broken(vim.split(hint(place, found), " · ", { plain = true }), " · ", width))
+  local explanation = visible.line(place.hunk.explanation or "", 120)
+  for _, line in ipairs(explanation ~= "" and visible.broken(vim.split(explanation, " "), " ", width - 2) or {}) do
+    vim.list_extend(lines, hints({ "  " .. line }))
+  end
+  if place.file.change == "rename" or place.file.change == "delete" then -- of all lines: said where it begins
+    put(buffer, 0, { virt_text = behind(buffer, 0, place, found), sign_text = "!", sign_hl_group = "AmanuSign" })
+    lines = {}
+  end
+  for _, piece in ipairs(hunks.pieces(place.file, place.hunk)) do
+    local first = row + piece.first
+    local last = math.min(first + #piece.old, vim.api.nvim_buf_line_count(buffer))
+    mark_lines(buffer, first, last, "-", "AmanuRemoved")
+    vim.list_extend(lines, virtual(buffer, "+", piece.new, "AmanuAdded"))
+    if #lines > 0 then
+      put(buffer, last - 1, {
+        virt_lines = lines,
+        virt_lines_above = last == 0 and not empty,
+        sign_text = #piece.old == 0 and "+" or nil,
+        sign_hl_group = "AmanuSign",
+      })
+    end
+    lines = {}
+  end
+end
+
+---@param buffer integer
+---@param place amanu.Place
+---@param row integer
+local function draw_applied(buffer, place, row)
+  local count = #hunks.lines(place.hunk.newText)
+  mark_lines(buffer, row, row + count, "+", "AmanuAdded")
+  put(buffer, row, { virt_text = behind(buffer, row, place, true) })
+  if count == 0 then
+    put(buffer, row, { sign_text = row == 0 and "‾" or "_", sign_hl_group = "AmanuSign" })
+  end
+  if with_old[buffer] then
+    local old = virtual(buffer, "-", hunks.lines(place.hunk.oldText), "AmanuRemoved")
+    if #old > 0 then
+      put(buffer, row, { virt_lines = old, virt_lines_above = true })
+    end
+  end
+end
+
+---@param buffer integer
+---@param place amanu.Place
+---@param moved? integer
+---@param drawn? integer
+---@return amanu.Mark
+local function mark(buffer, place, moved, drawn)
+  local row, found = locate(buffer, place, moved, drawn)
+  if hunks.unreviewed(place.hunk) then
+    draw_applied(buffer, place, row)
+  else
+    draw_open(buffer, place, row, found)
+  end
+  local count = vim.api.nvim_buf_line_count(buffer) -- a mark may be there, too: lines that come behind all others
+  local last = row + (hunks.applied(place.hunk) and #hunks.lines(place.hunk.newText) or place.hunk.oldLines)
+  local over = vim.api.nvim_buf_set_extmark(buffer, SPACE, math.min(row, count), 0, {
+    end_row = math.min(last, count),
+    end_col = 0,
+    strict = false,
+  })
+  return { id = place.hunk.hunkId, mark = over, version = place.proposal.version }
+end
+
+---@param buffer integer
+---@param which? amanu.Which
+---@return amanu.Place[]
+local function of_buffer(buffer, which)
+  local name = vim.api.nvim_buf_get_name(buffer)
+  if vim.bo[buffer].buftype ~= "" or name == "" then
+    return {}
+  end
+  return hunks.all(apply.real(name), which)
+end
+
+---What is above the first line is only seen when there is room for it.
+---@param buffer integer
+local function make_room(buffer)
+  local above = 0
+  for _, each in ipairs(vim.api.nvim_buf_get_extmarks(buffer, SPACE, { 0, 0 }, { 0, -1 }, { details = true })) do
+    above = above + (each[4].virt_lines_above and #each[4].virt_lines or 0)
+  end
+  for _, window in ipairs(above > 0 and vim.fn.win_findbuf(buffer) or {}) do
+    vim.api.nvim_win_call(window, function()
+      if vim.fn.winsaveview().topline == 1 then
+        vim.fn.winrestview({ topfill = above })
+      end
+    end)
+  end
+end
+
+---Draw the hunks of a buffer's file anew.
+---@param buffer integer
+function M.draw(buffer)
+  local before, versions = {}, {}
+  for _, drawn in ipairs(marks[buffer] or {}) do
+    before[drawn.id], versions[drawn.id] = span(buffer, drawn), drawn.version
+  end
+  vim.api.nvim_buf_clear_namespace(buffer, SPACE, 0, -1)
+  local found = of_buffer(buffer)
+  marks[buffer] = #found > 0 and {} or nil
+  for _, place in ipairs(found) do
+    local id = place.hunk.hunkId
+    table.insert(marks[buffer], mark(buffer, place, before[id], versions[id]))
+  end
+  if #found > 0 then
+    M.keys(buffer)
+    make_room(buffer)
+  end
+  for _, place in ipairs(of_buffer(buffer, hunks.applied)) do
+    if place.file.change == "delete" and not vim.uv.fs_stat(place.path) then
+      local undo = config.key("undo")
+      local text = "amanu: this file is deleted" .. (undo ~= "" and " · " .. undo .. " brings it back" or "")
+      put(buffer, 0, { virt_text = { { text, "AmanuHint" } }, sign_text = "!", sign_hl_group = "AmanuSign" })
+    end
+  end
+end
+
+---A file was shown to the daemon.
+---@param buffer integer
+function M.begin(buffer)
+  M.keys(buffer)
+  M.draw(buffer)
+end
+
+---The file has moved: its windows go along. The buffer of the place it left would bring it back with the next `:w`.
+---@param buffer integer
+---@param path string
+---@return integer buffer
+local function follow(buffer, path)
+  local other = apply.find(path) or vim.fn.bufadd(vim.fn.fnamemodify(path, ":."))
+  vim.bo[other].buflisted = true
+  for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
+    vim.api.nvim_win_call(window, function()
+      local view = vim.fn.winsaveview()
+      vim.cmd("silent keepalt buffer " .. other)
+      vim.fn.winrestview(view)
+    end)
+  end
+  pcall(vim.api.nvim_buf_delete, buffer, {})
+  return other
+end
+
+---The daemon may have written, moved or deleted the file itself.
+---@param buffer integer
+---@param file amanu.ProposedFile
+---@return integer buffer The one that shows the file now.
+local function read_again(buffer, file)
+  local calm = not vim.bo[buffer].modified and vim.api.nvim_get_mode().mode:find("^n")
+  if not calm then
+    return buffer
+  end
+  local here = hunks.path(file)
+  local there = here == file.path and file.newPath or file.path
+  if file.change == "rename" and vim.uv.fs_stat(here) and not vim.uv.fs_stat(there) then
+    return apply.find(there) == buffer and follow(buffer, here) or buffer
+  elseif file.change == "delete" and hunks.applied(file.hunks[1]) and not vim.uv.fs_stat(file.path) then
+    require("amanu.wire.client").forget(buffer)
+  elseif not vim.o.autoread then
+    return buffer
+  elseif file.change == "create" and vim.fn.getbufline(buffer, 1, 2)[1] == "" and vim.uv.fs_stat(file.path) then
+    vim.api.nvim_buf_call(buffer, function()
+      vim.cmd("silent! edit!") -- a file that came into being is not read by itself
+    end)
+  elseif vim.iter(file.hunks):any(function(hunk)
+    return hunks.applied(hunk) or hunks.undone(hunk)
+  end) then
+    if vim.uv.fs_stat(vim.api.nvim_buf_get_name(buffer)) then
+      vim.cmd.checktime({ args = { tostring(buffer) }, mods = { silent = true } })
+    end
+  end
+  return buffer
+end
+
+---After a change of proposals: all loaded files, or those of one proposal.
+---@param proposal? amanu.Proposal
+function M.refresh(proposal)
+  local buffers = {}
+  for _, file in ipairs(proposal and proposal.files or {}) do
+    for _, path in ipairs({ file.path, file.newPath }) do
+      local buffer = apply.find(path)
+      if buffer then
+        table.insert(buffers, read_again(buffer, file))
+      end
+    end
+  end
+  if not proposal then
+    buffers = vim.tbl_filter(vim.api.nvim_buf_is_loaded, vim.api.nvim_list_bufs())
+  end
+  vim.tbl_map(M.draw, vim.tbl_filter(vim.api.nvim_buf_is_loaded, buffers))
+  require("amanu.review.diff").refresh()
+  row_list.refresh()
+  require("amanu.review.quickfix").refresh()
+end
+
+vim.api.nvim_create_autocmd("WinResized", {
+  group = vim.api.nvim_create_augroup("amanu.review", {}),
+  callback = function()
+    for _, window in ipairs(vim.v.event.windows) do
+      local buffer = vim.api.nvim_win_is_valid(window) and vim.api.nvim_win_get_buf(window)
+      if marks[buffer] then
+        M.draw(buffer)
+      end
+    end
+  end,
+})
+
+---Show, or no longer, what the applied hunks of this buffer replaced.
+function M.old()
+  local buffer = vim.api.nvim_get_current_buf()
+  with_old[buffer] = not with_old[buffer]
+  M.draw(buffer)
+end
+
+-- Where the user is ---------------------------------------------------------------------------------
+
+---Row of a hunk in the buffer, as it is drawn there.
+---@param buffer integer
+---@param place amanu.Place
+---@return integer first
+---@return integer last Exclusive.
+local function where(buffer, place)
+  for _, drawn in ipairs(marks[buffer] or {}) do
+    if drawn.id == place.hunk.hunkId then
+      return span(buffer, drawn)
+    end
+  end
+  return place.row, place.row + #hunks.here(place.hunk)
+end
+
+---The line of a hunk in its file: as it is drawn where the file is loaded. 1-based.
+---@param place amanu.Place
+---@return integer
+function M.line(place)
+  local buffer = apply.find(place.path)
+  if not buffer then
+    return place.row + 1
+  end
+  return math.min(where(buffer, place) + 1, vim.api.nvim_buf_line_count(buffer))
+end
+
+---Rows of what there is to see of a hunk: of a file that goes or moves, that it does, and what changes in it.
+---@param place amanu.Place
+---@param first integer
+---@param last integer
+---@return integer first
+---@return integer last
+local function telling(place, first, last)
+  if place.file.change == "delete" then
+    return first, math.min(last, first + 1)
+  elseif place.file.change == "rename" then
+    local piece = vim.iter(hunks.pieces(place.file, place.hunk)):last()
+    return first, math.min(last, first + math.max(1, piece and piece.first + #piece.old or 1))
+  end
+  return first, last
+end
+
+---The hunk under the cursor.
+---@param which? amanu.Which If not given, one to review.
+---@return amanu.Place?
+---@return integer first Its first line on the screen, 0-based.
+---@return integer last Exclusive.
+function M.current(which)
+  local buffer = vim.api.nvim_get_current_buf()
+  local diff, from, to = require("amanu.review.diff").current(which)
+  if diff ~= nil then
+    return diff or nil, from or 0, to or 0
+  end
+  local line = vim.api.nvim_win_get_cursor(0)[1] - 1
+  for _, place in ipairs(of_buffer(buffer, which)) do
+    local first, last = where(buffer, place)
+    local on = line >= first and line < last
+    if first == last then -- nothing here: the lines it is between
+      on = line == first or line == first - 1
+    end
+    if on then
+      return place, telling(place, first, last)
+    end
+  end
+  return nil, 0, 0
+end
+
+---The hunk or row under the cursor.
+---@param which? amanu.Which If not given, one to review.
+---@return amanu.Change?
+---@return integer first Its first line on the screen, 0-based.
+---@return integer last Exclusive.
+local function current_change(which)
+  local row, first, last = row_list.current(which or hunks.to_review)
+  if row then
+    return row, first, last
+  end
+  return M.current(which)
+end
+
+---After a jump, show the whole change, if it fits.
+local function arrive()
+  local change, first, last = current_change()
+  if change then
+    sight.show(first, last)
+  end
+end
+
+---Show the file of a hunk, with the cursor on it: its buffer, or side by side when the file is gone.
+---@param place amanu.Place
+local function go_to(place)
+  local buffer = apply.find(place.path)
+  if not buffer and place.file.change ~= "create" and not vim.uv.fs_stat(place.path) then
+    return require("amanu.review.diff").open(place.proposal.proposalId, place.file.path)
+  end
+  local window = require("amanu.wire.context").file_window()
+  if window then
+    vim.api.nvim_set_current_win(window)
+  end
+  vim.cmd("normal! m'")
+  local ok, why = pcall(vim.cmd.buffer, buffer or vim.fn.bufadd(vim.fn.fnamemodify(place.path, ":.")))
+  if not ok then
+    return say.error(tostring(why))
+  end
+  vim.bo.buflisted = true
+  M.draw(vim.api.nvim_get_current_buf())
+  vim.api.nvim_win_set_cursor(0, { math.min(M.line(place), vim.api.nvim_buf_line_count(0)), 0 })
+  arrive()
+end
+
+---The files that have something to review, each with the change to go to; then the list of rows.
+---@param step 1|-1 Forwards, the first change of each; backwards, the last.
+---@return { path: string, go: fun(in_diff: boolean) }[]
+local function stops(step)
+  local found = {}
+  ---@param path string
+  ---@param go fun(in_diff: boolean)
+  local function add(path, go)
+    local known = found[#found] and found[#found].path == path
+    if not known then
+      table.insert(found, { path = path, go = go })
+    elseif step == -1 then
+      found[#found].go = go
+    end
+  end
+  for _, place in ipairs(hunks.all()) do
+    add(place.path, function(in_diff)
+      if in_diff then
+        return require("amanu.review.diff").open(place.proposal.proposalId, place.file.path)
+      end
+      go_to(place)
+    end)
+  end
+  for _, place in ipairs(rows.all()) do
+    add(row_list.NAME, function()
+      row_list.show(place.id)
+    end)
+  end
+  return found
+end
+
+---Go to the next or previous file that has something to review; the list of rows comes after the last file.
+---@param step 1|-1
+---@return boolean there is one
+function M.jump_file(step)
+  local buffer = vim.api.nvim_get_current_buf()
+  local diff = require("amanu.review.diff").path(buffer)
+  local here = diff or row_list.is(buffer) and row_list.NAME or apply.real(vim.api.nvim_buf_get_name(buffer))
+  local found, at = stops(step), step == 1 and 0 or 1
+  for number, stop in ipairs(found) do
+    at = stop.path == here and number or at
+  end
+  local other = found[(at - 1 + step) % math.max(#found, 1) + 1]
+  local is_settled = diff and #(require("amanu.review.diff").rows(buffer) or {}) == 0 -- another proposal may be of the same file
+  if not other or (other.path == here and not is_settled) then
+    return false
+  end
+  if diff then
+    vim.cmd.tabclose()
+  end
+  other.go(diff ~= nil)
+  return true
+end
+
+---To the next hunk, or the one before; on to the next file after the last, and around.
+---@param step 1|-1
+function M.jump(step)
+  local buffer = vim.api.nvim_get_current_buf()
+  local drawn_elsewhere = row_list.stops(buffer) or require("amanu.review.diff").rows(buffer)
+  local last = vim.api.nvim_buf_line_count(buffer) - 1
+  local firsts = vim.tbl_map(function(row)
+    return math.min(row, last)
+  end, drawn_elsewhere or vim.tbl_map(function(drawn)
+    return (span(buffer, drawn))
+  end, marks[buffer] or {}))
+  table.sort(firsts)
+  local line = vim.api.nvim_win_get_cursor(0)[1] - 1
+  local target
+  for at = step == 1 and 1 or #firsts, step == 1 and #firsts or 1, step do
+    if (firsts[at] - line) * step > 0 then
+      target = firsts[at]
+      break
+    end
+  end
+  if not target and M.jump_file(step) then
+    return
+  end
+  target = target or firsts[step == 1 and 1 or #firsts]
+  if not target then
+    return say.now("nothing to review")
+  end
+  vim.cmd("normal! m'")
+  vim.api.nvim_win_set_cursor(0, { target + 1, 0 })
+  arrive()
+end
+
+-- Deciding --------------------------------------------------------------------------------------------
+
+local function nothing_here()
+  local key = config.key("next")
+  say.now("nothing to review under the cursor" .. (key ~= "" and "; " .. key .. " goes to the next" or ""))
+end
+
+---@param run fun(change: amanu.Change, first: integer, last: integer)
+local function on_current(run)
+  local row = row_list.current()
+  local change, first, last = current_change()
+  if row and not rows.decidable(row.row) then
+    return say.now(row.row.undecidable)
+  elseif not change then
+    return nothing_here()
+  end
+  run(change, first, last)
+end
+
+---@param change amanu.Change
+local function accept(change)
+  if hunks.unreviewed(change.decided) then
+    return require("amanu.review.decide").keep(change)
+  end
+  require("amanu.review.decide").one(change, { decision = "accept" })
+end
+
+---@param change amanu.Change Taller than the window.
+local function accept_unseen(change)
+  local place = change.kind == "hunk" and change --[[@as amanu.Place]] or nil
+  local side, yes = "Show it side by side", hunks.unreviewed(change.decided) and "Keep it all the same" or "Accept it all the same"
+  local in_diff = require("amanu.review.diff").path(vim.api.nvim_get_current_buf()) ~= nil
+  local what = place and ("hunk fits on the screen (+%d -%d)"):format(#hunks.lines(place.hunk.newText), place.hunk.oldLines)
+  ask.select((in_diff or not place) and { yes } or { side, yes }, {
+    prompt = ("Not all of this %s."):format(what or "change fits on the screen"),
+  }, function(choice)
+    if choice == yes then
+      accept(change)
+    elseif place and choice == side then
+      require("amanu.review.diff").open(place.proposal.proposalId, place.file.path)
+      local firsts = require("amanu.review.diff").rows(vim.api.nvim_get_current_buf(), function(hunk)
+        return hunk.hunkId == place.hunk.hunkId
+      end)
+      local count = vim.api.nvim_buf_line_count(0)
+      vim.api.nvim_win_set_cursor(0, { math.min((firsts and firsts[1] or 0) + 1, count), 0 })
+      arrive()
+    end
+  end)
+end
+
+---Yes: accept it, or keep what a rule applied. A key says it of what is on the screen.
+function M.accept()
+  on_current(function(change, first, last)
+    if sight.whole(first, last) then
+      accept(change)
+    elseif sight.show(first, last) then
+      say.now("part of it was out of sight. Look at it, and press again.")
+    else
+      accept_unseen(change)
+    end
+  end)
+end
+
+---No: reject it, or take back what a rule applied.
+function M.reject()
+  on_current(function(change)
+    if hunks.unreviewed(change.decided) then
+      return require("amanu.review.decide").undo_one(change)
+    end
+    ask.input({ prompt = "Tell the model why (may be empty): " }, function(reason)
+      if reason then
+        local why = reason ~= "" and reason or nil
+        require("amanu.review.decide").one(change, { decision = "reject", reason = why })
+      end
+    end)
+  end)
+end
+
+function M.edit()
+  local place = M.current(hunks.open)
+  if not place then
+    return nothing_here()
+  end
+  require("amanu.review.edit").open(place)
+end
+
+---@return { name: string, what: string, run: fun() }[]
+local function actions()
+  local decide = require("amanu.review.decide")
+  return {
+    { name = "next", what = "next hunk", run = function() M.jump(1) end },
+    { name = "previous", what = "hunk before", run = function() M.jump(-1) end },
+    { name = "next_file", what = "next file to review", run = function() M.jump_file(1) end },
+    { name = "previous_file", what = "file before", run = function() M.jump_file(-1) end },
+    { name = "accept", what = "accept or keep the hunk", run = M.accept },
+    { name = "reject", what = "reject or undo the hunk", run = M.reject },
+    { name = "edit", what = "change the hunk, then accept it", run = M.edit },
+    { name = "accept_file", what = "accept or keep the file", run = decide.accept_file },
+    { name = "reject_file", what = "reject or undo the file", run = decide.reject_file },
+    { name = "undo", what = "take back what was applied", run = function() decide.undo("") end },
+    { name = "redo", what = "bring back what was taken back", run = function() decide.decide("redo", "") end },
+    { name = "old", what = "show what was replaced", run = M.old },
+    { name = "why", what = "the hunk and its reason", run = function() require("amanu.review.why").show() end },
+    { name = "comment", what = "comment to the agent", run = function() require("amanu.review.comments").add() end },
+    { name = "rewrite", what = "rewrite the line or selection", run = function() require("amanu.review.rewrite").start() end },
+    { name = "diff", what = "side by side", run = function() require("amanu.review.diff").open() end },
+    { name = "approve", what = "answer the question", run = function() require("amanu.approve.approvals").ask() end },
+  } -- stylua: ignore
+end
+
+---Give the buffer our keys, whether it has hunks or not, and for good: a key that is not there when the user presses
+---it would do something else, to their text.
+---@param buffer integer
+function M.keys(buffer)
+  for _, action in ipairs(actions()) do
+    local key = config.now.keys[action.name]
+    if key then
+      local modes = (action.name == "comment" or action.name == "rewrite") and { "n", "x" } or "n"
+      vim.keymap.set(modes, key, action.run, { buffer = buffer, desc = "Amanu: " .. action.what })
+    end
+  end
+end
+
+return M

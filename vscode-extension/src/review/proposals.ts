@@ -1,0 +1,501 @@
+import * as vscode from "vscode";
+import type { BaseTexts } from "./baseTexts";
+import {
+  changesOf,
+  isDecidable,
+  scopeOf,
+  type Target,
+  targets,
+  title,
+  waiting,
+  whereabouts,
+  withHunks,
+} from "./changes";
+import type { OpenChats } from "../chat/openChats";
+import type { Decided, Edits } from "./edits";
+import { compose, OPEN, original, ownTexts, type Place, placesIn, present, SHOWN, waits } from "./hunks";
+import { inline } from "./inlineDiff";
+import type { Hunk, ProposedFile, SessionState } from "../protocol";
+import type { SessionEvent, Sessions } from "../sessions/sessions";
+import { CHANGED, closeGone, reopen } from "./tabs";
+import { titled, visible } from "../editor/visible";
+
+/** The proposed side of a diff, writable: edit, then accept. */
+export const PROPOSED = "amanu-proposal";
+/** The side it is compared with: the text the proposal was computed from, or (by its authority) the file's text without
+ * what we did to it. These are files, too: VS Code brings no other diffs back when a window is loaded anew. */
+export const BASE = "amanu-base";
+/** The file's text without what a rule applied and nobody looked at, and without all that a session applied. */
+export type Baseline = "unreviewed" | "session";
+
+/** Before the text where `files.encoding` is not UTF-8: VS Code reads UTF-8 then, too. */
+const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** Milliseconds after the start in which sessions may yet come whose documents are asked for. */
+const LOADING = 20_000;
+
+/** Milliseconds that VS Code has to read a document again. */
+const READING = 2000;
+
+/** A composed text, where its hunks are, and the file it was composed from. */
+interface Made {
+  text: string;
+  places: Place[];
+  file: ProposedFile;
+}
+
+/** The same, as VS Code read it, and when. */
+interface Given extends Made {
+  mtime: number;
+  size: number;
+}
+
+/** Proposals as documents: what VS Code reads, what the user makes of it, and the decision with their own text. */
+export class Proposals implements vscode.FileSystemProvider {
+  private readonly changes = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
+  readonly onDidChangeFile = this.changes.event;
+  /** What VS Code last read: an unsaved document was made from that, whatever the proposal has become since. */
+  private readonly given = new Map<string, Given>();
+  /** The user's own texts of undecided hunks, by document and hunk. */
+  private readonly own = new Map<string, Map<string, string>>();
+  /** Documents that are saved only to be clean again: their text was read before. */
+  private readonly settling = new Set<string>();
+  private readonly started = Date.now();
+  private times = new Map<string, number>();
+  /** Where renamed files were when we last heard of them, by proposal and path. */
+  private readonly renamed = new Map<string, string>();
+  /** Files that were deleted or taken back, as those. */
+  private readonly gone = new Set<string>();
+
+  constructor(
+    private readonly sessions: Pick<Sessions, "states" | "get" | "onReset">,
+    private readonly openChats: Pick<OpenChats, "tell" | "attempt">,
+    private readonly edits: Edits,
+    private readonly bases: Pick<BaseTexts, "get" | "load">,
+  ) {}
+
+  /** All files of all proposals of all sessions with something that waits for the user, in order. */
+  get waiting(): Target[] {
+    return waiting(this.sessions.states);
+  }
+
+  /** Those that wait in one session. */
+  waitingIn(sessionId: string): Target[] {
+    return waiting(this.sessions.states.filter((state) => state.sessionId === sessionId));
+  }
+
+  /** The sessions with something that waits. */
+  get owners(): SessionState[] {
+    return this.sessions.states.filter((state) => waiting([state]).length > 0);
+  }
+
+  get all(): Target[] {
+    return targets(this.sessions.states);
+  }
+
+  /** The session's name, where more than one has something that waits. */
+  whose(sessionId: string): string | undefined {
+    const { owners } = this;
+    const owner = owners.find((state) => state.sessionId === sessionId);
+    return owner === undefined || owners.length < 2 ? undefined : titled(owner);
+  }
+
+  /** The change a document of ours shows. */
+  target(uri: vscode.Uri): Target | undefined {
+    return this.all.find((target) => {
+      const { path, query } = address(target);
+      return path === uri.path && query === uri.query;
+    });
+  }
+
+  /** The current proposed text, with the user's own texts, and where its hunks are; the text is right only if its base
+   * is loaded. */
+  composed(target: Target): { text: string; places: Place[] } {
+    const own = this.own.get(proposedUri(target).toString());
+    return compose(this.bases.get(target.file) ?? "", target.file.hunks, SHOWN, own);
+  }
+
+  /** Where the hunks are in the document, saved or not. */
+  places(document: vscode.TextDocument): Place[] {
+    const target = this.target(document.uri);
+    if (target === undefined) return [];
+    if (!document.isDirty) return this.composed(target).places;
+    const { text, places, file } = this.read(target);
+    const known = this.own.get(document.uri.toString());
+    const { texts } = ownTexts(text, places, document.getText());
+    const now = new Map(target.file.hunks.map((hunk) => [hunk.hunkId, hunk]));
+    const there = placesIn(file.hunks, SHOWN, new Map([...(known ?? []), ...texts]));
+    return there.flatMap((place) => {
+      const hunk = now.get(place.hunk.hunkId);
+      return hunk === undefined ? [] : [{ ...place, hunk }];
+    });
+  }
+
+  /**
+   * Yes or no to hunks and rows that wait: accept or reject what is open (accepted with what the user made of it in the
+   * diff), keep or undo what a rule applied. All of one proposal is decided at once, whatever files it is in: a
+   * decision makes a new version of the proposal.
+   */
+  async settle(
+    named: Target[],
+    wanted: (hunk: Hunk) => boolean,
+    yes: boolean,
+    reason: string | null = null,
+  ): Promise<void> {
+    const chosen = named.filter(isDecidable);
+    const [lost] = named;
+    if (chosen.length === 0 && lost?.row !== undefined)
+      this.openChats.tell({ level: "info", text: visible(lost.row.undecidable) }, lost.sessionId);
+    for (const target of chosen) await this.take(target);
+    for (const proposalId of new Set(chosen.map(({ proposal }) => proposal.proposalId))) {
+      const own = chosen.filter(({ proposal }) => proposal.proposalId === proposalId);
+      await this.settleOne(own, wanted, yes, reason);
+    }
+  }
+
+  private async settleOne(
+    chosen: Target[],
+    wanted: (hunk: Hunk) => boolean,
+    yes: boolean,
+    reason: string | null,
+  ): Promise<void> {
+    const [first] = chosen;
+    if (first === undefined) return;
+    const { sessionId, proposal } = first;
+    const open = withHunks(chosen, (hunk) => waits(hunk) === "decision" && wanted(hunk));
+    const review = withHunks(chosen, (hunk) => waits(hunk) === "review" && wanted(hunk));
+    const no = { decision: "reject", reason };
+    const decided: Decided = {
+      hunks: open.flatMap((target) => {
+        const own = this.own.get(proposedUri(target).toString());
+        const hunks = target.row === undefined ? target.file.hunks : [];
+        return hunks.map(({ hunkId }) => ({
+          hunkId,
+          ...(yes ? { decision: "accept", newText: own?.get(hunkId) ?? null } : no),
+        }));
+      }),
+      rows: open.flatMap(({ row }) =>
+        row === undefined ? [] : [{ rowId: row.rowId, ...(yes ? { decision: "accept" } : no) }],
+      ),
+    };
+    const some = decided.hunks.length + decided.rows.length > 0;
+    if (some) await this.edits.resolve(sessionId, proposal, decided);
+    if (review.length === 0) return;
+    const { proposalId } = proposal;
+    const scope = scopeOf(proposalId, review);
+    const { proposals = [] } = this.sessions.get(sessionId)?.state ?? {};
+    const now = proposals.find((each) => each.proposalId === proposalId) ?? proposal;
+    if (yes) await this.edits.decide(sessionId, scope, "keep", some ? [now] : [proposal]);
+    else await this.edits.undo(sessionId, scope);
+  }
+
+  /** The native diff, at the user's action: against what is proposed, or against the file when nothing is open. */
+  async show(target: Target, preserveFocus = false): Promise<void> {
+    const [base, after] = sides(target);
+    if (after.scheme === PROPOSED) await inline(await vscode.workspace.openTextDocument(after));
+    const applied = after.scheme !== PROPOSED || target.row?.state === "applied";
+    const what = applied ? "(by Amanu)" : "(proposed)";
+    const whose = this.whose(target.sessionId);
+    const options = { preview: true, preserveFocus };
+    await vscode.commands.executeCommand(
+      "vscode.diff",
+      base,
+      after,
+      [title(target), what, ...(whose === undefined ? [] : [`· ${whose}`])].join(" "),
+      options,
+    );
+  }
+
+  /** All that is applied in the session, each file once, without what the user typed between. */
+  async showSession(session: SessionState): Promise<void> {
+    const done = targets([session]).filter(({ file }) => file.hunks.some((hunk) => hunk.state === "applied"));
+    const [files, rows] = [done.filter(({ row }) => !row), done.filter(({ row }) => row)];
+    const paths = [...new Set(files.map(({ file }) => whereabouts(file)))];
+    const all = [
+      ...paths.map((path) => [
+        vscode.Uri.file(path),
+        baselineUri(path, "session", session.sessionId),
+        vscode.Uri.file(path),
+      ]),
+      ...rows.map((target) => [vscode.Uri.file(whereabouts(target.file)), ...sides(target)]),
+    ];
+    if (all.length === 0)
+      this.openChats.tell({ level: "info", text: "Amanu has not changed anything in this session." });
+    else await vscode.commands.executeCommand("vscode.changes", CHANGED, all);
+  }
+
+  /** A session's proposal changed: documents are read again. */
+  changed({ sessionId, event }: Pick<SessionEvent, "sessionId" | "event">): void {
+    if (event.kind !== "proposalChanged") return;
+    const { proposal } = event;
+    for (const change of changesOf(proposal)) {
+      const { file, row } = change;
+      const uri = proposedUri({ proposal, ...change });
+      const own = this.own.get(uri.toString());
+      for (const hunk of file.hunks) if (!OPEN.has(hunk.state)) own?.delete(hunk.hunkId);
+      this.touch(uri);
+      this.touch(uri.with({ scheme: BASE }));
+      if (row !== undefined) continue;
+      const now = whereabouts(file);
+      this.touch(baselineUri(now, "unreviewed"));
+      this.touch(baselineUri(now, "session", sessionId));
+      const key = `${proposal.proposalId} ${file.path}`;
+      if (file.change === "rename") this.follow(key, file.path, now);
+      else this.leave(key, file);
+    }
+  }
+
+  /** Until the document has the text that was composed last: VS Code reads it a moment after it was told to. */
+  async upToDate(document: vscode.TextDocument): Promise<void> {
+    const target = document.uri.scheme === PROPOSED ? this.target(document.uri) : undefined;
+    const reads = () => target === undefined || document.getText() === this.composed(target).text;
+    if (document.isDirty || reads()) return;
+    await new Promise<void>((resolve) => {
+      const end = () => {
+        clearTimeout(timer);
+        subscription.dispose();
+        resolve();
+      };
+      const timer = setTimeout(end, READING);
+      const subscription = vscode.workspace.onDidChangeTextDocument(() => reads() && end());
+    });
+  }
+
+  /** VS Code drops the news of a base it has asked for and not opened yet: told again. */
+  opened(document: vscode.TextDocument): void {
+    if (document.uri.scheme === BASE) this.touch(document.uri);
+    if (document.uri.scheme === PROPOSED) void inline(document);
+  }
+
+  // FileSystemProvider: only what documents need; everything else is no permission
+
+  async stat(uri: vscode.Uri): Promise<vscode.FileStat> {
+    await this.loaded(uri);
+    const key = uri.toString();
+    // one that is saved only to be clean again must not be told that it moved on meanwhile
+    const held = this.settling.has(key) ? this.given.get(key) : undefined;
+    const size = held?.size ?? this.content(uri).length;
+    const mtime = held?.mtime ?? this.time(key);
+    const stat = { type: vscode.FileType.File, ctime: 0, mtime, size };
+    return describesRow(uri) ? { ...stat, permissions: vscode.FilePermission.Readonly } : stat;
+  }
+
+  async readFile(uri: vscode.Uri): Promise<Uint8Array> {
+    await this.loaded(uri);
+    const content = this.content(uri);
+    const target = this.target(uri);
+    const key = uri.toString();
+    if (target && uri.scheme === PROPOSED)
+      this.given.set(key, { ...this.made(target), mtime: this.time(key), size: content.length });
+    return content;
+  }
+
+  /** Loads the base texts that the document is made of. */
+  private async loaded(uri: vscode.Uri): Promise<void> {
+    await this.attached(uri);
+    const targets = uri.authority === "" ? [this.target(uri)] : this.touching(uri);
+    for (const target of targets)
+      if (target !== undefined) await this.bases.load(target.sessionId, target.file);
+  }
+
+  /** A window that is loaded anew asks for the documents of its tabs before it has their sessions. */
+  private async attached(uri: vscode.Uri): Promise<void> {
+    const rest = this.started + LOADING - Date.now();
+    if (this.known(uri) || rest <= 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, rest);
+      const subscription = this.sessions.onReset(() => {
+        if (!this.known(uri)) return;
+        clearTimeout(timer);
+        subscription.dispose();
+        resolve();
+      });
+    });
+  }
+
+  private known(uri: vscode.Uri): boolean {
+    if (uri.authority === "") return this.target(uri) !== undefined;
+    return uri.query === "" || this.sessions.get(uri.query) !== undefined;
+  }
+
+  private content(uri: vscode.Uri): Uint8Array {
+    const text = Buffer.from(uri.authority === "" ? this.text(uri) : this.baseline(uri), "utf8");
+    const encoding = vscode.workspace.getConfiguration("files", uri).get<string>("encoding");
+    return encoding === "utf8" ? text : Buffer.concat([BOM, text]);
+  }
+
+  writeFile(uri: vscode.Uri, content: Uint8Array): void {
+    const target = this.target(uri);
+    if (target === undefined) throw vscode.FileSystemError.FileNotFound(uri);
+    if (target.row !== undefined) throw vscode.FileSystemError.NoPermissions(uri);
+    if (!this.settling.has(uri.toString())) {
+      const text = Buffer.from(content)
+        .toString("utf8")
+        .replace(/^\uFEFF/, "");
+      void this.openChats.attempt(() => this.revise(target, this.learn(target, text)));
+    }
+    this.touch(uri);
+  }
+
+  watch(): vscode.Disposable {
+    return { dispose: () => undefined };
+  }
+
+  readDirectory(): [] {
+    return [];
+  }
+
+  createDirectory(): void {
+    throw vscode.FileSystemError.NoPermissions();
+  }
+
+  delete(): void {
+    throw vscode.FileSystemError.NoPermissions();
+  }
+
+  rename(): void {
+    throw vscode.FileSystemError.NoPermissions();
+  }
+
+  /** One side of a proposal. */
+  private text(uri: vscode.Uri): string {
+    const target = this.target(uri);
+    if (target === undefined) throw vscode.FileSystemError.FileNotFound(uri);
+    return uri.scheme === BASE ? (this.bases.get(target.file) ?? "") : this.composed(target).text;
+  }
+
+  /** The files of proposals of which a baseline is made. */
+  private touching(uri: vscode.Uri): Target[] {
+    const own = (sessionId: string) => uri.query === "" || uri.query === sessionId;
+    return this.all.filter(
+      ({ sessionId, file, row }) => !row && own(sessionId) && whereabouts(file) === uri.path,
+    );
+  }
+
+  /** A file without what we did to it. */
+  private baseline(uri: vscode.Uri): string {
+    const all = this.touching(uri);
+    const last = all.at(-1)?.file;
+    if (last === undefined) return "";
+    const parts = all.map(({ file }) => ({ base: this.bases.get(file), hunks: file.hunks }));
+    const unreviewed = (hunk: Hunk) => waits(hunk) === "review";
+    const wanted = uri.authority === "unreviewed" ? unreviewed : undefined;
+    return original(present(this.bases.get(last) ?? "", last.hunks), parts, wanted);
+  }
+
+  /** Read the user's edits from an unsaved diff, and leave it clean. */
+  private async take(target: Target): Promise<void> {
+    const uri = proposedUri(target);
+    const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri.toString());
+    if (!document?.isDirty) return;
+    this.learn(target, document.getText()); // before savers-that-format touch it
+    this.settling.add(uri.toString());
+    try {
+      await document.save();
+    } finally {
+      this.settling.delete(uri.toString());
+    }
+  }
+
+  /** Tell the daemon, for other clients and for a restart, what the user made of hunks they have not decided. */
+  private async revise(target: Target, texts: ReadonlyMap<string, string>): Promise<void> {
+    let { proposal } = target;
+    for (const [hunkId, newText] of texts) {
+      const hunk = target.file.hunks.find((each) => each.hunkId === hunkId);
+      if (hunk !== undefined && hunk.newText !== newText)
+        proposal = await this.edits.revise(target.sessionId, proposal, hunkId, newText);
+    }
+  }
+
+  /** A renamed file stays open if it was. */
+  private follow(key: string, from: string, now: string): void {
+    const was = this.renamed.get(key) ?? from;
+    this.renamed.set(key, now);
+    if (was !== now) void reopen(vscode.Uri.file(was), vscode.Uri.file(now));
+  }
+
+  /** A file that is gone is left: its document would stay open, and pass for text of the user's. */
+  private leave(key: string, file: ProposedFile): void {
+    const gone = isGone(file);
+    const was = this.gone.has(key);
+    if (gone) this.gone.add(key);
+    else this.gone.delete(key);
+    if (gone && !was) void closeGone(vscode.Uri.file(file.path));
+  }
+
+  /** The texts that were read. */
+  private learn(target: Target, edited: string): Map<string, string> {
+    const key = proposedUri(target).toString();
+    const { text, places } = this.read(target);
+    const { texts, outside } = ownTexts(text, places, edited);
+    this.own.set(key, new Map([...(this.own.get(key) ?? []), ...texts]));
+    if (outside)
+      this.openChats.tell(
+        {
+          level: "warning",
+          text: "Edits outside the proposed changes were ignored: make them in the file itself.",
+        },
+        target.sessionId,
+      );
+    return texts;
+  }
+
+  private read(target: Target): Made {
+    return this.given.get(proposedUri(target).toString()) ?? this.made(target);
+  }
+
+  private made(target: Target): Made {
+    return { ...this.composed(target), file: target.file };
+  }
+
+  private time(key: string): number {
+    return this.times.get(key) ?? 1;
+  }
+
+  private touch(uri: vscode.Uri): void {
+    const last = this.times.get(uri.toString()) ?? 1;
+    this.times.set(uri.toString(), Math.max(Date.now(), last + 1));
+    this.changes.fire([{ type: vscode.FileChangeType.Changed, uri }]);
+  }
+}
+
+/** A document's address. A row's has an ending of its own, so that the description of a picture is not taken for one. */
+type Address = Pick<vscode.Uri, "path" | "query">;
+
+export function proposedUri(target: Pick<Target, "proposal" | "file" | "row">): vscode.Uri {
+  return vscode.Uri.from({ scheme: PROPOSED, ...address(target) });
+}
+
+function address({
+  proposal: { proposalId },
+  file,
+  row,
+}: Pick<Target, "proposal" | "file" | "row">): Address {
+  if (row === undefined) return { path: file.path, query: proposalId };
+  const ending = row.kind === "git" ? "/.git" : `.${row.kind}`;
+  return { path: file.path + ending, query: `${proposalId} ${row.rowId}` };
+}
+
+/** Whether one of our documents describes a row, and is not the text of a file. */
+export function describesRow({ scheme, query }: Pick<vscode.Uri, "scheme" | "query">): boolean {
+  return [PROPOSED, BASE].includes(scheme) && query.includes(" ");
+}
+
+/** Of one session, or of all. */
+export function baselineUri(path: string, baseline: Baseline, sessionId = ""): vscode.Uri {
+  return vscode.Uri.file(path).with({ scheme: BASE, query: sessionId, authority: baseline });
+}
+
+export function sides(target: Target): [before: vscode.Uri, after: vscode.Uri] {
+  const proposed = proposedUri(target);
+  const file = vscode.Uri.file(whereabouts(target.file));
+  const gone = target.file.change === "delete";
+  const open = target.file.hunks.some((hunk) => OPEN.has(hunk.state));
+  return [proposed.with({ scheme: BASE }), open || gone || target.row ? proposed : file];
+}
+
+/** A deletion that was applied, a new file that was taken back. */
+function isGone({ change, hunks }: ProposedFile): boolean {
+  const state = { delete: "applied", create: "reverted", edit: undefined, rename: undefined }[change];
+  return state !== undefined && hunks.some((hunk) => hunk.state === state);
+}
