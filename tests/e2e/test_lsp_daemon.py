@@ -23,6 +23,7 @@ from support.raw_client import RawClient, python
 from support.running_daemon import daemon_pid, signal_daemon
 
 SERVER = str(Path(__file__).parents[1] / "support" / "fake_session_server.py")
+AMANU_SERVE = [sys.executable, "-P", "-m", "amanu", "serve"]
 Spawn = Callable[..., Awaitable[RawClient]]
 
 
@@ -336,3 +337,32 @@ async def test_alone(spawn: Spawn) -> None:
     await session(client)
     client.writer.write_eof()
     assert await client.exit_code() == 1
+
+
+@pytest.mark.parametrize("alone", [[], ["--alone"]], ids=["daemon", "alone"])
+async def test_an_editor_may_listen_on_a_socket_instead_of_stdin_and_stdout(tmp_path: Path, alone: list[str]) -> None:
+    path = tmp_path / "pipe"
+    came: asyncio.Future[RawClient] = asyncio.get_running_loop().create_future()
+    editor = await asyncio.start_unix_server(lambda reader, writer: came.set_result(RawClient(reader, writer)), path)
+    command = [*AMANU_SERVE, f"--pipe={path}", *alone]
+    process = await asyncio.create_subprocess_exec(*command, stdin=subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE)
+    async with asyncio.timeout(50):
+        client = await came
+        assert (await client.initialize())["serverInfo"]["name"] == "amanu"
+        await client.request("shutdown", None)
+        client.notify("exit", None)
+        output, _ = await process.communicate()
+    editor.close()
+    assert (output, process.returncode) == (b"", 0)
+    if (pid := signal_daemon()) is not None:
+        await gone(pid)
+
+
+async def test_a_socket_on_which_nobody_listens_is_named(tmp_path: Path) -> None:
+    command = [*AMANU_SERVE, "--pipe", str(tmp_path / "none")]
+    process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+    _, said = await process.communicate()
+    assert (process.returncode, said.decode()) == (
+        1,
+        f"amanu: nothing listens at {tmp_path / 'none'}: No such file or directory.\n",
+    )

@@ -69,12 +69,16 @@ def shop(tmp_path: Path) -> Path:
 
 
 async def begin(
-    client: LanguageClient, shop: Path, steps: list[Any], like: str = "neovim", **options: Any
+    client: LanguageClient, shop: Path, steps: list[Any], like: str = "neovim", pulls: bool = False, **options: Any
 ) -> PlainEditor:
     script = shop.parent.parent / "script.json"
     script.write_text(json.dumps(steps))
     editor = PlainEditor(client)
     capabilities = client_capabilities(like)
+    assert capabilities.text_document is not None and capabilities.workspace is not None
+    if pulls:
+        capabilities.text_document.diagnostic = types.DiagnosticClientCapabilities()
+        capabilities.workspace.diagnostics = types.DiagnosticWorkspaceClientCapabilities(refresh_support=True)
     folder = types.WorkspaceFolder(shop.parent.as_uri(), "project")
     result = await client.initialize_session(
         types.InitializeParams(
@@ -410,6 +414,35 @@ async def test_progress_names_what_is_done_and_can_be_cancelled(client: Language
     client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(token))
     await editor.until(lambda: editor.progress[-1][1]["kind"] == "end")
     assert editor.progress[-1][1]["message"] == "cancelled"
+
+
+async def test_progress_is_on_the_token_of_the_client_until_the_turn_is_over(
+    client: LanguageClient, shop: Path
+) -> None:
+    editor = await begin(client, shop, [{"text": "word " * 500, "chunk": 5, "delay_ms": 50}, DONE])
+    work = asyncio.create_task(editor.command("amanu.prompt", "talk", token=7))
+    await editor.until(lambda: editor.progress)
+    assert not work.done()
+    client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(7))
+    await work
+    await editor.command("amanu.prompt", "go on", token="next")
+    await editor.command("amanu.mode", "auto", token="no turn")
+    shown = [(token, value["kind"]) for token, value in editor.progress if value["kind"] != "report"]
+    assert shown == [(token, kind) for token in (7, "next", "no turn") for kind in ("begin", "end")]
+
+
+async def test_diagnostics_of_open_documents_are_pulled_and_others_pushed(client: LanguageClient, shop: Path) -> None:
+    other = shop.with_name("other.py")
+    other.write_text("a = 1\n")
+    edits = {"text": "", "calls": [edit("item.price for", "item.cost for"), edit("a = 1", "a = 2", "other.py")]}
+    editor = await begin(client, shop, [edits, DONE], pulls=True)
+    await editor.command("amanu.prompt", "mend it")
+    await editor.until(lambda: editor.messages(shop) and editor.messages(other))
+    uri, other_uri = shop.as_uri(), other.as_uri()
+    assert (len(editor.pulled[uri]), client.diagnostics.get(uri, [])) == (1, [])
+    assert len(client.diagnostics[other_uri]) == 1
+    editor.open(other)
+    await editor.until(lambda: len(editor.pulled.get(other_uri, [])) == 1 and not client.diagnostics[other_uri])
 
 
 async def test_a_patch_file_decides_hunk_by_hunk(client: LanguageClient, shop: Path) -> None:

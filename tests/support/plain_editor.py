@@ -51,6 +51,8 @@ class PlainEditor:
         self.shows = True
         self.shown: list[Path] = []
         self.progress: list[Any] = []
+        self.pulled: dict[str, list[types.Diagnostic]] = {}
+        """Diagnostics of documents that this editor has asked for itself."""
         self.refreshed = 0
         """How often the lenses were to be asked for again."""
         self.encoding: Any = "utf-16"
@@ -93,6 +95,14 @@ class PlainEditor:
                     document = types.TextDocumentIdentifier(uri)
                     self.client.text_document_did_save(types.DidSaveTextDocumentParams(document))
             return types.ApplyWorkspaceEditResult(applied=True)
+
+        @on(types.WORKSPACE_DIAGNOSTIC_REFRESH)
+        async def pull(p: Any) -> None:  # pyright: ignore[reportUnusedFunction]
+            for uri in list(self.texts):
+                params = types.DocumentDiagnosticParams(types.TextDocumentIdentifier(uri))
+                report = await self.client.text_document_diagnostic_async(params)
+                assert isinstance(report, types.RelatedFullDocumentDiagnosticReport)
+                self.pulled[uri] = list(report.items)
 
         @on(types.WORKSPACE_CODE_LENS_REFRESH)
         def refresh(p: Any) -> None:  # pyright: ignore[reportUnusedFunction]
@@ -143,8 +153,8 @@ class PlainEditor:
         whole = types.TextDocumentContentChangeWholeDocument(self.texts[uri].text)
         self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, [whole]))
 
-    async def command(self, name: str, *arguments: Any) -> None:
-        params = types.ExecuteCommandParams(name, arguments=list(arguments))
+    async def command(self, name: str, *arguments: Any, token: str | int | None = None) -> None:
+        params = types.ExecuteCommandParams(name, arguments=list(arguments), work_done_token=token)
         await self.client.workspace_execute_command_async(params)
 
     async def actions(
@@ -195,7 +205,8 @@ class PlainEditor:
         return "" if found is None else found.contents.value  # pyright: ignore
 
     def diagnostics(self, path: Path) -> list[types.Diagnostic]:
-        return list(self.client.diagnostics.get(path.as_uri(), ()))
+        pulled = self.pulled.get(path.as_uri(), []) if path.as_uri() in self.texts else []
+        return [*self.client.diagnostics.get(path.as_uri(), ()), *pulled]
 
     def messages(self, path: Path) -> list[str]:
         return [each.message for each in self.diagnostics(path)]

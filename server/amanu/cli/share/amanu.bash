@@ -10,7 +10,7 @@ _shtab_amanu_hooks_subparsers=(list approve test)
 _shtab_amanu_auth_subparsers=(status set forget login logout local)
 _shtab_amanu_subparsers=(serve acp chat run demo tool policy sessions audit trust mcp plugin hooks models auth doctor logs completion version)
 
-_shtab_amanu_serve_option_strings=(-h --help --alone)
+_shtab_amanu_serve_option_strings=(-h --help --stdio --pipe --clientProcessId --alone)
 _shtab_amanu_acp_option_strings=(-h --help --alone --setup)
 _shtab_amanu_chat_option_strings=(-h --help --model --effort --mode --session --continue --alone)
 _shtab_amanu_run_option_strings=(-h --help --output-format --mode --model --effort --service-tier --allow --workspace --session --continue --max-steps --timeout --max-cost --until-done --no-loop-check --record --replay --trust)
@@ -68,6 +68,7 @@ _shtab_amanu_completion_option_strings=(-h --help --values)
 _shtab_amanu_version_option_strings=(-h --help --json)
 _shtab_amanu_option_strings=(-h --help --version)
 
+_shtab_amanu_serve___pipe_COMPGEN=_shtab_compgen_files
 _shtab_amanu_chat_pos_0_COMPGEN=_shtab_compgen_dirs
 _shtab_amanu_chat___model_COMPGEN=_amanu_models
 _shtab_amanu_chat___session_COMPGEN=_amanu_sessions
@@ -131,6 +132,7 @@ _shtab_amanu_pos_0_choices=(serve acp chat run demo tool policy sessions audit t
 
 _shtab_amanu_serve__h_nargs=0
 _shtab_amanu_serve___help_nargs=0
+_shtab_amanu_serve___stdio_nargs=0
 _shtab_amanu_serve___alone_nargs=0
 _shtab_amanu_acp__h_nargs=0
 _shtab_amanu_acp___help_nargs=0

@@ -46,7 +46,7 @@ function _shtab_amanu_using
 end
 
 set -g _shtab_amanu_commands serve acp chat run demo tool policy 'policy explain' 'policy rules' sessions 'sessions list' 'sessions show' 'sessions rename' 'sessions delete' 'sessions diff' 'sessions accept' 'sessions reject' 'sessions undo' audit 'audit show' 'audit verify' trust 'trust show' 'trust add' 'trust remove' mcp 'mcp list' 'mcp add' 'mcp approve' 'mcp import' 'mcp login' 'mcp logs' 'mcp off' 'mcp remove' plugin 'plugin add' 'plugin list' 'plugin enable' 'plugin disable' 'plugin remove' hooks 'hooks list' 'hooks approve' 'hooks test' models auth 'auth status' 'auth set' 'auth forget' 'auth login' 'auth logout' 'auth local' doctor logs completion version
-set -g _shtab_amanu_opts_with_value --allow --cache --call --digest --effort --env --env-pass --header --input --limit --lines --max-cost --max-steps --mode --model --noted --output-format --prompt --record --replay --report --root --sample --service-tier --session --since --timeout --tool --url --values --workspace
+set -g _shtab_amanu_opts_with_value --allow --cache --call --clientProcessId --digest --effort --env --env-pass --header --input --limit --lines --max-cost --max-steps --mode --model --noted --output-format --pipe --prompt --record --replay --report --root --sample --service-tier --session --since --timeout --tool --url --values --workspace
 
 complete -c amanu -e
 complete -c amanu -f
@@ -55,6 +55,9 @@ complete -c amanu -n _shtab_amanu_using -s h -l help -d 'show this help message 
 complete -c amanu -n _shtab_amanu_using -l version -d 'show the version'
 complete -c amanu -n '_shtab_amanu_using; and test $_shtab_amanu_npos -eq 0' -a serve -d 'Speak LSP on stdin and stdout, for an editor. By default through your daemon, which is started if it is not running, and outlives the editor.'
 complete -c amanu -n '_shtab_amanu_using serve' -s h -l help -d 'show this help message and exit'
+complete -c amanu -n '_shtab_amanu_using serve' -l stdio -d 'on stdin and stdout, as without it'
+complete -c amanu -n '_shtab_amanu_using serve' -l pipe -xka "(__fish_complete_path (commandline -ct))" -d 'on a Unix socket that the editor listens on'
+complete -c amanu -n '_shtab_amanu_using serve' -l clientProcessId -x -d 'taken, and not needed: `initialize` has it'
 complete -c amanu -n '_shtab_amanu_using serve' -l alone -d 'in this process, without the shared daemon'
 complete -c amanu -n '_shtab_amanu_using; and test $_shtab_amanu_npos -eq 0' -a acp -d 'Speak the Agent Client Protocol (agentclientprotocol.com) on stdin and stdout, for an editor. Its sessions are shared with your other editors.'
 complete -c amanu -n '_shtab_amanu_using acp' -s h -l help -d 'show this help message and exit'

@@ -502,6 +502,9 @@ _shtab_amanu_run_defaults_added=0
 
 _shtab_amanu_serve_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--stdio[on stdin and stdout, as without it]"
+  "--pipe[on a Unix socket that the editor listens on]:PATH:_files"
+  "--clientProcessId[taken, and not needed\: \`initialize\` has it]:PID:"
   "--alone[in this process, without the shared daemon]"
 )
 

@@ -167,7 +167,13 @@ def initialize_result(params: object) -> dict[str, Any]:
         answer["codeActionProvider"] = {"codeActionKinds": ["quickfix", "refactor.rewrite", "source.amanu"]}
         answer["hoverProvider"] = True
         answer["completionProvider"] = {"triggerCharacters": ["@"]}  # in the chat document
-        answer["executeCommandProvider"] = {"commands": list(COMMANDS)}
+        answer["executeCommandProvider"] = {"commands": list(COMMANDS), "workDoneProgress": True}
+        if pulls_diagnostics(capabilities):
+            answer["diagnosticProvider"] = {
+                "identifier": "amanu",
+                "interFileDependencies": False,
+                "workspaceDiagnostics": False,
+            }
         if _object(capabilities.get("textDocument"), "capabilities.textDocument").get("codeLens") is not None:
             answer["codeLensProvider"] = {"resolveProvider": False}
     if version is not None:
@@ -182,6 +188,14 @@ def position_encoding(offered: Sequence[str]) -> Literal["utf-8", "utf-16", "utf
         if encoding in ENCODINGS:
             return encoding
     return "utf-16"
+
+
+def pulls_diagnostics(capabilities: Mapping[str, Any]) -> bool:
+    """Whether the client asks for the diagnostics of open documents, and does so again when it is told that they have
+    changed; one that cannot be told would show what was true when it last asked."""
+    pulls = isinstance(_mapping(capabilities.get("textDocument")).get("diagnostic"), dict)
+    refresh = _mapping(_mapping(capabilities.get("workspace")).get("diagnostics")).get("refreshSupport")
+    return pulls and refresh is True
 
 
 def protocol_version(capabilities: Mapping[str, Any]) -> int | None:

@@ -20,10 +20,12 @@ class BackgroundTasks:
         self._editor = editor
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def start(self, coroutine: Coroutine[Any, Any, None]) -> None:
+    def start(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run it, whoever waits for it. The task does not raise: errors are said to the user."""
         task = asyncio.create_task(self._run(coroutine))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _run(self, coroutine: Coroutine[Any, Any, None]) -> None:
         try:

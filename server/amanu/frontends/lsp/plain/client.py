@@ -2,7 +2,7 @@
 through `PlainEditor`."""
 
 import os
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -153,6 +153,10 @@ class PlainClient(ConnectionClient):
         def lenses(p: types.CodeLensParams) -> list[types.CodeLens]:  # pyright: ignore[reportUnusedFunction]
             return review.lenses(self._diagnostics.marks_of(self._path_used(p.text_document.uri)))
 
+        @on(types.TEXT_DOCUMENT_DIAGNOSTIC)
+        def diagnostics(p: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:  # pyright: ignore[reportUnusedFunction]
+            return self._diagnostics.pull(p.text_document.uri)
+
         return {
             "workspace/executeCommand": self._execute,
             "window/workDoneProgress/cancel": lambda p: self._progress.cancel(_dict(p).get("token")),
@@ -228,8 +232,9 @@ class PlainClient(ConnectionClient):
 
     # Commands ---------------------------------------------------------------------------------------
 
-    def _execute(self, params: Any) -> None:
-        """Answered at once: an editor may wait for the answer and do nothing else."""
+    def _execute(self, params: Any) -> Awaitable[None] | None:
+        """Answered at once, for an editor may wait for the answer and do nothing else; with a `workDoneToken`, when the
+        turn that the command starts is over, as the token is good only until then."""
         tree = _dict(params)
         name: Any = tree.get("command")
         values: Any = tree.get("arguments")
@@ -245,7 +250,11 @@ class PlainClient(ConnectionClient):
         except ValidationError as error:
             location = ".".join(str(part) for part in error.errors()[0]["loc"])
             raise AmanuError("invalidParams", f"{name}: {location} is missing or invalid.", path="arguments") from None
-        self._background.start(run(self, arguments))
+        work = self._background.start(run(self, arguments))
+        token = tree.get("workDoneToken")
+        if isinstance(token, str) or type(token) is int:
+            return self._progress.show_on(token, work, lambda: self._workspace.current)
+        return None
 
     async def _answer(self, arguments: c.AnswerArguments) -> None:
         await self._questions.answer(await self._sessions.get(arguments.session), arguments)

@@ -43,6 +43,8 @@ class Diagnostics:
         self._marks: list[Mark] | None = None
         """None: to be computed again."""
         self._published: dict[str, list[types.Diagnostic]] = {}
+        self._pulled: dict[str, list[types.Diagnostic]] = {}
+        """Diagnostics of open documents, for a client that asks for these itself."""
         self._current_uri: str | None = None
         """The document the user was in last."""
         self._due: asyncio.TimerHandle | None = None
@@ -70,8 +72,14 @@ class Diagnostics:
         if path_of(uri) is None:
             return
         previous, self._current_uri = self._current_uri, uri
+        if uri in self._published and self._is_pulled(uri):
+            self.publish_soon()  # it was not open until now
         if uri != previous and (self._questions.unanswered or self._user_questions.diagnostics() or self.shown):
             self.publish_soon()
+
+    def pull(self, uri: str) -> types.RelatedFullDocumentDiagnosticReport:
+        """What a client that asks itself is to show in that document."""
+        return types.RelatedFullDocumentDiagnosticReport(self._pulled.get(uri, []))
 
     def publish_soon(self) -> None:
         if self._due is None:
@@ -92,12 +100,23 @@ class Diagnostics:
                 by_uri.setdefault(self._current_uri, []).append(diagnostic(approval))
             if question_diagnostics := self._user_questions.diagnostics():
                 by_uri.setdefault(self._current_uri, []).extend(question_diagnostics)
-        for uri in self._published.keys() - by_uri.keys():
+        pulled = {uri: diagnostics for uri, diagnostics in by_uri.items() if self._is_pulled(uri)}
+        pushed = {uri: diagnostics for uri, diagnostics in by_uri.items() if uri not in pulled}
+        for uri in self._published.keys() - pushed.keys():
             self._editor.publish(uri, [])
-        for uri, diagnostics in by_uri.items():
+        for uri, diagnostics in pushed.items():
             if self._published.get(uri) != diagnostics:
                 self._editor.publish(uri, diagnostics)
-        if by_uri != self._published:
-            self._refreshing = asyncio.create_task(self._editor.refresh_lenses())
-        self._published = by_uri
+        if (pulled, pushed) != (self._pulled, self._published):
+            self._refreshing = asyncio.create_task(self._refresh(pulled != self._pulled))
+        self._published, self._pulled = pushed, pulled
         self._announcements.update(self.shown)
+
+    def _is_pulled(self, uri: str) -> bool:
+        path = path_of(uri)
+        return self._editor.pulls_diagnostics and path is not None and self._editor.buffers.buffer(path) is not None
+
+    async def _refresh(self, diagnostics: bool) -> None:
+        if diagnostics:
+            await self._editor.refresh_diagnostics()
+        await self._editor.refresh_lenses()

@@ -1,12 +1,14 @@
 """What one plain client can do, and saying things to it."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from amanu.frontends.lsp.buffers import Buffers, EditorClient
+from amanu.frontends.lsp.handshake import pulls_diagnostics
 from amanu.frontends.lsp.jsonrpc import ClientError
 from amanu.text.code_units import Encoding
 from amanu.text.display import visible
@@ -19,6 +21,7 @@ SHOW = 5.0
 """Seconds in which a client must say whether it shows a document."""
 
 Notify = Callable[[str, Any], None]
+ProgressToken = str | int
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class PlainEditor:
         self.hover: Literal["markdown", "plaintext"] = (
             "markdown" if "markdown" in (_part(text, "hover").get("contentFormat") or ()) else "plaintext"
         )
+        self.pulls_diagnostics = pulls_diagnostics(capabilities)
         self._refreshes_lenses = _part(_part(capabilities, "workspace"), "codeLens").get("refreshSupport") is True
         self._shows_documents = _part(window, "showDocument").get("support") is True
 
@@ -111,7 +115,11 @@ class PlainEditor:
             except ClientError:
                 self._refreshes_lenses = False
 
-    async def create_progress(self, token: str) -> bool:
+    async def refresh_diagnostics(self) -> None:
+        with contextlib.suppress(ClientError):
+            await self._ask("workspace/diagnostic/refresh", None)
+
+    async def create_progress(self, token: ProgressToken) -> bool:
         """Whether the client will show progress under that token."""
         try:
             async with asyncio.timeout(SHOW):
@@ -120,7 +128,7 @@ class PlainEditor:
             return False
         return True
 
-    def progress(self, token: str, value: Mapping[str, Any]) -> None:
+    def progress(self, token: ProgressToken, value: Mapping[str, Any]) -> None:
         self._notify("$/progress", {"token": token, "value": value})
 
 

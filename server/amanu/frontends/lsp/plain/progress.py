@@ -1,9 +1,10 @@
 """Running turns as LSP progress: its begin can be cancelled, its reports name what is being done."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from amanu.frontends.lsp.plain.editor import PlainEditor
+from amanu.frontends.lsp.plain.editor import PlainEditor, ProgressToken
 from amanu.text.display import one_line
 from amanu.text.sub_agents import asked_by, doing, working
 from amanu_protocol.errors import AmanuError
@@ -27,19 +28,40 @@ class Progress:
         self._changed = asyncio.Event()
         self._session: Session | None = None
         self._task: asyncio.Task[None] | None = None
-        self._tokens: dict[str, tuple[Session, str]] = {}
+        self._tokens: dict[ProgressToken, tuple[Session, str]] = {}
+        self._commands = 0
+        """Commands under way with a token of the client's, on which their turns are shown."""
 
     def update(self, session: "Session") -> None:
         """The session changed: a turn may have begun, here or in another client."""
         self._session = session
         turn = session.state.turn
         self._changed.set()
-        if turn is not None and self._editor.shows_progress and (self._task is None or self._task.done()):
+        shows = self._editor.shows_progress and self._commands == 0
+        if turn is not None and shows and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._follow(session, turn.turn_id))
+
+    async def show_on(
+        self, token: ProgressToken, work: Awaitable[None], current: "Callable[[], Session | None]"
+    ) -> None:
+        """Show a command, and the turn it starts in the current session, as progress on a token of the client's; return
+        when both are over."""
+        self._commands += 1
+        try:
+            before = _turn_id(current())
+            await work
+            session = current()
+            if session is not None and (turn_id := _turn_id(session)) not in (None, before):
+                await self._show(token, session, turn_id)
+            else:
+                self._editor.progress(token, {"kind": "begin", "title": "Amanu"})
+                self._editor.progress(token, {"kind": "end"})
+        finally:
+            self._commands -= 1
 
     async def cancel(self, token: object) -> None:
         """The user pressed cancel on that progress."""
-        if isinstance(token, str) and token in self._tokens:
+        if isinstance(token, str | int) and token in self._tokens:
             session, turn_id = self._tokens[token]
             await session.prompts.cancel(turn_id)
 
@@ -52,10 +74,18 @@ class Progress:
         if not await self._editor.create_progress(token):
             self._editor.shows_progress = False
             return
+        await self._show(token, session, turn_id)
+        self._task = None
+        if self._session is not None:
+            self.update(self._session)  # a queued prompt may have become the next turn
+
+    async def _show(self, token: ProgressToken, session: "Session", turn_id: str) -> None:
+        """Progress of that turn until it is over, on a token that the client knows."""
         self._tokens[token] = session, turn_id
         message = activity(session.state)
         self._editor.progress(token, {"kind": "begin", "title": "Amanu", "cancellable": True, "message": message})
         reports = asyncio.create_task(self._report(token, session, message))
+        message = "cancelled"
         try:
             end = await session.wait_for_turn(turn_id)
             message = "done" if end.reason == "completed" else end.reason
@@ -63,13 +93,10 @@ class Progress:
             message = "over"
         finally:
             reports.cancel()
-        self._editor.progress(token, {"kind": "end", "message": message})
-        del self._tokens[token]
-        self._task = None
-        if self._session is not None:
-            self.update(self._session)  # a queued prompt may have become the next turn
+            del self._tokens[token]
+            self._editor.progress(token, {"kind": "end", "message": message})
 
-    async def _report(self, token: str, session: "Session", message: str) -> None:
+    async def _report(self, token: ProgressToken, session: "Session", message: str) -> None:
         """Report what is being done whenever it is no longer `message`; until cancelled."""
         while True:
             self._changed.clear()
@@ -79,6 +106,11 @@ class Progress:
                 self._editor.progress(token, {"kind": "report", "cancellable": True, "message": current})
             await self._changed.wait()
             await asyncio.sleep(PAUSE)
+
+
+def _turn_id(session: "Session | None") -> str | None:
+    turn = None if session is None else session.state.turn
+    return None if turn is None else turn.turn_id
 
 
 def activity(state: SessionState) -> str:
