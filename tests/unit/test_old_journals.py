@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from amanu.proposals.places import with_places
 from amanu.storage.journal import Journal, Record
+from amanu_protocol.items import Proposal
 from support.draft_session import decide_all
 from support.row_session import all_states, changed, files, look
 from support.scripted_session import TWELVE, scripted_session
@@ -21,12 +23,12 @@ async def test_a_session_of_protocol_2_has_its_proposals_whole_and_goes_on(tmp_p
         written = await write(d.session.core.journal.folder, "protocol-2.json", d.root)
         await d.reopen()
         first, _, second = (each["event"]["proposal"] for each in written if "proposal" in each["event"])
-        found = [json.loads(each.model_dump_json()) for each in d.session.state.proposals]
-        assert [without_base_texts(each) for each in found] == [
-            without_base_texts({**first, "rows": []}),
-            without_base_texts({**second, "rows": [{**row, "committed": []} for row in second["rows"]]}),
-        ]
-        assert [file["baseText"] for each in found for file in each["files"]] == ["a\n", TWELVE]
+        found = d.session.state.proposals
+        expected = [Proposal.model_validate(each) for each in (first, second)]
+        assert list(map(without_base_texts, found)) == [without_base_texts(with_places(each)) for each in expected]
+        assert [file.base_text for each in found for file in each.files] == ["a\n", TWELVE]
+        hunks = [hunk for each in found for file in each.files for hunk in file.hunks]
+        assert [(hunk.lines.start, hunk.lines.end) for hunk in hunks] == [(0, 1), (1, 2)], "journals had no places then"
         assert await d.decide_rows("reject", "accept") == "resolved"
         await decide_all(d, "accept")
         text = TWELVE.replace("line 2\n", "line two\n")
@@ -49,7 +51,7 @@ async def write(folder: Path, name: str, root: Path) -> list[dict[str, Any]]:
     return records
 
 
-def without_base_texts(proposal: dict[str, Any]) -> dict[str, Any]:
-    """The proposal as versions 2 and 3 both have it; its later versions do not repeat base texts."""
-    files = [{**file, "baseText": None} for file in proposal["files"]]
-    return {key: value for key, value in {**proposal, "files": files}.items() if key != "besides"}
+def without_base_texts(proposal: Proposal) -> Proposal:
+    """Later versions of a proposal do not repeat base texts."""
+    files = [file.model_copy(update={"base_text": None}) for file in proposal.files]
+    return proposal.model_copy(update={"files": files})

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from amanu.core.tool import ToolError
@@ -27,6 +28,8 @@ async def write_in_editor(workspace: Workspace, plan: TextPlan) -> None:
     )
     if result.status == "success":
         plan.file.unsaved = not result.saved
+        if result.version is not None and result.sha256 in (None, plan.new_sha256):
+            plan.file.base = replace(plan.file.base, version=result.version)
         return
     reasons = {"conflict": changed_message(workspace, plan.old_version.path), "notOpen": CLOSED}
     message = result.message or "the editor did not make the change."

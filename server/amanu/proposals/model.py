@@ -11,6 +11,7 @@ from secrets import token_hex
 from typing import Literal, get_args
 
 from amanu.proposals.deferred_edits import DeferredEdits
+from amanu.proposals.places import placed
 from amanu.proposals.rows import LiveRow, RowChange, RowKey, needed_paths
 from amanu.workspace.diff import LineChange, changes, compose, first_line
 from amanu.workspace.text_file import FileText, sha256, split_lines
@@ -179,6 +180,11 @@ class LiveFile:
         return replace(gone, text=text, sha256=digest, exists=exists, from_buffer=True, unsaved=True)
 
     @property
+    def waits(self) -> bool:
+        """Some hunk waits for the user: to be decided, or to be reviewed."""
+        return any(hunk.waits for hunk in self.hunks)
+
+    @property
     def is_interrupted(self) -> bool:
         """Whether something was decided that is not carried out yet."""
         return any(hunk.state in ("accepted", "undoing") for hunk in self.hunks)
@@ -231,7 +237,7 @@ class LiveFile:
 
     def take_back(self, earlier: "LiveFile") -> bool:
         """Take the hunks back that were dropped since it was as `earlier`. False: it has changed too much for that."""
-        if self.base is not earlier.base or self.anchor is not earlier.anchor:
+        if self.base.text != earlier.base.text or self.anchor is not earlier.anchor:
             return False
         current = {hunk.hunk_id: hunk for hunk in self.hunks}
         self.hunks = numbered(current.get(hunk.hunk_id, hunk) for hunk in earlier.hunks)
@@ -311,6 +317,12 @@ class LiveFile:
         """It starts from that text now, with these hunks of it."""
         self.base, self.hunks, self.anchor = self.base.as_base(text), hunks, None
         self.text = self.text_with(*ALL_STATES)
+
+    def note_version(self, current: FileText) -> None:
+        """The file was seen as another version of a document, perhaps of one that was just opened or closed, and that
+        changed no line."""
+        if (current.from_buffer, current.version) != (self.base.from_buffer, self.base.version):
+            self.base = current.as_base(self.base.text)
 
     def remember_applied(self) -> None:
         """It was applied, or undone, as it is now."""
@@ -460,7 +472,7 @@ class LiveFile:
             base_version=base.version,
             base_text=base.text,
             base_blob=base.sha256 if _in_blob(base) else None,
-            hunks=list(self.hunks),
+            hunks=placed(self.hunks, None if self.deferred is None else [start for start, _ in self.deferred.ranges]),
             added=added,
             removed=removed,
             encoding=base.encoding,

@@ -188,16 +188,21 @@ class FileTracking:
                 return ""
 
     async def _move_hunks(self, live: LiveProposal, file: LiveFile, current: FileText, *, by_user: bool) -> bool:
-        if file.deferred is not None and file.deferred.sha256 == current.sha256:
+        is_newly_open = _is_newly_open(file, current)
+        if file.deferred is not None and file.deferred.sha256 == current.sha256 and not is_newly_open:
             return False
         try:
             if len(file.base.text) + len(current.text) < SMALL_TEXT:
                 moved = reanchor(file, current, by_user=by_user)
             else:
                 moved = await asyncio.to_thread(reanchor, file, current, by_user=by_user)
+            if moved is None and file.text_with("applied") == current.text:
+                file.note_version(current)
+                if is_newly_open:
+                    self._live.tell(live)
+            if moved is None:
+                return False
         except ToolError:  # what is there now is no text of ours; applying will say why
-            return False
-        if moved is None:
             return False
         substance = _reportable_state(file)
         moved.write_to(file)
@@ -205,7 +210,8 @@ class FileTracking:
         # The places of applied hunks can be found from any earlier text, best from the one they were applied to. They
         # are published only if the user changed them.
         is_open, small = not file.is_settled, len(file.base.text) < SMALL_TEXT
-        return (is_open and small) or ((is_open or by_user) and _reportable_state(file) != substance)
+        is_told = (is_open and small) or ((is_open or by_user) and _reportable_state(file) != substance)
+        return is_told or is_newly_open
 
     async def _read(self, path: Path) -> FileText | None:
         try:
@@ -264,6 +270,14 @@ def _reportable_state(file: LiveFile) -> object:
     """What must be told: of open hunks also where they are. The text around them need not: a version holds the whole
     of it, and of a big file that would be on record after every pause in typing."""
     return [(hunk.hunk_id, hunk.state, hunk.new_text, file.is_settled or hunk.old_start) for hunk in file.hunks]
+
+
+def _is_newly_open(file: LiveFile, current: FileText) -> bool:
+    """Whether an editor opened the file since its hunks were last moved, and some of them wait. Until then nobody had
+    to be told of every place; from then on the editor moves them along with the text."""
+    if current.version is None or not file.waits:
+        return False
+    return file.base.version is None or current.version < file.base.version
 
 
 def _begin_deferring(files: Sequence[LiveFile], current: FileText) -> None:

@@ -98,6 +98,8 @@ class ProposalWriter:
         reasons: dict[str, str] = {}
         for index, result in results.items():
             live.files[index] = result.file
+            if result.file.is_interrupted:  # it stands on the text as it is now
+                result.file.deferred = None
             reasons |= result.reasons
         return reasons
 

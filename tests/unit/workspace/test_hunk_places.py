@@ -1,0 +1,208 @@
+"""Places of hunks on the wire: in the file as it was last seen, and in the proposed text.
+
+`Oracle` is how clients found them before the daemon told them: from the base, and where the text had moved on, by a
+search for the hunk's lines."""
+
+import itertools
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from amanu.proposals import tracking
+from amanu.proposals.model import LiveFile
+from amanu.proposals.reanchor import reanchor
+from amanu.workspace.text_file import FileText, sha256, split_lines
+from amanu_protocol.base import LineRange
+from amanu_protocol.items import Hunk, HunkState, Proposal, ProposedFile
+from support.random_edits import Game
+from support.sweeps import examples
+from support.tool_harness import ToolHarness
+
+PRESENT: Collection[HunkState] = ("accepted", "applied", "undoing")
+PROPOSED: Collection[HunkState] = ("pending", "conflicted", "accepted", "applied", "undoing")
+STATES: Sequence[HunkState] = ("pending", "conflicted", "accepted", "applied", "undoing", "rejected", "reverted")
+TEXT = "".join(f"line {n}\n" for n in range(1, 13))
+PATH = Path("/w/f.txt")
+
+
+@dataclass
+class Oracle:
+    """The hunks of a file, placed as clients did it themselves."""
+
+    hunks: Sequence[Hunk]
+
+    def places(self, states: Collection[HunkState]) -> list[tuple[int, int]]:
+        """Line and count of each hunk in the base with those in one of the states."""
+        shift, found = 0, list[tuple[int, int]]()
+        for hunk in sorted(self.hunks, key=_begin):
+            count = len(split_lines(hunk.new_text)) if hunk.state in states else hunk.old_lines
+            found.append((_begin(hunk) + shift, count))
+            shift += count - hunk.old_lines
+        return found
+
+    def text(self, base: str, states: Collection[HunkState]) -> str:
+        lines, made, at = split_lines(base), list[str](), 0
+        for hunk in sorted(self.hunks, key=_begin):
+            made += lines[at : _begin(hunk)]
+            at = _begin(hunk) + hunk.old_lines
+            made += split_lines(hunk.new_text) if hunk.state in states else lines[_begin(hunk) : at]
+        return "".join([*made, *lines[at:]])
+
+    def search(self, text: str, base: str) -> list[tuple[int, int] | None]:
+        """The same in the present text: where the file is not as it was last seen, the nearest place with the lines
+        of the hunk; None where it has no lines, or they are gone."""
+        places, lines = self.places(PRESENT), list(map(_bare, split_lines(text)))
+        if list(map(_bare, split_lines(self.text(base, PRESENT)))) == lines:
+            return [*places]
+        found: list[tuple[int, int] | None] = []
+        for hunk, (start, count) in zip(sorted(self.hunks, key=_begin), places, strict=True):
+            wanted = list(map(_bare, split_lines(hunk.new_text if hunk.state in PRESENT else hunk.old_text)))
+            starts = sorted(range(len(lines) + 1), key=lambda line, start=start: (abs(line - start), line))
+            at = next((each for each in starts if wanted and lines[each : each + len(wanted)] == wanted), None)
+            found.append(None if at is None else (at, count))
+        return found
+
+
+def _begin(hunk: Hunk) -> int:
+    return hunk.old_start if hunk.old_lines == 0 else hunk.old_start - 1
+
+
+def _bare(line: str) -> str:
+    return line.rstrip("\r\n")
+
+
+def told(hunks: Sequence[Hunk], of: Callable[[Hunk], LineRange] = lambda hunk: hunk.lines) -> list[tuple[int, int]]:
+    return [(of(hunk).start, of(hunk).end - of(hunk).start) for hunk in hunks]
+
+
+def check(file: ProposedFile) -> None:
+    """Both places are what clients found, and name the lines there."""
+    oracle, base = Oracle(file.hunks), file.base_text or ""
+    assert told(file.hunks, lambda hunk: hunk.proposed_lines) == oracle.places(PROPOSED)
+    proposed = split_lines(oracle.text(base, PROPOSED))
+    for hunk in file.hunks:
+        if hunk.state in PROPOSED:
+            place = hunk.proposed_lines
+            assert "".join(proposed[place.start : place.end]) == hunk.new_text
+
+
+def live_file(base: str, new: str, states: Sequence[HunkState] = ()) -> LiveFile:
+    file = LiveFile(FileText(PATH, base, sha256(base.encode())), base)
+    file.propose(new, "c1", itertools.count(1), "p")
+    for hunk, state in zip(list(file.hunks), states, strict=False):
+        file.update_hunk(hunk.hunk_id, state=state)
+    return file
+
+
+LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "d\n", "(\n", "e\r\n"]), max_size=12)
+
+
+@settings(max_examples=examples(2000, 300), deadline=None)
+@given(LINES, LINES, st.lists(st.sampled_from(STATES), min_size=13, max_size=13), st.sampled_from(["", "last"]))
+def test_any_states_of_any_difference(old: list[str], new: list[str], states: list[HunkState], last: str) -> None:
+    file = live_file("".join(old) + last, "".join(new), states).wire()
+    check(file)
+    assert told(file.hunks) == Oracle(file.hunks).places(PRESENT)
+    present = split_lines(Oracle(file.hunks).text(file.base_text or "", PRESENT))
+    for hunk in file.hunks:
+        there = hunk.new_text if hunk.state in PRESENT else hunk.old_text
+        assert "".join(present[hunk.lines.start : hunk.lines.end]) == there
+
+
+@settings(max_examples=examples(1500, 200), deadline=None)
+@given(st.data())
+def test_typing_moves_them_where_a_search_finds_them(data: st.DataObject) -> None:
+    """Lines of the text are all different, so a search is never in doubt."""
+
+    def changed(lines: Sequence[str], mark: str) -> list[str]:
+        made = list(lines)
+        for number in range(data.draw(st.integers(1, 4))):
+            at = data.draw(st.integers(0, len(made)))
+            put = [f"{mark}{number}.{n}\n" for n in range(data.draw(st.integers(0, 2)))]
+            made[at : at + data.draw(st.integers(0, 2))] = put
+        return made
+
+    base = split_lines(TEXT)
+    states = data.draw(
+        st.lists(st.sampled_from(["pending", "applied", "rejected", "reverted"]), min_size=5, max_size=5)
+    )
+    file = live_file(TEXT, "".join(changed(base, "new")), states)
+    before = file.wire()
+    text = "".join(changed(split_lines(file.text_with("applied")), "typed"))
+    moved = reanchor(file, FileText(PATH, text, sha256(text.encode())))
+    if moved is not None:
+        moved.write_to(file)
+    after = file.wire()
+    check(after)
+    assert told(after.hunks) == Oracle(after.hunks).places(PRESENT)
+    searched = Oracle(before.hunks).search(text, before.base_text or "")
+    for hunk, known, found in zip(after.hunks, before.hunks, searched, strict=True):
+        there = "".join(split_lines(text)[hunk.lines.start : hunk.lines.end])
+        is_same = (hunk.state, hunk.old_text, hunk.new_text) == (known.state, known.old_text, known.new_text)
+        if found is not None and there and is_same and hunk.state in ("pending", "applied"):
+            assert told([hunk]) == [found]
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracking, "QUIET", 0.001)
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("part", range(2))
+async def test_any_game_of_model_user_and_crashes(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every version that is told has the places that clients found; what is asked for after a move, those of the file
+    at that moment."""
+    counted = Counter[str]()
+    hear = ToolHarness._changed  # pyright: ignore[reportPrivateUsage]
+
+    def heard(self: ToolHarness, proposal: Proposal) -> None:
+        for file in proposal.files:
+            check(file)
+            counted["versions"] += 1
+        hear(self, proposal)
+
+    monkeypatch.setattr(ToolHarness, "_changed", heard)
+    games = examples(80, 24)
+    for seed in range(part * games // 2, (part + 1) * games // 2):
+        with tempfile.TemporaryDirectory() as folder:
+            game = Watched(Path(folder), seed, counted)
+            try:
+                await game.play()
+            except BaseException as error:
+                raise AssertionError(f"seed {seed}: {game.log}\n{error}") from error
+    assert counted["versions"] > games and counted["seen"] > games
+    assert counted["followed"] > games / 4
+
+
+class Watched(Game):
+    """A game in which the places are looked at after each move."""
+
+    def __init__(self, folder: Path, seed: int, counted: Counter[str]) -> None:
+        super().__init__(folder, seed)
+        self.counted = counted
+
+    @property
+    def lines(self) -> list[str]:
+        self.look()
+        return super().lines
+
+    def look(self) -> None:
+        digest = sha256(self.text.encode())
+        for known in self.known.values():
+            proposal = self.harness.proposals.get(known.proposal_id)
+            for file, live in zip(proposal.files, self.harness.proposals.files(known.proposal_id), strict=True):
+                check(file)
+                is_seen = Oracle(file.hunks).text(file.base_text or "", PRESENT) == self.text
+                is_followed = live.deferred is not None and live.deferred.sha256 == digest
+                places = Oracle(file.hunks).search(self.text, file.base_text or "")
+                for hunk, found in zip(file.hunks, places, strict=True):
+                    if found is not None and (is_seen or (is_followed and hunk.state == "applied")):
+                        assert told([hunk]) == [found]
+                        self.counted["seen" if is_seen else "followed"] += 1
