@@ -118,6 +118,9 @@ class LiveFile:
     displaced: Collection[str] = ()
     """Open hunks that wait in conflict because of the file as a whole: it is gone, or to be created, moved or deleted
     and no longer as it was when that was proposed."""
+    loaded: bool = False
+    """It was loaded and not seen since: of a change meanwhile nobody knows whether the user or a later proposal made
+    it."""
     deferred: DeferredEdits | None = None
     """Edits its hunks were not re-anchored to yet; only of a settled file."""
     explanations: dict[str, str] = field(default_factory=dict[str, str])
@@ -663,6 +666,7 @@ class LiveProposal:
                 list(file.hunks),
                 unsaved=file.unsaved,
                 checks=[check for check in file.checks if check.state == "done"],
+                loaded=True,
             )
             live.text = live.text_with(*ALL_STATES)
             live.remember_applied()

@@ -423,7 +423,7 @@ class Proposals:
                     row.state, row.reason = "rejected", row.undecidable
             self._live.publish(live)
         for proposal in [*self._live.stored.values(), *(live.wire() for live in self._live)]:
-            if any(hunk.state in ("pending", "conflicted") for file in proposal.files for hunk in file.hunks):
+            if any(hunk.waits for file in proposal.files for hunk in file.hunks):
                 self._tracking.watch(proposal)
 
     async def wait_until_settled(self) -> None:

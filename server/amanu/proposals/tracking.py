@@ -189,6 +189,8 @@ class FileTracking:
 
     async def _move_hunks(self, live: LiveProposal, file: LiveFile, current: FileText, *, by_user: bool) -> bool:
         is_newly_open = _is_newly_open(file, current)
+        by_user = by_user and not (file.loaded and file.is_settled)
+        file.loaded = False
         if file.deferred is not None and file.deferred.sha256 == current.sha256 and not is_newly_open:
             return False
         try:

@@ -3,6 +3,7 @@
 `Oracle` is how clients found them before the daemon told them: from the base, and where the text had moved on, by a
 search for the hunk's lines."""
 
+import asyncio
 import itertools
 import tempfile
 from collections import Counter
@@ -15,18 +16,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amanu.proposals import tracking
-from amanu.proposals.model import LiveFile
+from amanu.proposals.model import FileEdit, LiveFile
 from amanu.proposals.reanchor import reanchor
 from amanu.workspace.text_file import FileText, sha256, split_lines
 from amanu_protocol.base import LineRange
 from amanu_protocol.items import Hunk, HunkState, Proposal, ProposedFile
-from support.random_edits import Game
+from amanu_protocol.requests import HunkDecision
+from support.random_edits import NAME, Game
 from support.sweeps import examples
-from support.tool_harness import ToolHarness
+from support.tool_harness import ToolHarness, hunks
 
 PRESENT: Collection[HunkState] = ("accepted", "applied", "undoing")
 PROPOSED: Collection[HunkState] = ("pending", "conflicted", "accepted", "applied", "undoing")
 STATES: Sequence[HunkState] = ("pending", "conflicted", "accepted", "applied", "undoing", "rejected", "reverted")
+RESTING: Sequence[HunkState] = ("pending", "applied", "rejected", "reverted")
 TEXT = "".join(f"line {n}\n" for n in range(1, 13))
 PATH = Path("/w/f.txt")
 
@@ -206,3 +209,53 @@ class Watched(Game):
                     if found is not None and (is_seen or (is_followed and hunk.state == "applied")):
                         assert told([hunk]) == [found]
                         self.counted["seen" if is_seen else "followed"] += 1
+
+
+async def proposed(harness: ToolHarness, before: str, after: str) -> Proposal:
+    call = harness.context()
+    base = await harness.proposals.text(call, harness.root / NAME)
+    return await harness.proposals.propose(call, [FileEdit(base, base.text.replace(before, after))])
+
+
+@pytest.mark.parametrize("saves", [True, False])
+async def test_the_version_is_the_one_the_places_are_of(tmp_path: Path, saves: bool) -> None:
+    """Our own edit of the document is in the places, and in the version."""
+    harness = ToolHarness(tmp_path, {NAME: TEXT})
+    harness.editor.saves = saves
+    harness.editor.put(harness.root / NAME, TEXT)
+    proposal = await proposed(harness, "line 3\n", "3\nand\n")
+    for decision, places in [("accept", [(2, 2)]), ("undo", [(2, 1)]), ("redo", [(2, 2)])]:
+        decisions = [HunkDecision(hunk_id=hunks(proposal)[0].hunk_id, decision=decision)]
+        done = await harness.proposals.resolve(proposal.proposal_id, decisions)
+        version = harness.editor.open[harness.root / NAME].version
+        assert (done.files[0].base_version, told(hunks(done))) == (version, places)
+        assert harness.versions[-1].files == done.files
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("text", ["", "typed meanwhile\n"])
+async def test_who_opens_a_file_is_told_the_places_in_it(tmp_path: Path, restarted: bool, text: str) -> None:
+    """Each edit of a rule moves the ones before it, which is told when somebody can see it."""
+    harness = ToolHarness(tmp_path, {NAME: TEXT})
+    made: list[Proposal] = []
+    for before, after in [("line 9\n", "nine\n"), ("line 5\n", "5\nfive\n"), ("line 2\n", "")]:
+        proposal = await proposed(harness, before, after)
+        made.append(await harness.proposals.accept_all(proposal.proposal_id, by_user=False))
+    assert [told(hunks(each)) for each in made] == [[(8, 1)], [(4, 2)], [(1, 0)]]
+    if restarted:
+        latest = {each.proposal_id: each for each in harness.versions}
+        await harness.proposals.close()
+        harness = ToolHarness(tmp_path)
+        await harness.proposals.restore(latest.values())
+    shown = text + harness.on_disk(NAME).decode()
+    harness.editor.put(harness.root / NAME, shown)
+    harness.overlay.notify_changed(harness.root / NAME)
+    latest = {each.proposal_id: each for each in made}
+    async with asyncio.timeout(50):
+        while any(each.files[0].base_version != 1 for each in latest.values()):
+            await asyncio.sleep(0.001)
+            latest |= {each.proposal_id: each for each in harness.versions}
+    above = 1 if text else 0
+    assert [told(hunks(each)) for each in latest.values()] == [[(8 + above, 1)], [(3 + above, 2)], [(1 + above, 0)]]
+    assert not any(hunk.edited_by_user for each in latest.values() for hunk in hunks(each))
