@@ -51,6 +51,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/proposal/resolve", "toDaemon", r.ProposalResolveParams, r.ProposalResolveResult, "Accept (with or without own text) or reject hunks. Accepted hunks are applied before the reply."),
     Method("amanu/proposal/decide", "toDaemon", r.ProposalDecideParams, r.ProposalDecideResult, "Decide whatever is open of a proposal, file, turn or session. Applied before the reply."),
     Method("amanu/proposal/revise", "toDaemon", r.ProposalReviseParams, r.ProposalReviseResult, "Change the proposed text of an open hunk, or of all open hunks of a file by an edited copy of its proposed text."),
+    Method("amanu/proposal/retry", "toDaemon", r.ProposalRetryParams, r.ProposalRetryResult, "Reject open or conflicted changes and ask the model to make them again on the files as they are now."),
     Method("amanu/proposal/setReview", "toDaemon", r.ProposalSetReviewParams, r.ProposalResult, "Review it before it is applied, or after."),
     Method("amanu/proposal/undo", "toDaemon", r.ProposalUndoParams, r.ProposalUndoResult, "Take applied hunks back, keeping what the user changed since; or say what that would do."),
     Method("amanu/proposal/diff", "toDaemon", r.ProposalDiffParams, r.ProposalDiffResult, "What the agent changed in a turn, a file, the session: one diff."),

@@ -515,6 +515,28 @@ class ProposalReviseResult(ProposalResult):
     """Some of the copy was edited outside of every open hunk: that is not taken."""
 
 
+class ProposalRetryParams(Message):
+    """Changes that the model is to make again, on the files as they are now. Nothing named: those in conflict."""
+
+    session_id: Id
+    proposal_id: str
+    version: int
+    """The version the user saw; `proposalConflict` if it is not the present one."""
+    hunk_ids: list[str] | None = None
+    """Open, or in conflict. Rows that `rowIds` does not name are then left out."""
+    row_ids: list[str] | None = None
+    """The same. Hunks that `hunkIds` does not name are then left out."""
+
+
+class ProposalRetryResult(Message):
+    """`started`: a turn makes them again, `turnId` names it. `queued`: a turn will, after what is before it. `told`:
+    the running turn hears of it, `turnId` names it. `tooSoon`: ignored, as the question had only just appeared."""
+
+    status: Literal["started", "queued", "told", "tooSoon"]
+    turn_id: str | None = None
+    proposal: Proposal
+
+
 class ProposalSetReviewParams(Message):
     """`after` applies what is open, to be kept or undone; `before` takes back what was applied and not yet kept, to be
     accepted or rejected."""

@@ -1775,6 +1775,28 @@ export interface ProposalReviseResult {
   outside: boolean;
 }
 
+/** Changes that the model is to make again, on the files as they are now. Nothing named: those in conflict. */
+export interface ProposalRetryParams {
+  sessionId: Id;
+  proposalId: string;
+  /** The version the user saw; `proposalConflict` if it is not the present one. */
+  version: number;
+  /** Open, or in conflict. Rows that `rowIds` does not name are then left out. */
+  hunkIds?: string[] | null;
+  /** The same. Hunks that `hunkIds` does not name are then left out. */
+  rowIds?: string[] | null;
+}
+
+/**
+ * `started`: a turn makes them again, `turnId` names it. `queued`: a turn will, after what is before it. `told`:
+ * the running turn hears of it, `turnId` names it. `tooSoon`: ignored, as the question had only just appeared.
+ */
+export interface ProposalRetryResult {
+  status: "started" | "queued" | "told" | "tooSoon";
+  turnId: string | null;
+  proposal: Proposal;
+}
+
 /**
  * `after` applies what is open, to be kept or undone; `before` takes back what was applied and not yet kept, to be
  * accepted or rejected.
@@ -2874,6 +2896,8 @@ export interface RequestsToDaemon {
   "amanu/proposal/decide": { params: ProposalDecideParams; result: ProposalDecideResult };
   /** Change the proposed text of an open hunk, or of all open hunks of a file by an edited copy of its proposed text. */
   "amanu/proposal/revise": { params: ProposalReviseParams; result: ProposalReviseResult };
+  /** Reject open or conflicted changes and ask the model to make them again on the files as they are now. */
+  "amanu/proposal/retry": { params: ProposalRetryParams; result: ProposalRetryResult };
   /** Review it before it is applied, or after. */
   "amanu/proposal/setReview": { params: ProposalSetReviewParams; result: ProposalResult };
   /** Take applied hunks back, keeping what the user changed since; or say what that would do. */

@@ -1116,6 +1116,21 @@
 ---@field proposal amanu.Proposal
 ---@field outside boolean Some of the copy was edited outside of every open hunk: that is not taken.
 
+---Changes that the model is to make again, on the files as they are now. Nothing named: those in conflict.
+---@class amanu.ProposalRetryParams
+---@field sessionId amanu.Id
+---@field proposalId string
+---@field version integer The version the user saw; `proposalConflict` if it is not the present one.
+---@field hunkIds? string[] Open, or in conflict. Rows that `rowIds` does not name are then left out.
+---@field rowIds? string[] The same. Hunks that `hunkIds` does not name are then left out.
+
+---`started`: a turn makes them again, `turnId` names it. `queued`: a turn will, after what is before it. `told`:
+---the running turn hears of it, `turnId` names it. `tooSoon`: ignored, as the question had only just appeared.
+---@class amanu.ProposalRetryResult
+---@field status "started"|"queued"|"told"|"tooSoon"
+---@field turnId? string
+---@field proposal amanu.Proposal
+
 ---`after` applies what is open, to be kept or undone; `before` takes back what was applied and not yet kept, to be
 ---accepted or rejected.
 ---@class amanu.ProposalSetReviewParams
@@ -1839,6 +1854,7 @@ M.methods = {
   proposal_resolve = "amanu/proposal/resolve",
   proposal_decide = "amanu/proposal/decide",
   proposal_revise = "amanu/proposal/revise",
+  proposal_retry = "amanu/proposal/retry",
   proposal_set_review = "amanu/proposal/setReview",
   proposal_undo = "amanu/proposal/undo",
   proposal_diff = "amanu/proposal/diff",

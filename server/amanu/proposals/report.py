@@ -6,10 +6,16 @@ from pathlib import Path
 from amanu.proposals.model import FILE_CHANGED, LINES_CHANGED, UNDONE_IN_FILE, LiveFile, LiveProposal
 from amanu.proposals.rows import LiveRow, row_title
 from amanu.text.display import file_list
+from amanu.text.fences import block
 from amanu.workspace.diff import first_line
 from amanu_protocol.items import Hunk
 
 _SHOWN = 4000  # characters of the user's own text that are repeated to the model
+RETRY = "To be made again on the present text."
+"""The reason of a change that was rejected because the model is to make it again."""
+_AGAIN = "The user asks you to make this change again: look at what is there now, then propose it anew."
+_RETRIED = 16_000
+"""Characters of each side of such a change that are repeated to the model."""
 
 
 def report(live: LiveProposal, call_id: str | None, display_path: Callable[[Path], str]) -> str:
@@ -41,6 +47,8 @@ def _rows(rows: Sequence[LiveRow], live: LiveProposal, display_path: Callable[[P
     for row in rows:
         because = f": {_sentence(row.reason)}" if row.reason else "."
         match row.state:
+            case "rejected" if row.reason == RETRY:
+                lines.append(f"- {name(row)}: not applied, since what is there has changed. {_AGAIN}")
             case "rejected":
                 lines.append(f"- {name(row)}: rejected{' by the user' if row.reviewed else ''}{because}")
             case "conflicted":
@@ -102,6 +110,8 @@ def _hunk(live: LiveProposal, file: LiveFile, hunk: Hunk, call_id: str | None, l
             return [f"- {location}: applied, but {changed}. It now reads:", text.rstrip("\r\n")]
         case "applied":
             return [f"- {location}: applied."]
+        case "rejected" if hunk.reason == RETRY:
+            return [f"- {location}: not applied, since the file has changed. {_AGAIN}", *_texts(hunk)]
         case "rejected" if not hunk.reviewed:
             return [f"- {location}: not applied{because} It is not in the file."]
         case "rejected":
@@ -120,6 +130,17 @@ def _hunk(live: LiveProposal, file: LiveFile, hunk: Hunk, call_id: str | None, l
             if hunk.reason:
                 return [f"- {location}: open, not applied{because} It may still be accepted later."]
             return [f"- {location}: open, not applied. The user has not decided; it may still be accepted later."]
+
+
+def _texts(hunk: Hunk) -> list[str]:
+    """Both sides of a hunk, as data: the model may no longer have them, and the user may have changed its text."""
+    old = block("lines_to_replace", _cut(hunk.old_text)) if hunk.old_text else "It was to insert, where no line was:"
+    return [old, block("new_lines", _cut(hunk.new_text)) if hunk.new_text else "It was to remove these lines."]
+
+
+def _cut(text: str) -> str:
+    text = text.removesuffix("\n")
+    return text if len(text) <= _RETRIED else text[:_RETRIED] + "\n[… shortened]"
 
 
 def _positions(file: LiveFile) -> dict[str, str]:

@@ -172,6 +172,24 @@ class Prompts:
             raise
         self._end_waits(params.prompt_id, client)
 
+    async def tell(self, params: PromptSendParams, client: Client) -> PromptSendResult | None:
+        """Say something into the running turn that answers nothing which that waits for. None: no request of a running
+        turn will carry it."""
+        turn = self._state.turn
+        if (
+            turn is None
+            or not self._turn
+            or not self._queue.is_open
+            or self._turn_factory.rewrite.has_run(turn.turn_id)
+        ):
+            return None
+        heard = await self._composer.expand(params.text, [])
+        self._require_writable()
+        steering = PromptSteerParams(**params.model_dump(), turn_id=turn.turn_id)
+        self._add_steering(steering, [], heard)
+        await self._emit.durable()
+        return PromptSendResult(status="started", turn_id=turn.turn_id)
+
     def _end_waits(self, prompt_id: str, client: Client) -> None:
         """End what the model waits for with a steering message, unless it has heard that already or no longer listens.
         Only when the message is on disk: one that is given back to the user must not have answered."""

@@ -42,6 +42,7 @@ SESSION_REQUESTS: Mapping[str, Request] = {
     "amanu/proposal/resolve": _session(r.ProposalResolveParams, lambda s, p, _: s.edits.resolve(p)),
     "amanu/proposal/decide": _session(r.ProposalDecideParams, lambda s, p, _: s.edits.decide(p)),
     "amanu/proposal/revise": _session(r.ProposalReviseParams, lambda s, p, _: s.edits.revise(p)),
+    "amanu/proposal/retry": _session(r.ProposalRetryParams, lambda s, p, c: s.retry(p, c)),
     "amanu/proposal/setReview": _session(r.ProposalSetReviewParams, lambda s, p, _: s.edits.set_review(p)),
     "amanu/proposal/undo": _session(r.ProposalUndoParams, lambda s, p, _: s.edits.undo(p)),
     "amanu/proposal/diff": _session(r.ProposalDiffParams, lambda s, p, _: s.edits.diff(p), reads=True),

@@ -85,8 +85,8 @@ class SessionEdits:
 
     async def resolve(self, params: r.ProposalResolveParams) -> r.ProposalResolveResult:
         """Decide hunks; accepted ones are in their file when this returns, or conflicted."""
-        proposal = self._current_proposal(params.proposal_id, params.version)
-        if self._too_soon(proposal):
+        proposal = self.current_proposal(params.proposal_id, params.version)
+        if self.too_soon(proposal):
             return r.ProposalResolveResult(status="tooSoon", proposal=proposal)
         proposal = await self._proposals.resolve(params.proposal_id, params.hunks, params.rows)
         await self._emit.durable()
@@ -101,8 +101,8 @@ class SessionEdits:
             for proposal_id, selection in self.select(params.scope, states).items()
             if proposal_id in versions
         }
-        previous = [self._current_proposal(proposal_id, versions[proposal_id]) for proposal_id in selected]
-        if any(map(self._too_soon, previous)):
+        previous = [self.current_proposal(proposal_id, versions[proposal_id]) for proposal_id in selected]
+        if any(map(self.too_soon, previous)):
             return r.ProposalDecideResult(status="tooSoon", proposals=previous)
         for proposal_id, selection in selected.items():
             hunks = [r.HunkDecision(hunk_id=hunk_id, decision=params.decision) for hunk_id in selection.hunk_ids]
@@ -114,15 +114,15 @@ class SessionEdits:
 
     async def revise(self, params: r.ProposalReviseParams) -> r.ProposalResult:
         """The user's own text for an open hunk, without deciding it."""
-        self._current_proposal(params.proposal_id, params.version)
+        self.current_proposal(params.proposal_id, params.version)
         proposal = await self._proposals.revise(params.proposal_id, params.hunk_id, params.new_text)
         await self._emit.durable()
         return r.ProposalResult(proposal=proposal)
 
     async def set_review(self, params: r.ProposalSetReviewParams) -> r.ProposalResult:
         """Review it before it is applied, or after."""
-        proposal = self._current_proposal(params.proposal_id, params.version)
-        if self._too_soon(proposal):
+        proposal = self.current_proposal(params.proposal_id, params.version)
+        if self.too_soon(proposal):
             raise AmanuError("proposalConflict", "Ignored: this came too soon after the question appeared. Try again.")
         is_after = params.review == "after"
         action = self._proposals.review_after if is_after else self._proposals.review_before
@@ -315,7 +315,8 @@ class SessionEdits:
         head = f"rename from {old_path}\nrename to {new_path}\n" if old_form.path != new_form.path else ""
         return head + unified(new_path, old_form.text or "", new_form.text or "")
 
-    def _current_proposal(self, proposal_id: str, version: int) -> Proposal:
+    def current_proposal(self, proposal_id: str, version: int) -> Proposal:
+        """The proposal, for a decision. Raises `AmanuError` if it is not the version that the user saw."""
         self._require_writable()
         proposal = self._proposals.get(proposal_id)
         if version != proposal.version:
@@ -327,7 +328,7 @@ class SessionEdits:
             )
         return proposal
 
-    def _too_soon(self, proposal: Proposal) -> bool:
+    def too_soon(self, proposal: Proposal) -> bool:
         """Whether the user cannot have read it yet: they were not asked about it, or only just now."""
         return any(map(self._asked_too_soon, proposal.tool_call_ids))
 

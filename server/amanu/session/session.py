@@ -32,6 +32,7 @@ from amanu.session.prompts import Prompts
 from amanu.session.queue import PromptQueue
 from amanu.session.recording import SessionRecording
 from amanu.session.restore import Restored
+from amanu.session.retry import ChangeRetry, prompt
 from amanu.session.review import SessionEdits
 from amanu.session.services import Services
 from amanu.session.trust_state import SessionTrust
@@ -54,6 +55,8 @@ from amanu_protocol.requests import (
     ApprovalResolveResult,
     PromptSendParams,
     PromptSendResult,
+    ProposalRetryParams,
+    ProposalRetryResult,
     QuestionAnswerParams,
     QuestionAnswerResult,
     RewriteRefineParams,
@@ -102,6 +105,7 @@ class Session:
         turn_factory = TurnFactory(core, queue, self.own_parts.title, environment)
         self.composer = PromptComposer(core, queue, self.own_parts, turn_factory, self._work.checks.find)
         self.edits = SessionEdits(core)
+        self._retry = ChangeRetry(core, self.edits)
         self.patches = SessionPatch(core, self.edits)
         self.mentions = MentionCompletion(core.workspace, self.own_parts.mcp.resources)
         self.checkpoints = Checkpoints(core, queue, self.edits)
@@ -276,6 +280,21 @@ class Session:
         if self.state.purpose == "rewrite":
             await self.continue_rewrite(client)
         return await self.prompts.send(params, client)
+
+    async def retry(self, params: ProposalRetryParams, client: Client) -> ProposalRetryResult:
+        """Have the model make open or conflicted changes again. If the prompt for that is refused, the model hears of
+        it with the next one. Raises `AmanuError` (proposalConflict, and what a prompt raises)."""
+        changes, proposals = self._retry.changes(params), self.core.proposals
+        if changes is None:
+            return ProposalRetryResult(status="tooSoon", proposal=proposals.get(params.proposal_id))
+        sentence = await self._retry.reject(params.proposal_id, changes)
+        turn_id, status = self.state.turn and self.state.turn.turn_id, "told"
+        if sentence:
+            said = prompt(params, sentence)
+            told = await self.prompts.tell(said, client)
+            result = told or await self.send_prompt(said, client)
+            turn_id, status = result.turn_id, "told" if told else "queued" if result.status == "queued" else "started"
+        return ProposalRetryResult(status=status, turn_id=turn_id, proposal=proposals.get(params.proposal_id))
 
     # Rewriting --------------------------------------------------------------------------------------
 

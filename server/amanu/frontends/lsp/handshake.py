@@ -47,6 +47,7 @@ METHODS = (
     "amanu/proposal/resolve",
     "amanu/proposal/decide",
     "amanu/proposal/revise",
+    "amanu/proposal/retry",
     "amanu/proposal/setReview",
     "amanu/proposal/undo",
     "amanu/proposal/diff",
