@@ -164,6 +164,7 @@ async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
         await journal.close()
         await services.audit.close()
         await services.watching.close()
+        services.events.close()
         if not events.applied:  # no pre-image in it is needed one day
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 

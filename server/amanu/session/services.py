@@ -24,6 +24,7 @@ from amanu.system import logs
 from amanu.text.redaction import Secrets
 from amanu.web.fetch import PageFetcher
 from amanu.web.search import SEARCH_KEYS
+from amanu.workspace.file_events import FileEvents
 from amanu.workspace.overlay import Overlay
 from amanu.workspace.watcher import WorkspaceWatcher
 from amanu_protocol.state import SessionState
@@ -41,6 +42,7 @@ class Services:
     registry: ModelRegistry
     overlay: Overlay
     watching: WorkspaceWatcher
+    events: FileEvents
     rules: RuleStore
     trust: TrustStore
     checkers: Checkers
@@ -71,7 +73,7 @@ def make_services(home: Home, settings: Settings, *, headless: bool = False, unt
     """The services of the user whose `home` it is; see `Services` for the flags."""
     secrets = Secrets()
     logs.use_secrets(secrets)
-    watching = WorkspaceWatcher()
+    watching, events = WorkspaceWatcher(), FileEvents()
     auth = Credentials(home.auth, secrets)
     if (engine := settings.web.search) is not None and engine in SEARCH_KEYS:
         auth.expect(engine, SEARCH_KEYS[engine])
@@ -82,8 +84,9 @@ def make_services(home: Home, settings: Settings, *, headless: bool = False, unt
         secrets,
         auth,
         ModelRegistry(settings, auth, home.local_models, Catalogue(home.catalogue)),
-        Overlay(watching.watch),
+        Overlay(watching.watch, events.watch if FileEvents.are_here() else None),
         watching,
+        events,
         RuleStore(home.config, settings),
         TrustStore(home.config / "trust.json", home.state / "trust", policy.unasked, home.private),
         Checkers(settings.checks, sandbox, settings.key_variables),

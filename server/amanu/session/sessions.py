@@ -206,6 +206,7 @@ class Sessions:
         if self._preparing is not None:
             self._preparing.cancel()
         await services.watching.close()
+        services.events.close()
         await services.checkers.end()
         await self._loader.close()
         if services.mcp is not None:

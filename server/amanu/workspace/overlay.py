@@ -112,20 +112,26 @@ OnChange = Callable[[], None]
 Stop = Callable[[], None]
 
 
+Disk = Literal["looks", "events", "no"]
+"""How a file on disk is watched: looked at each second besides (`watcher.py`) · by the system's events alone
+(`file_events.py`) · not at all."""
+
+
 def _watch_no_disk(path: Path, on_change: OnChange) -> Stop:
     return lambda: None
-
-
-def _nothing() -> None: ...
 
 
 class Overlay:
     """The open documents of every connected editor. One per daemon.
 
-    `care` hears of changes on disk (`WorkspaceWatcher.care`)."""
+    `looks` and `events` hear of changes on disk (`WorkspaceWatcher.watch`, `FileEvents.watch`)."""
 
-    def __init__(self, watch_disk: Callable[[Path, OnChange], Stop] = _watch_no_disk) -> None:
-        self._watch_disk = watch_disk
+    def __init__(
+        self,
+        looks: Callable[[Path, OnChange], Stop] = _watch_no_disk,
+        events: Callable[[Path, OnChange], Stop] | None = None,
+    ) -> None:
+        self._watch_disk = {"looks": looks, "events": events or looks, "no": _watch_no_disk}
         self._session_id: str | None = None
         self._editors: list[Editor] = []
         self._watchers: dict[Path, list[OnChange]] = {}
@@ -147,11 +153,11 @@ class Overlay:
             for buffer in editor.buffers():
                 self.notify_changed(buffer.path)
 
-    def watch(self, path: Path, on_change: OnChange, *, disk: bool = True) -> Stop:
-        """`heard` is called whenever a document at that absolute path was opened, changed or closed, and (`disk`) when
-        the file on disk may have changed; until what this returns is called."""
+    def watch(self, path: Path, on_change: OnChange, *, disk: Disk = "looks") -> Stop:
+        """`on_change` is called whenever a document at that absolute path was opened, changed or closed, and (`disk`)
+        when the file on disk may have changed; until what this returns is called."""
         self._watchers.setdefault(path, []).append(on_change)
-        forget = self._watch_disk(path, on_change) if disk else _nothing
+        forget = self._watch_disk[disk](path, on_change)
 
         def stop() -> None:
             forget()
