@@ -126,6 +126,31 @@ class AllowOption(Wire):
     """For a plan: the model forgets the conversation before it."""
 
 
+class ApprovalAnswer(Wire):
+    """One button below an approval. Its fields go into `amanu/approval/resolve` as they are, with the approval's
+    `toolCallId` and `digest`."""
+
+    label: str
+    """The whole of it, in the user's words: "Allow once with network access"."""
+    action: Literal["allow", "reject", "finish", "review", "editCommand"]
+    """The `decision` to send; `editCommand`: `allow`, with the user's `command`. `review` sends nothing: it shows the
+    proposal's changes, which are decided there."""
+    scope: Scope = "once"
+    grants: list[Grant] = []
+    rule: str = ""
+    """The text of the rules it saves, one a line; "" for none. It may be sent as the user edited it."""
+    explanation: str = ""
+    """Sentences saying what it means beyond its label; "" for nothing."""
+    mode: Mode | None = None
+    """For a plan: the mode it is carried out in."""
+    fresh_context: bool = False
+    """For a plan: the model forgets the conversation before it."""
+    asks: Literal["", "reason", "command"] = ""
+    """The field whose text the user gives first. A reason may stay empty; a command starts as the approval's."""
+    further: bool = False
+    """Rarely wanted: left out, or behind "More options", where there is room for a few."""
+
+
 SandboxTier = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 """What holds a command. `none`: it runs with the user's own permissions."""
 
@@ -217,6 +242,8 @@ class Approval(Wire):
     """Of those, what it probably needs."""
     options: list[AllowOption] = []
     """The ways to allow it once, the likeliest first: what it probably needs is granted there."""
+    answers: list[ApprovalAnswer] = []
+    """Every way to answer it, in the order to draw them, the likeliest first. A client composes none of its own."""
     lines: list[Line] = []
     """For the user, all there is to know besides `title` and `detail`: which sub-agent wants it, a line for each of
     `parts`, then the model's command where the user changed it, what holds it, what it probably needs, and the rule

@@ -165,6 +165,34 @@ export interface AllowOption {
   freshContext: boolean;
 }
 
+/**
+ * One button below an approval. Its fields go into `amanu/approval/resolve` as they are, with the approval's
+ * `toolCallId` and `digest`.
+ */
+export interface ApprovalAnswer {
+  /** The whole of it, in the user's words: "Allow once with network access". */
+  label: string;
+  /**
+   * The `decision` to send; `editCommand`: `allow`, with the user's `command`. `review` sends nothing: it shows the
+   * proposal's changes, which are decided there.
+   */
+  action: "allow" | "reject" | "finish" | "review" | "editCommand";
+  scope: Scope;
+  grants: Grant[];
+  /** The text of the rules it saves, one a line; "" for none. It may be sent as the user edited it. */
+  rule: string;
+  /** Sentences saying what it means beyond its label; "" for nothing. */
+  explanation: string;
+  /** For a plan: the mode it is carried out in. */
+  mode: Mode | null;
+  /** For a plan: the model forgets the conversation before it. */
+  freshContext: boolean;
+  /** The field whose text the user gives first. A reason may stay empty; a command starts as the approval's. */
+  asks: "" | "reason" | "command";
+  /** Rarely wanted: left out, or behind "More options", where there is room for a few. */
+  further: boolean;
+}
+
 /** What holds a command. `none`: it runs with the user's own permissions. */
 export type SandboxTier = "bubblewrap" | "landlock" | "seatbelt" | "none";
 
@@ -263,6 +291,8 @@ export interface Approval {
   likelyGrants: Grant[];
   /** The ways to allow it once, the likeliest first: what it probably needs is granted there. */
   options: AllowOption[];
+  /** Every way to answer it, in the order to draw them, the likeliest first. A client composes none of its own. */
+  answers: ApprovalAnswer[];
   /**
    * For the user, all there is to know besides `title` and `detail`: which sub-agent wants it, a line for each of
    * `parts`, then the model's command where the user changed it, what holds it, what it probably needs, and the rule

@@ -113,6 +113,20 @@
 ---@field mode? amanu.Mode For a plan: the mode it is carried out in.
 ---@field freshContext boolean For a plan: the model forgets the conversation before it.
 
+---One button below an approval. Its fields go into `amanu/approval/resolve` as they are, with the approval's
+---`toolCallId` and `digest`.
+---@class amanu.ApprovalAnswer
+---@field label string The whole of it, in the user's words: "Allow once with network access".
+---@field action "allow"|"reject"|"finish"|"review"|"editCommand" The `decision` to send; `editCommand`: `allow`, with the user's `command`. `review` sends nothing: it shows the proposal's changes, which are decided there.
+---@field scope amanu.Scope
+---@field grants amanu.Grant[]
+---@field rule string The text of the rules it saves, one a line; "" for none. It may be sent as the user edited it.
+---@field explanation string Sentences saying what it means beyond its label; "" for nothing.
+---@field mode? amanu.Mode For a plan: the mode it is carried out in.
+---@field freshContext boolean For a plan: the model forgets the conversation before it.
+---@field asks ""|"reason"|"command" The field whose text the user gives first. A reason may stay empty; a command starts as the approval's.
+---@field further boolean Rarely wanted: left out, or behind "More options", where there is room for a few.
+
 ---What holds a command. `none`: it runs with the user's own permissions.
 ---@alias amanu.SandboxTier "bubblewrap"|"landlock"|"seatbelt"|"none"
 
@@ -164,6 +178,7 @@
 ---@field grants amanu.Grant[] What the user may add to an approval.
 ---@field likelyGrants amanu.Grant[] Of those, what it probably needs.
 ---@field options amanu.AllowOption[] The ways to allow it once, the likeliest first: what it probably needs is granted there.
+---@field answers amanu.ApprovalAnswer[] Every way to answer it, in the order to draw them, the likeliest first. A client composes none of its own.
 ---@field lines amanu.Line[] For the user, all there is to know besides `title` and `detail`: which sub-agent wants it, a line for each of `parts`, then the model's command where the user changed it, what holds it, what it probably needs, and the rule that made this a question.
 ---@field agentId? string The sub-agent that wants to do it; None: the session's own model.
 ---@field agent string Its name; "" for none.

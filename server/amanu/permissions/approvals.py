@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from amanu.core.emit import Emit
 from amanu.core.rules import Rule
 from amanu.core.tool import AgentLabel, Preview, Subject, ToolError
+from amanu.permissions.answers import answers_to
 from amanu.permissions.ceilings import Ceilings
 from amanu.permissions.command_edit import CommandEdit
 from amanu.permissions.headless_denial import headless_denial
@@ -360,7 +361,8 @@ class Approvals(SessionRules):
             blocks = self._blocks(pending, proposal)
             lines = wording.conflict_lines(self._conflicts(pending, proposal), blocks=blocks)
         approval = pending.approval.model_copy(update=changes)
-        return wording.explain_approval(approval, (*pending.preview.notes, *lines))
+        explained = wording.explain_approval(approval, (*pending.preview.notes, *lines))
+        return explained.model_copy(update={"answers": answers_to(explained)})
 
     def _proposal_of(self, pending: PendingApproval) -> Proposal | None:
         proposal_id = pending.approval.proposal_id
