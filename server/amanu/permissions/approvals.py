@@ -190,6 +190,10 @@ class Approvals(SessionRules):
     def pending(self, call_id: str) -> PendingApproval | None:
         return self._pending.get(call_id)
 
+    def asks_about(self, proposal_id: str) -> bool:
+        """Whether a question about that proposal is open."""
+        return any(pending.approval.proposal_id == proposal_id for pending in self._pending.values())
+
     def too_soon(self, call_id: str) -> bool:
         """Whether the user was asked that open question only just now."""
         pending = self._pending.get(call_id)

@@ -24,6 +24,10 @@ class LiveProposals:
         """Proposals of a reopened session; they become live when somebody asks for them."""
         self._live: dict[str, LiveProposal] = {}
         """Oldest first."""
+        self._numbers: dict[str, int] = {}
+        """Proposal → its place among all, the oldest first."""
+        self._by_path: dict[str, dict[str, None]] = {}
+        """Path → the proposals that change something there."""
         self._published = asyncio.Event()
         """Set when a proposal is next published; then a new event takes its place."""
 
@@ -36,11 +40,15 @@ class LiveProposals:
 
     def add(self, live: LiveProposal) -> None:
         """Add it if it is not among them yet."""
+        self._numbers.setdefault(live.proposal_id, len(self._numbers))
         self._live[live.proposal_id] = live
 
     def restore(self, proposals: Iterable[Proposal]) -> None:
         """Take over the proposals of a reopened session."""
         self.stored = {proposal.proposal_id: proposal for proposal in proposals}
+        for proposal in self.stored.values():
+            self._numbers.setdefault(proposal.proposal_id, len(self._numbers))
+            self._note_paths(proposal)
 
     def find(self, proposal_id: str) -> LiveProposal:
         """Raises `AmanuError` (proposalNotFound)."""
@@ -54,6 +62,16 @@ class LiveProposals:
     def of_call(self, call_id: str) -> LiveProposal | None:
         """The last one that call had a part in."""
         return next((live for live in reversed(self) if call_id in live.tool_call_ids), None)
+
+    def at(self, path: Path) -> list[LiveProposal]:
+        """Those that change something at that path, oldest first."""
+        ids = sorted(self._by_path.get(str(path), ()), key=lambda each: self._numbers.get(each, 0))
+        return list(map(self.find, ids))
+
+    def later_at(self, path: Path, than: LiveProposal) -> list[LiveProposal]:
+        """The later ones of these, and that one itself."""
+        number = self._numbers.get(than.proposal_id, 0)
+        return [live for live in self.at(path) if self._numbers.get(live.proposal_id, 0) >= number]
 
     def shown_to(self, live: LiveProposal) -> ShownFiles:
         """What its agent has been shown; nothing if that agent is gone."""
@@ -84,9 +102,16 @@ class LiveProposals:
         """Tell the listeners about it under the same version, when only what accompanies the hunks changed: whoever is
         deciding just now decides on what they saw."""
         proposal = live.wire()
+        self._note_paths(proposal)
         for listener in self.listeners:
             listener(proposal)
         return proposal
+
+    def _note_paths(self, proposal: Proposal) -> None:
+        for change in (*proposal.files, *proposal.rows):
+            for path in (change.path, change.new_path):
+                if path is not None:
+                    self._by_path.setdefault(path, {})[proposal.proposal_id] = None
 
     async def wait_for_next(self) -> None:
         """Wait until some proposal is published."""

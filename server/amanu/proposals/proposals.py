@@ -80,6 +80,7 @@ class Proposals:
         drafting: Callable[[], bool] = lambda: False,
         rows: RowPlanner | None = None,
         durable: Callable[[], Awaitable[None]] = _nothing,
+        asked: Callable[[LiveProposal], bool] = lambda live: False,
     ) -> None:
         self._workspace = workspace
         self._recovery = Recovery(workspace, rows)
@@ -87,7 +88,7 @@ class Proposals:
         self._drafting = drafting
         self._live = LiveProposals(workspace.shown_files)
         self.shown_files = self._live.shown_files
-        self._tracking = FileTracking(workspace, self._live)
+        self._tracking = FileTracking(workspace, self._live, asked)
         self._live.listeners.append(on_change)
         self.drafts = Drafts(workspace, self._live, self._tracking, rows)
         transactions = Transactions(workspace, rows, save_preimage, durable, self._live.publish)
@@ -423,8 +424,11 @@ class Proposals:
                     row.state, row.reason = "rejected", row.undecidable
             self._live.publish(live)
         for proposal in [*self._live.stored.values(), *(live.wire() for live in self._live)]:
-            if any(hunk.waits for file in proposal.files for hunk in file.hunks):
-                self._tracking.watch(proposal)
+            self._tracking.watch_again(proposal)
+
+    def question_ended(self) -> None:
+        """A question about some proposal is answered, or not asked any more."""
+        self._tracking.question_ended()
 
     async def wait_until_settled(self) -> None:
         """Return when nothing is being applied."""

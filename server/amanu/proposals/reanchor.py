@@ -61,6 +61,30 @@ class Edit(LineChange):
         return self.low <= end and self.high >= start
 
 
+def without_discarded(file: LiveFile, current: FileText) -> Reanchored | None:
+    """`file`, whose text that is, without the applied hunks of which no line is left: others of the same file were just
+    taken back, so these were not edited but taken back with them. One edit on another is never its old text then."""
+    if file.anchor is None or not any(_is_discarded(hunk) for hunk in file.hunks):
+        return None
+    return _reanchored(replace(file, last_applied=None), current, by_user=True, discarded=True)
+
+
+def _is_discarded(hunk: Hunk) -> bool:
+    """Whether it added lines, and none of them is left."""
+    return (
+        hunk.state == "applied"
+        and not hunk.reviewed
+        and hunk.applied_text is not None
+        and nothing_left(hunk.old_text, hunk.applied_text, hunk.new_text)
+    )
+
+
+def nothing_left(old_text: str, applied_text: str, text: str) -> bool:
+    """Whether the change added lines, and none of them is in that text."""
+    added = {*split_lines(applied_text)} - {*split_lines(old_text)}
+    return bool(added) and added.isdisjoint(split_lines(text))
+
+
 def reanchor(file: LiveFile, current: FileText, *, by_user: bool = True) -> Reanchored | None:
     """`file` on the text `now`, or None: it is there already, or cannot be. CPU-bound and without effect; for big
     files run it in a thread. What is not done `by_user` was done by another proposal, and is not told as theirs."""
@@ -78,8 +102,8 @@ def reanchor(file: LiveFile, current: FileText, *, by_user: bool = True) -> Rean
     return _reanchored(file, current, by_user) or caught_up
 
 
-def _reanchored(file: LiveFile, current: FileText, by_user: bool) -> Reanchored | None:
-    if current.text == file.text_with("applied"):
+def _reanchored(file: LiveFile, current: FileText, by_user: bool, *, discarded: bool = False) -> Reanchored | None:
+    if current.text == file.text_with("applied") and not discarded:
         return None
     if (restored := _as_last_applied(file, current)) is not None:
         return restored
@@ -99,6 +123,8 @@ def _reanchored(file: LiveFile, current: FileText, by_user: bool) -> Reanchored 
         updates: dict[str, object] = {}
         if anchor_range.applied is not None:
             (start, end), updates = _applied_hunk(hunk, anchor_range.applied, regions, lines, by_user)
+            if discarded and _is_discarded(hunk):
+                updates = {"state": "reverted", "reason": UNDONE_IN_FILE}
             is_clean = (
                 is_clean and updates["state"] == "applied" and updates["new_text"] == anchor_range.applied.new_text
             )

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from amanu.proposals.model import FILE_CHANGED, LINES_CHANGED, UNDONE_IN_FILE, LiveFile, LiveProposal
+from amanu.proposals.model import FILE_CHANGED, LINES_CHANGED, LiveFile, LiveProposal
+from amanu.proposals.presence import BY_HAND
 from amanu.proposals.rows import LiveRow, row_title
 from amanu.text.display import file_list
 from amanu.text.fences import block
@@ -119,7 +120,7 @@ def _hunk(live: LiveProposal, file: LiveFile, hunk: Hunk, call_id: str | None, l
         case "conflicted":
             advice = " Read it again before proposing anew." if hunk.reason in (FILE_CHANGED, LINES_CHANGED) else ""
             return [f"- {location}: not applied{because}{advice}"]
-        case "reverted" if hunk.reason == UNDONE_IN_FILE:
+        case "reverted" if hunk.reason in BY_HAND:
             return [f"- {location}: no longer there{because}"]
         case "reverted":
             return [f"- {location}: the user took this change back."]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from amanu.core.tool import ToolError
 from amanu.proposals.deferred_edits import DeferredEdits
+from amanu.proposals.discarded import all_discarded, may_be_discarded
 from amanu.proposals.live_proposals import LiveProposals
 from amanu.proposals.model import (
     FILE_CHANGED,
@@ -25,17 +26,20 @@ from amanu.proposals.model import (
     LiveFile,
     LiveProposal,
 )
-from amanu.proposals.reanchor import Edit, line_edits, reanchor
+from amanu.proposals.presence import BY_HAND, Presence, follow_presence, waits_for_file
+from amanu.proposals.reanchor import Edit, line_edits, reanchor, without_discarded
 from amanu.proposals.text_plan import target_made
+from amanu.workspace.overlay import Disk
 from amanu.workspace.text_file import FileText, split_lines
 from amanu.workspace.workspace import Workspace
-from amanu_protocol.items import HunkState, Proposal
+from amanu_protocol.items import HunkState, Proposal, ProposedFile
 
 QUIET = 0.3
 """Seconds without a change after which open hunks are moved to where the user's typing left their lines."""
 MAX_SETTLED = 10
 """Proposals for one file whose applied hunks are looked after; older ones are found again when they are undone."""
 _OPEN: Collection[HunkState] = (*UNDECIDED, "conflicted")
+_IN_FILE: Collection[HunkState] = ("accepted", "applied", "undoing")
 
 log = logging.getLogger(__name__)
 
@@ -45,36 +49,60 @@ _Key = tuple[str, Path]
 @dataclass(frozen=True)
 class _Watched:
     stop: Callable[[], None]
-    disk: bool
-    """Of the file on disk is heard, too."""
+    disk: Disk
+
+
+@dataclass(frozen=True)
+class _Discard:
+    """All that was applied to a file was discarded at once."""
+
+    text: str
+    """The text before that."""
+    files: Sequence[tuple[LiveProposal, LiveFile, LiveFile]]
+    """Each with what was made of it, and as it was."""
 
 
 class FileTracking:
-    def __init__(self, workspace: Workspace, live: LiveProposals) -> None:
+    """`asked`: whether a question about that proposal is open."""
+
+    def __init__(
+        self, workspace: Workspace, live: LiveProposals, asked: Callable[[LiveProposal], bool] = lambda live: False
+    ) -> None:
         self._workspace = workspace
         self._live = live
+        self._asked = asked
         live.listeners.append(self.watch)
         self._watched: defaultdict[Path, dict[str, _Watched]] = defaultdict(dict)
         """Path → proposals that have the file, oldest first. One proposal may have hundreds of files."""
         self._timers: dict[_Key, asyncio.TimerHandle] = {}
+        self._due: defaultdict[str, set[Path]] = defaultdict(set)
+        """Proposal → files to look at: a branch changes thousands at once."""
+        self._discarded: dict[Path, _Discard] = {}
+        self._without_file: set[_Key] = set()
+        """Files that are gone, and whose hunks are still asked about."""
         self._follow_tasks: set[asyncio.Task[None]] = set()
 
     def watch(self, proposal: Proposal) -> None:
-        """Hear of changes of its files, as long as something of it is open or applied there. The disk is listened to
-        only where something is open: it costs a waking daemon, and where applied hunks went to is found again when
-        they are undone."""
+        """Hear of changes of its files, as long as something of it is open or applied there. Looking at the disk again
+        and again costs a waking daemon, so that is done only where something is open. What waits to be reviewed, or the
+        user's hand took away, the system's events must do for; where kept hunks went to is found again when they are
+        undone."""
         for file in proposal.files:
-            states = {hunk.state for hunk in file.hunks}
-            is_open = not states.isdisjoint(_OPEN)
-            followed = is_open or (file.change == "edit" and "applied" in states)
+            disk = _disk(file)
             for path in filter(None, (file.path, file.new_path)):
                 key = (proposal.proposal_id, Path(path))
-                if followed:
-                    self._watch_file(key, file.base_version, disk=is_open)
+                (self._without_file.add if waits_for_file(file.hunks) else self._without_file.discard)(key)
+                if disk is not None:
+                    self._watch_file(key, file.base_version, disk)
                 else:
                     self._unwatch(key)
 
-    def _watch_file(self, key: _Key, version: int | None, *, disk: bool) -> None:
+    def watch_again(self, proposal: Proposal) -> None:
+        """The same after a restart, for what the user is still to decide, and what their hand took away."""
+        if any(_disk(file) in ("looks", "events") for file in proposal.files):
+            self.watch(proposal)
+
+    def _watch_file(self, key: _Key, version: int | None, disk: Disk) -> None:
         proposals = self._watched[key[1]]
         if (watched := proposals.get(key[0])) is not None and watched.disk != disk:
             watched.stop()
@@ -158,13 +186,43 @@ class FileTracking:
         published again."""
         has_news = False
         with contextlib.suppress(ToolError):  # what is there now is no text of ours; applying will say why
-            has_news = file.displace(await self._displacement(live, file, current))
+            has_news = by_user and await self._follow_presence(live, file, current)
+            has_news = file.displace(await self._displacement(live, file, current)) or has_news
         if has_news:
             live.attempted -= {hunk.hunk_id for hunk in file.hunks if hunk.state == "pending"}
             self._look_again((live.proposal_id, file.base.path))
         if file.change != "edit" or current is None:
             return has_news
         return await self._move_hunks(live, file, current, by_user=by_user) or has_news
+
+    async def _follow_presence(self, live: LiveProposal, file: LiveFile, current: FileText | None) -> bool:
+        """Raises `ToolError` where what is there cannot be read."""
+        path, new_path = file.base.path, file.new_path
+        text = await self._workspace.read_if_exists(path) if current is None else current
+        moved = None if new_path is None else await self._workspace.read_if_exists(new_path)
+        paths = [path] if new_path is None else [path, new_path]
+        if any(self._is_changed_by_us(live, file, each) for each in paths):
+            return False
+        presence = Presence(self._if_there(file, text), self._if_there(file, moved))
+        return follow_presence(file, presence, asked=self._asked(live))
+
+    def _if_there(self, file: LiveFile, text: FileText | None) -> FileText | None:
+        """None also for a file that is gone and that an editor still shows, if nobody has typed in it."""
+        if text is None or text.exists or not (file.base.exists or file.change == "create"):
+            return text
+        return text if any(buffer.typed for _, buffer in self._workspace.overlay.documents(text.path)) else None
+
+    def _is_changed_by_us(self, live: LiveProposal, file: LiveFile, path: Path) -> bool:
+        """Whether something else that is applied makes, moves or removes what is at the path."""
+        for other in self._live.later_at(path, live):
+            files = [each for each in other.files if each is not file and each.change != "edit"]
+            if any(each.has_path(path) and any(hunk.state in _IN_FILE for hunk in each.hunks) for each in files):
+                return True
+            if any(
+                path in row.change.paths and row.change.kind != "mode" for row in other.rows if row.state in _IN_FILE
+            ):
+                return True
+        return False
 
     async def _displacement(self, live: LiveProposal, file: LiveFile, current: FileText | None) -> str:
         """Why the file as a whole is not what the proposal is about; "" if it is, or somebody did the same already.
@@ -224,8 +282,13 @@ class FileTracking:
     def _others(self, live: LiveProposal, path: Path) -> list[LiveProposal]:
         return [self._live.find(each) for each in tuple(self._watched[path]) if each != live.proposal_id]
 
-    def _listen(self, key: _Key, disk: bool) -> "_Watched":
+    def _listen(self, key: _Key, disk: Disk) -> "_Watched":
         return _Watched(self._workspace.overlay.watch(key[1], partial(self._schedule, key), disk=disk), disk)
+
+    def question_ended(self) -> None:
+        """What a question kept undecided although its file is gone need not wait any more."""
+        for key in tuple(self._without_file):
+            self._look_again(key)
 
     def _unwatch(self, key: _Key) -> None:
         if (watched := self._watched[key[1]].pop(key[0], None)) is not None:
@@ -236,7 +299,8 @@ class FileTracking:
     def _unwatch_oldest(self, path: Path) -> None:
         """Settled proposals for that path but the newest are left."""
         for proposal_id in tuple(self._watched[path])[:-MAX_SETTLED]:
-            if all(file.is_settled for file in self._live.find(proposal_id).files_at(path)):
+            files = self._live.find(proposal_id).files_at(path)
+            if all(file.is_settled for file in files):
                 self._unwatch((proposal_id, path))
 
     def _schedule(self, key: _Key) -> None:
@@ -251,21 +315,114 @@ class FileTracking:
 
     def _start_following(self, key: _Key) -> None:
         del self._timers[key]
-        task = asyncio.create_task(self._logging_errors(self._follow(key)))
+        due = self._due[key[0]]
+        due.add(key[1])
+        if len(due) > 1:
+            return  # it will be looked at with those before it
+        task = asyncio.create_task(self._logging_errors(self._follow(key[0])))
         self._follow_tasks.add(task)
         task.add_done_callback(self._follow_tasks.discard)
 
-    async def _follow(self, key: _Key) -> None:
+    async def _follow(self, proposal_id: str) -> None:
         async with self._live.lock:
-            if key[0] in self._watched[key[1]]:
-                live = self._live.find(key[0])
-                await self.catch_up(live, [file for file in live.files if file.has_path(key[1])])
+            paths = {path for path in self._due.pop(proposal_id, ()) if proposal_id in self._watched[path]}
+            if paths:
+                live = self._live.find(proposal_id)
+                await self._follow_discards(paths)
+                files = [file for file in live.files if not paths.isdisjoint((file.base.path, file.new_path))]
+                before = _taken_by_hand(files)
+                await self.catch_up(live, files)
+                after = _taken_by_hand(files)
+                for path in {path for path, _ in before | after}:
+                    await self._follow_others(live, path, discarded=path in {path for path, _ in after - before})
+
+    async def _follow_discards(self, paths: Iterable[Path]) -> None:
+        """Where the user discarded all that several proposals did to a file, or gave it all back, let them follow
+        together."""
+        for path in paths:
+            edited = [(other, file) for other in reversed(self._live.at(path)) for file in other.files_at(path)]
+            edited = [(other, file) for other, file in edited if _is_applied_edit(file)]
+            current = await self._read(path) if len(edited) > 1 or path in self._discarded else None
+            if current is None:
+                continue
+            if (discard := self._discarded.get(path)) is not None and discard.text == current.text:
+                self._give_back(path, discard)
+            elif edited and may_be_discarded(edited[0][1], current):
+                await self._discard(path, edited, current)
+
+    async def _discard(self, path: Path, edited: Sequence[tuple[LiveProposal, LiveFile]], current: FileText) -> None:
+        previous = _known_text(edited[0][1], current)
+        files = [file for _, file in edited]
+        if previous.text == current.text:
+            return
+        found = await asyncio.to_thread(all_discarded, files, previous, current)
+        if found is None:
+            return
+        left = [(live, replaced, file) for (live, file), replaced in zip(edited, found, strict=True)]
+        self._discarded[path] = _Discard(previous.text, left)
+        for live, replaced, file in left:
+            live.files = [replaced if each is file else each for each in live.files]
+        for live in dict.fromkeys(live.proposal_id for live, _, _ in left):
+            self._live.publish(self._live.find(live))
+
+    def _give_back(self, path: Path, discard: "_Discard") -> None:
+        """The text is the one from before it was discarded: so are the hunks that nobody decided about since."""
+        del self._discarded[path]
+        for live, replaced, file in discard.files:
+            is_same = replaced.hunks == [hunk for each in live.files if each is replaced for hunk in each.hunks]
+            live.files = [file if each is replaced and is_same else each for each in live.files]
+        for live in dict.fromkeys(live.proposal_id for live, _, _ in discard.files):
+            self._live.publish(self._live.find(live))
+
+    async def _follow_others(self, live: LiveProposal, path: Path, *, discarded: bool) -> None:
+        """The user's hand took something away there (`discarded`: just now), or gave it back. That concerns those, too,
+        that are not looked after any more, as there are so many newer ones; and edits on top of others."""
+        for other in self._live.at(path):
+            files = other.files_at(path)
+            if other is not live and any(_disk(file) == "events" for file in files):
+                await self.catch_up(other, files)
+            current = await self._read(path) if discarded else None
+            if current is not None:
+                await self._drop_discarded(other, files, current)
+
+    async def _drop_discarded(self, live: LiveProposal, files: Sequence[LiveFile], current: FileText) -> None:
+        moved = [(file, await asyncio.to_thread(without_discarded, file, current)) for file in files]
+        for file, found in moved:
+            if found is not None:
+                found.write_to(file)
+        if any(found is not None for _, found in moved):
+            self._live.publish(live)
 
     async def _logging_errors(self, update: Awaitable[None]) -> None:
         try:
             await update
         except Exception:
             log.exception("hunks could not be moved")
+
+
+def _disk(file: ProposedFile | LiveFile) -> Disk | None:
+    """How that file is to be watched on disk; None: neither there nor in editors."""
+    states = {hunk.state for hunk in file.hunks}
+    if not states.isdisjoint(_OPEN):
+        return "looks"
+    if any((hunk.state == "applied" and not hunk.reviewed) or hunk.reason in BY_HAND for hunk in file.hunks):
+        return "events"
+    return "no" if file.change == "edit" and "applied" in states else None
+
+
+def _is_applied_edit(file: LiveFile) -> bool:
+    return file.change == "edit" and any(hunk.state == "applied" for hunk in file.hunks)
+
+
+def _known_text(file: LiveFile, current: FileText) -> FileText:
+    """The text that the file had when its hunks were last looked at."""
+    text = file.text_with("applied")
+    return current.with_text(text if file.deferred is None else file.deferred.applied_to(text))
+
+
+def _taken_by_hand(files: Iterable[LiveFile]) -> set[tuple[Path, str]]:
+    """The hunks that the user's hand took away, with their paths."""
+    return {(file.base.path, hunk.hunk_id) for file in files for hunk in file.hunks if hunk.reason in BY_HAND}
 
 
 def _reportable_state(file: LiveFile) -> object:

@@ -17,6 +17,7 @@ from amanu.models.routing import AUTO
 from amanu.permissions.approvals import Approvals
 from amanu.permissions.ceilings import Ceilings
 from amanu.permissions.policy import PolicyContext, drafts
+from amanu.proposals.model import LiveProposal
 from amanu.proposals.proposals import Proposals
 from amanu.proposals.row_plan import RowPlanner
 from amanu.session.access import Access
@@ -25,6 +26,7 @@ from amanu.session.costs import SessionCosts
 from amanu.session.events import EventStream
 from amanu.session.git_hook_rules import GitHookRules
 from amanu.session.jobs import SessionJobs
+from amanu.session.late_decisions import ENDED
 from amanu.session.notices import Notices
 from amanu.session.parts import Parts
 from amanu.session.plan import NAME as PLAN_NAME
@@ -44,8 +46,8 @@ from amanu.tools.shell.git_looks import published_commits
 from amanu.tools.shell.session_layer import SessionLayer
 from amanu.web.search import SEARCH_KEYS, SearchService
 from amanu.workspace.workspace import Workspace
-from amanu_protocol.events import Event, ProposalChanged
-from amanu_protocol.items import Mode, Proposal, Scope
+from amanu_protocol.events import Event, ItemCompleted, ProposalChanged
+from amanu_protocol.items import Mode, Proposal, Scope, ToolCall
 from amanu_protocol.state import SessionState
 
 
@@ -173,6 +175,7 @@ class SessionCore:
                     lambda change: published_commits(CommandLauncher(self.tool_environment()), change),
                 ),
                 durable=self._decision_durable,
+                asked=self._is_asked,
             )
             self.layer = SessionLayer(self.workspace, self.proposals, services.sandbox, self.files)
             self.approvals = Approvals(
@@ -272,6 +275,18 @@ class SessionCore:
 
     def _follow(self, event: Event, position: int) -> None:
         self.history.on_event(self.state, event, position)
+        match event:
+            case ItemCompleted(item=ToolCall(proposal_id=str())) if self.assignment is None:
+                self.proposals.question_ended()
+            case _:
+                pass
+
+    def _is_asked(self, live: LiveProposal) -> bool:
+        """Whether a question about that proposal is open, or will be: one of its calls goes on."""
+        calls = map(self.state.item, live.tool_call_ids)
+        return self.approvals.asks_about(live.proposal_id) or any(
+            isinstance(call, ToolCall) and call.state not in ENDED for call in calls
+        )
 
     def _proposal_changed(self, proposal: Proposal) -> None:
         previous = self.approvals.policy.proposal(proposal.proposal_id)

@@ -1,0 +1,85 @@
+"""Files that the user's own hand removes or brings back: `git checkout`, `git stash`, `git clean`, `rm`, an editor.
+
+An applied change whose file is gone is no longer there to be reviewed; an open one has nothing to be applied to, and
+waits no more. Both say why, and are as they were before once the file is back: an editor that saves by deleting first,
+a branch and back, must lose nothing. What happens within a file `reanchor.py` finds out.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from amanu.proposals.model import FILE_GONE, LINES_CHANGED, UNDONE_IN_FILE, LiveFile
+from amanu.workspace.text_file import FileText
+from amanu_protocol.items import Hunk, HunkState
+
+FILE_DELETED = "The file was deleted."
+FILE_BACK = "The file is as it was before it."
+"""Of a deletion or a move."""
+WHOLE_FILE: Collection[str | None] = (FILE_DELETED, FILE_BACK)
+BY_HAND: Collection[str | None] = (*WHOLE_FILE, UNDONE_IN_FILE)
+"""Reasons of what nobody decided: it is applied, or open, again when the file is as it was."""
+
+Standing = Literal["there", "deleted", "back", "other"]
+"""The file of an applied change: there with it · gone · as it was before it · another one."""
+
+
+@dataclass(frozen=True)
+class Presence:
+    """What is at a file's two paths now."""
+
+    text: FileText | None
+    moved: FileText | None = None
+
+
+def follow_presence(file: LiveFile, presence: Presence, *, asked: bool) -> bool:
+    """Let its hunks follow the file as a whole. `asked`: a question about them is open, so that what is undecided stays
+    so. Returns whether that changed any."""
+    standing = _standing(file, presence)
+    changed = False
+    for hunk in list(file.hunks):
+        if (change := _followed(file, hunk, standing, asked=asked)) is not None:
+            state, reason = change
+            file.update_hunk(hunk.hunk_id, state=state, reason=reason, reviewed=False)
+            changed = True
+    return changed
+
+
+def waits_for_file(hunks: Iterable[Hunk]) -> bool:
+    """Whether one of them is in conflict only because its file is gone."""
+    return any(hunk.state == "conflicted" and hunk.reason == FILE_GONE for hunk in hunks)
+
+
+def _followed(file: LiveFile, hunk: Hunk, standing: Standing, *, asked: bool) -> tuple[HunkState, str | None] | None:
+    match hunk.state, standing:
+        case "applied", ("deleted" | "back") if not hunk.reviewed:
+            return "reverted", FILE_DELETED if standing == "deleted" else FILE_BACK
+        case "reverted", "there" if hunk.reason in WHOLE_FILE:
+            return "applied", None
+        case (("pending" | "conflicted"), "deleted") if not asked and file.change in ("edit", "rename"):
+            return "rejected", FILE_DELETED
+        case "rejected", ("there" | "back") if hunk.reason == FILE_DELETED:
+            is_blocked = hunk.hunk_id in file.conflicting
+            return ("conflicted", LINES_CHANGED) if is_blocked else ("pending", None)
+        case _:
+            return None
+
+
+def _standing(file: LiveFile, presence: Presence) -> Standing:
+    is_there, is_moved = presence.text is not None, presence.moved is not None
+    match file.change:
+        case "edit":
+            return "there" if is_there else "deleted"
+        case "create" if presence.text is not None:
+            is_other = presence.text.text != file.text_with("applied", "reverted")
+            return "other" if is_other and _was_deleted(file) else "there"
+        case "create":
+            return "deleted"
+        case "delete":
+            return "back" if is_there else "there"
+        case "rename":
+            return "there" if is_moved else "back" if is_there else "deleted"
+
+
+def _was_deleted(file: LiveFile) -> bool:
+    return any(hunk.reason == FILE_DELETED for hunk in file.hunks)
