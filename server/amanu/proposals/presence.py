@@ -10,16 +10,22 @@ from dataclasses import dataclass
 from typing import Literal
 
 from amanu.proposals.model import FILE_GONE, LINES_CHANGED, UNDONE_IN_FILE, LiveFile
+from amanu.proposals.rows import LiveRow
 from amanu.workspace.text_file import FileText
-from amanu_protocol.items import Hunk, HunkState
+from amanu_protocol.items import Hunk, HunkState, Row
 
 FILE_DELETED = "The file was deleted."
 FILE_BACK = "The file is as it was before it."
 """Of a deletion or a move."""
 WHOLE_FILE: Collection[str | None] = (FILE_DELETED, FILE_BACK)
-BY_HAND: Collection[str | None] = (*WHOLE_FILE, UNDONE_IN_FILE)
+ROW_BACK = "What is there is as it was before it."
+ROW_GONE = "What it made was deleted."
+ROW_CHANGED = "What it made was changed since."
+ROW_REASONS: Collection[str | None] = (ROW_BACK, ROW_GONE, ROW_CHANGED)
+BY_HAND: Collection[str | None] = (*WHOLE_FILE, *ROW_REASONS, UNDONE_IN_FILE)
 """Reasons of what nobody decided: it is applied, or open, again when the file is as it was."""
 
+RowStanding = Literal["before", "after", "between", "other"]
 Standing = Literal["there", "deleted", "back", "other"]
 """The file of an applied change: there with it · gone · as it was before it · another one."""
 
@@ -43,6 +49,26 @@ def follow_presence(file: LiveFile, presence: Presence, *, asked: bool) -> bool:
             file.update_hunk(hunk.hunk_id, state=state, reason=reason, reviewed=False)
             changed = True
     return changed
+
+
+def follows_hand(row: LiveRow | Row) -> bool:
+    """Whether the row may have to follow the user's hand. What becomes of commits git says."""
+    is_applied = row.state == "applied" and not row.reviewed
+    kind = row.kind if isinstance(row, Row) else row.change.kind
+    return kind != "git" and (is_applied or (row.state == "reverted" and row.reason in ROW_REASONS))
+
+
+def follow_row(row: LiveRow, standing: RowStanding, *, is_there: bool) -> bool:
+    """Let an applied row follow what is at its path now (`is_there`: anything). Returns whether that changed it."""
+    if row.change.is_tree and is_there:
+        standing = "after"  # what is in a folder may come and go
+    before = row.state, row.reason
+    if standing == "after":
+        row.state, row.reason = "applied", None
+    elif row.state == "applied":
+        gone = ROW_CHANGED if is_there or row.change.after is None else ROW_GONE
+        row.state, row.reason = "reverted", ROW_BACK if standing == "before" and is_there else gone
+    return (row.state, row.reason) != before
 
 
 def waits_for_file(hunks: Iterable[Hunk]) -> bool:

@@ -88,7 +88,7 @@ class Proposals:
         self._drafting = drafting
         self._live = LiveProposals(workspace.shown_files)
         self.shown_files = self._live.shown_files
-        self._tracking = FileTracking(workspace, self._live, asked)
+        self._tracking = FileTracking(workspace, self._live, rows, asked)
         self._live.listeners.append(on_change)
         self.drafts = Drafts(workspace, self._live, self._tracking, rows)
         transactions = Transactions(workspace, rows, save_preimage, durable, self._live.publish)

@@ -54,6 +54,8 @@ def _rows(rows: Sequence[LiveRow], live: LiveProposal, display_path: Callable[[P
                 lines.append(f"- {name(row)}: rejected{' by the user' if row.reviewed else ''}{because}")
             case "conflicted":
                 lines.append(f"- {name(row)}: not applied{because}")
+            case "reverted" if row.reason in BY_HAND:
+                lines.append(f"- {name(row)}: no longer there{because}")
             case "reverted":
                 lines.append(f"- {name(row)}: the user took this change back.")
             case "pending" if row.reason or not live.draft:

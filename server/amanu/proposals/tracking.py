@@ -6,6 +6,7 @@ Heard of by `Overlay.watch`, looked at when it has been quiet for a moment.
 import asyncio
 import contextlib
 import logging
+import os
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,8 +27,10 @@ from amanu.proposals.model import (
     LiveFile,
     LiveProposal,
 )
-from amanu.proposals.presence import BY_HAND, Presence, follow_presence, waits_for_file
+from amanu.proposals.presence import BY_HAND, Presence, follow_presence, follow_row, follows_hand, waits_for_file
 from amanu.proposals.reanchor import Edit, line_edits, reanchor, without_discarded
+from amanu.proposals.row_plan import RowPlanner, Standing
+from amanu.proposals.rows import LiveRow
 from amanu.proposals.text_plan import target_made
 from amanu.workspace.overlay import Disk
 from amanu.workspace.text_file import FileText, split_lines
@@ -66,10 +69,15 @@ class FileTracking:
     """`asked`: whether a question about that proposal is open."""
 
     def __init__(
-        self, workspace: Workspace, live: LiveProposals, asked: Callable[[LiveProposal], bool] = lambda live: False
+        self,
+        workspace: Workspace,
+        live: LiveProposals,
+        rows: RowPlanner | None = None,
+        asked: Callable[[LiveProposal], bool] = lambda live: False,
     ) -> None:
         self._workspace = workspace
         self._live = live
+        self._rows = rows
         self._asked = asked
         live.listeners.append(self.watch)
         self._watched: defaultdict[Path, dict[str, _Watched]] = defaultdict(dict)
@@ -87,19 +95,20 @@ class FileTracking:
         and again costs a waking daemon, so that is done only where something is open. What waits to be reviewed, or the
         user's hand took away, the system's events must do for; where kept hunks went to is found again when they are
         undone."""
-        for file in proposal.files:
-            disk = _disk(file)
-            for path in filter(None, (file.path, file.new_path)):
-                key = (proposal.proposal_id, Path(path))
-                (self._without_file.add if waits_for_file(file.hunks) else self._without_file.discard)(key)
-                if disk is not None:
-                    self._watch_file(key, file.base_version, disk)
-                else:
-                    self._unwatch(key)
+        wanted = _watched_paths(proposal)
+        for path, (disk, version) in wanted.items():
+            key = (proposal.proposal_id, Path(path))
+            if disk is not None:
+                self._watch_file(key, version, disk)
+            else:
+                self._unwatch(key)
+        self._without_file = {key for key in self._without_file if key[0] != proposal.proposal_id} | {
+            (proposal.proposal_id, Path(file.path)) for file in proposal.files if waits_for_file(file.hunks)
+        }
 
     def watch_again(self, proposal: Proposal) -> None:
         """The same after a restart, for what the user is still to decide, and what their hand took away."""
-        if any(_disk(file) in ("looks", "events") for file in proposal.files):
+        if any(disk in ("looks", "events") for disk, _ in _watched_paths(proposal).values()):
             self.watch(proposal)
 
     def _watch_file(self, key: _Key, version: int | None, disk: Disk) -> None:
@@ -212,15 +221,15 @@ class FileTracking:
             return text
         return text if any(buffer.typed for _, buffer in self._workspace.overlay.documents(text.path)) else None
 
-    def _is_changed_by_us(self, live: LiveProposal, file: LiveFile, path: Path) -> bool:
-        """Whether something else that is applied makes, moves or removes what is at the path."""
+    def _is_changed_by_us(self, live: LiveProposal, change: LiveFile | LiveRow, path: Path) -> bool:
+        """Whether something else that is applied makes, moves, removes or replaces what is at the path."""
+        is_mode = isinstance(change, LiveRow) and change.change.kind == "mode"
         for other in self._live.later_at(path, live):
-            files = [each for each in other.files if each is not file and each.change != "edit"]
+            files = [each for each in other.files if each is not change and each.change != "edit"]
             if any(each.has_path(path) and any(hunk.state in _IN_FILE for hunk in each.hunks) for each in files):
-                return True
-            if any(
-                path in row.change.paths and row.change.kind != "mode" for row in other.rows if row.state in _IN_FILE
-            ):
+                return not is_mode or other is not live
+            rows = [row.change for row in other.rows if row is not change and row.state in _IN_FILE]
+            if any(path in row.paths and (row.kind != "mode" or is_mode) for row in rows):
                 return True
         return False
 
@@ -331,10 +340,20 @@ class FileTracking:
                 await self._follow_discards(paths)
                 files = [file for file in live.files if not paths.isdisjoint((file.base.path, file.new_path))]
                 before = _taken_by_hand(files)
+                await self._follow_rows(live, paths)
                 await self.catch_up(live, files)
                 after = _taken_by_hand(files)
                 for path in {path for path, _ in before | after}:
                     await self._follow_others(live, path, discarded=path in {path for path, _ in after - before})
+
+    async def _follow_rows(self, live: LiveProposal, paths: set[Path]) -> None:
+        rows = [row for row in live.rows if follows_hand(row) and not paths.isdisjoint(row.change.paths)]
+        rows = [row for row in rows if not any(self._is_changed_by_us(live, row, path) for path in row.change.paths)]
+        if self._rows is None or not rows:
+            return
+        found = await asyncio.to_thread(_look_at, self._rows, rows)
+        if any([follow_row(row, standing, is_there=is_there) for row, standing, is_there in found]):
+            self._live.publish(live)
 
     async def _follow_discards(self, paths: Iterable[Path]) -> None:
         """Where the user discarded all that several proposals did to a file, or gave it all back, let them follow
@@ -398,6 +417,25 @@ class FileTracking:
             await update
         except Exception:
             log.exception("hunks could not be moved")
+
+
+def _look_at(planner: RowPlanner, rows: Sequence[LiveRow]) -> list[tuple[LiveRow, Standing, bool]]:
+    """Each row with what is at its paths, and whether anything is. Blocks."""
+    return [(row, planner.standing(row), any(map(os.path.lexists, row.change.paths))) for row in rows]
+
+
+def _watched_paths(proposal: Proposal) -> dict[str, tuple[Disk | None, int | None]]:
+    """Path → how it is to be watched, and the version of the document that its hunks are of."""
+    wanted: dict[str, tuple[Disk | None, int | None]] = {}
+    for file in proposal.files:
+        disk = _disk(file)
+        wanted |= {path: (disk, file.base_version) for path in (file.path, file.new_path) if path is not None}
+    for row in proposal.rows:
+        for path in (row.path, row.new_path):
+            if path is not None and wanted.get(path, (None, None))[0] in (None, "no"):
+                disk, version = wanted.get(path, (None, None))
+                wanted[path] = ("events" if follows_hand(row) else disk, version)
+    return wanted
 
 
 def _disk(file: ProposedFile | LiveFile) -> Disk | None:
