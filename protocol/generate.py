@@ -27,7 +27,7 @@ def main() -> int:
         "protocol/schema/protocol.json": schema.text(protocol),
         "vscode-extension/src/protocol.ts": typescript.text(protocol),
         "neovim/lua/amanu/protocol.lua": lua.text(protocol),
-        "docs/protocol.md": markdown.text(protocol),
+        "docs/protocol-reference.md": markdown.text(protocol),
         "vscode-extension/src/hidden.ts": hidden.typescript(),
         "neovim/lua/amanu/hidden.lua": hidden.lua(),
         "vscode-extension/src/labels.ts": labels.typescript(),

@@ -1,13 +1,14 @@
-"""The protocol for people: the introduction (written by hand), then methods by noun, events, types and errors."""
-
-from pathlib import Path
+"""The reference for people: methods by noun, events, types and errors."""
 
 from generators.schema import NOTE, Schema
 from generators.typescript import type_of
 
 BAR = "\\|"
 """A bar inside a table's cell."""
-INTRODUCTION = Path(__file__).with_name("introduction.md")
+HEAD = """# Reference of the Amanu protocol, version {version}
+
+[protocol.md](protocol.md) explains how these are used, with examples. The same for machines:
+`protocol/schema/protocol.json` (JSON Schema), `vscode-extension/src/protocol.ts`, `neovim/lua/amanu/protocol.lua`."""
 
 
 def text(protocol: Schema) -> str:
@@ -18,8 +19,7 @@ def text(protocol: Schema) -> str:
     by_noun: dict[str, list[str]] = {}
     for name in protocol["methods"]:
         by_noun.setdefault(name.split("/")[1], []).append(name)
-    introduction = INTRODUCTION.read_text("utf-8").strip().replace("{version}", str(protocol["version"]))
-    parts = [f"<!-- {NOTE} -->", introduction, "## Methods"]
+    parts = [f"<!-- {NOTE} -->", HEAD.format(version=protocol["version"]), "## Methods"]
     for noun, names in by_noun.items():
         parts += [f"### {noun}", *(_method(name, protocol["methods"][name], definitions) for name in names)]
     parts += ["## Events", *_type("EventMessage", definitions["EventMessage"], level=0)]

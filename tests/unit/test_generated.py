@@ -22,7 +22,7 @@ FILES = (
     "protocol/schema/protocol.json",
     "vscode-extension/src/protocol.ts",
     "neovim/lua/amanu/protocol.lua",
-    "docs/protocol.md",
+    "docs/protocol-reference.md",
     "vscode-extension/src/hidden.ts",
     "neovim/lua/amanu/hidden.lua",
     "vscode-extension/src/labels.ts",
