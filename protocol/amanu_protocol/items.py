@@ -569,7 +569,7 @@ class Hunk(Wire):
     @computed_field
     @property
     def verbs(self) -> list[Verb]:
-        """What may be done with it. A conflicted one is tried again when it is accepted; `reason` says why it failed."""
+        """The decisions it takes. A conflicted one is tried again when it is accepted; `reason` says why it failed."""
         return _verbs(self.state, self.reviewed)
 
 
@@ -705,7 +705,7 @@ class Row(Wire):
     @computed_field
     @property
     def verbs(self) -> list[Verb]:
-        """What may be done with it; nothing if it is `undecidable`."""
+        """The decisions it takes; none if it is `undecidable`."""
         return [] if self.undecidable else _verbs(self.state, self.reviewed)
 
     @computed_field

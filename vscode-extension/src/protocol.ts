@@ -622,7 +622,7 @@ export interface Hunk {
    */
   proposedLines: LineRange;
   waits: "decision" | "review" | "";
-  /** What may be done with it. A conflicted one is tried again when it is accepted; `reason` says why it failed. */
+  /** The decisions it takes. A conflicted one is tried again when it is accepted; `reason` says why it failed. */
   verbs: Verb[];
 }
 
@@ -755,7 +755,7 @@ export interface Row {
   /** The turn that made the present version. */
   turnId: string;
   waits: "decision" | "review" | "";
-  /** What may be done with it; nothing if it is `undecidable`. */
+  /** The decisions it takes; none if it is `undecidable`. */
   verbs: Verb[];
   /** Where it is now: a rename may have been applied. */
   presentPath: string;

@@ -379,7 +379,7 @@
 ---@field lines amanu.LineRange Its place in the file as it was last seen (`baseVersion` of an open document): the new lines of an applied hunk, else the old ones.
 ---@field proposedLines amanu.LineRange Its place in the proposed text, which has every hunk that is not rejected or taken back: the new lines of these, the old ones of the others.
 ---@field waits "decision"|"review"|""
----@field verbs amanu.Verb[] What may be done with it. A conflicted one is tried again when it is accepted; `reason` says why it failed.
+---@field verbs amanu.Verb[] The decisions it takes. A conflicted one is tried again when it is accepted; `reason` says why it failed.
 
 ---The change to one file, from a known base to proposed text. The base with the applied hunks is the file's text
 ---as it was last seen; when the user changes the file, a later version has another base, and its hunks other
@@ -446,7 +446,7 @@
 ---@field earlier amanu.RowTurn[] The versions that earlier turns drafted, oldest first; a rewind brings them back.
 ---@field turnId string The turn that made the present version.
 ---@field waits "decision"|"review"|""
----@field verbs amanu.Verb[] What may be done with it; nothing if it is `undecidable`.
+---@field verbs amanu.Verb[] The decisions it takes; none if it is `undecidable`.
 ---@field presentPath string Where it is now: a rename may have been applied.
 
 ---A command that ran on a draft.
