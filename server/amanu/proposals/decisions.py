@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from amanu.proposals.model import LiveFile, LiveProposal
+from amanu.proposals.model import LiveFile, LiveProposal, numbered
 from amanu.proposals.rows import LiveRow, needs_path
 from amanu.text.display import one_line
 from amanu.workspace.text_file import line_end
@@ -188,6 +188,18 @@ def revise(file: LiveFile, hunk: Hunk, own_text: str) -> None:
     if file.delete:
         raise deletion_error()
     file.update_hunk(hunk.hunk_id, new_text=with_file_line_ends(file, own_text), edited_by_user=True)
+
+
+def revise_all(file: LiveFile, own_texts: Mapping[str, str]) -> None:
+    """The same for several hunks of a file, which are open, by id."""
+    if file.delete:
+        raise deletion_error()
+    file.hunks = numbered(
+        hunk.model_copy(update={"new_text": own_texts[hunk.hunk_id], "edited_by_user": True})
+        if hunk.hunk_id in own_texts
+        else hunk
+        for hunk in file.hunks
+    )
 
 
 def not_open() -> AmanuError:

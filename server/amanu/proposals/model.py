@@ -460,6 +460,11 @@ class LiveFile:
             self._index_by_id = self.hunks, {hunk.hunk_id: index for index, hunk in enumerate(self.hunks)}
         return self._index_by_id[1][hunk_id]
 
+    @property
+    def placed_hunks(self) -> list[Hunk]:
+        """The hunks with their places."""
+        return placed(self.hunks, None if self.deferred is None else [start for start, _ in self.deferred.ranges])
+
     def wire(self) -> ProposedFile:
         base = self.base
         added, removed = sum(hunk.new_lines for hunk in self.hunks), sum(hunk.old_lines for hunk in self.hunks)
@@ -475,7 +480,7 @@ class LiveFile:
             base_version=base.version,
             base_text=base.text,
             base_blob=base.sha256 if _in_blob(base) else None,
-            hunks=placed(self.hunks, None if self.deferred is None else [start for start, _ in self.deferred.ranges]),
+            hunks=self.placed_hunks,
             added=added,
             removed=removed,
             encoding=base.encoding,

@@ -6,10 +6,11 @@ from amanu.workspace.diff import first_line
 from amanu_protocol.base import LineRange
 from amanu_protocol.items import Hunk, HunkState, Proposal, ProposedFile
 
+OPEN_STATES: Collection[HunkState] = ("pending", "conflicted")
 PRESENT_STATES: Collection[HunkState] = ("accepted", "applied", "undoing")
 """States of the hunks that count as being in the file. One that is carried out or undone just now is, so that it moves
 only once."""
-PROPOSED_STATES: Collection[HunkState] = ("pending", "conflicted", *PRESENT_STATES)
+PROPOSED_STATES: Collection[HunkState] = (*OPEN_STATES, *PRESENT_STATES)
 """States of the hunks that the proposed text has."""
 
 

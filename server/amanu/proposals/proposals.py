@@ -25,11 +25,13 @@ from amanu.proposals.decisions import (
     not_open,
     reject_rows_without_needs,
     revise,
+    revise_all,
     with_needed,
 )
 from amanu.proposals.drafts import Drafts, changed_meanwhile, takes_draft
+from amanu.proposals.edited_copy import edited_copy
 from amanu.proposals.live_proposals import LiveProposals
-from amanu.proposals.model import ALL_STATES, FileEdit, LiveFile, LiveProposal, missing_file
+from amanu.proposals.model import ALL_STATES, SMALL_TEXT, FileEdit, LiveFile, LiveProposal, missing_file
 from amanu.proposals.recovery import Recovery
 from amanu.proposals.report import report
 from amanu.proposals.row_plan import RowPlanner
@@ -39,9 +41,11 @@ from amanu.proposals.tracking import FileTracking
 from amanu.proposals.transaction import SavePreimage, Transactions
 from amanu.proposals.writer import ProposalWriter
 from amanu.system.tasks import run_to_completion
+from amanu.text.display import one_line
 from amanu.workspace.diff import unified, unified_hunks
 from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
+from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Check, Hunk, HunkState, Proposal
 from amanu_protocol.requests import HunkDecision, RowDecision
 
@@ -271,11 +275,38 @@ class Proposals:
             file.text = await asyncio.to_thread(file.text_with, *ALL_STATES)
             return self._live.publish(live)
 
+    async def revise_copy(self, proposal_id: str, path: Path, text: str) -> tuple[Proposal, bool]:
+        """An edited copy of the proposed text of the file at that path: its open hunks get the texts they have there.
+        Returns also whether something else was edited, which is not taken. No new version if no hunk was edited.
+        `AmanuError` invalidParams if the proposal has no such file."""
+        async with self._live.lock:
+            live = self._live.find(proposal_id)
+            file = next((file for file in live.files if file.has_path(path)), None)
+            if file is None:
+                name = self._workspace.display_path(path)
+                raise AmanuError("invalidParams", f"The proposal does not change {one_line(name)}.")
+            if len(file.base.text) + len(text) < SMALL_TEXT:
+                copy = edited_copy(file, text)
+            else:
+                copy = await asyncio.to_thread(edited_copy, file, text)
+            if not copy.texts:
+                return live.wire(), copy.outside
+            revise_all(file, copy.texts)
+            file.text = await asyncio.to_thread(file.text_with, *ALL_STATES)
+            return self._live.publish(live), copy.outside
+
     async def catch_up(self, proposal_id: str) -> None:
         """Move what waits to be decided along with its files, as they are now."""
         async with self._live.lock:
             live = self._live.find(proposal_id)
             await self._tracking.catch_up(live, [file for file, hunk in live.hunks() if live.is_waiting(hunk)])
+
+    async def moved_copies(self, proposal_id: str) -> tuple[int, Sequence[LiveFile]]:
+        """Its version, and copies of its files in which something waits, moved to their texts as they are now."""
+        async with self._live.lock:
+            live = self._live.find(proposal_id)
+            files = await self._tracking.moved_copies(live)
+            return live.version, files
 
     async def review_after(self, proposal_id: str) -> Proposal:
         """Apply what is open; it is reviewed afterwards."""

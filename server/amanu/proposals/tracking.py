@@ -9,7 +9,7 @@ import logging
 import os
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from amanu.proposals.model import (
     LiveProposal,
 )
 from amanu.proposals.presence import BY_HAND, Presence, follow_presence, follow_row, follows_hand, waits_for_file
-from amanu.proposals.reanchor import Edit, line_edits, reanchor, without_discarded
+from amanu.proposals.reanchor import Edit, Reanchored, line_edits, reanchor, without_discarded
 from amanu.proposals.row_plan import RowPlanner, Standing
 from amanu.proposals.rows import LiveRow
 from amanu.proposals.text_plan import target_made
@@ -150,6 +150,29 @@ class FileTracking:
             self._live.publish(live)
         return texts
 
+    async def moved_copies(self, live: LiveProposal) -> list[LiveFile]:
+        """The files in which something waits, moved to their current texts; as copies, for of those nobody has
+        followed it is not known what the user changed. The caller has the lock."""
+        files = [file for file in live.files if file.waits]
+        texts = await self.catch_up(live, [file for file in files if not file.is_settled or self.follows(live, file)])
+        return [await self._moved_copy(file, texts.get(file.base.path)) for file in files]
+
+    async def _moved_copy(self, file: LiveFile, current: FileText | None) -> LiveFile:
+        """`current`: its text, if it was just read."""
+        copy = replace(file, hunks=list(file.hunks))
+        if file.change == "edit" and file.is_settled:
+            current = current or await self._read(file.base.path)
+            with contextlib.suppress(ToolError):
+                moved = None if current is None else await self._reanchored(copy, current, by_user=False)
+                if moved is not None:
+                    moved.write_to(copy)
+        return copy
+
+    async def _reanchored(self, file: LiveFile, current: FileText, *, by_user: bool) -> Reanchored | None:
+        if len(file.base.text) + len(current.text) < SMALL_TEXT:
+            return reanchor(file, current, by_user=by_user)
+        return await asyncio.to_thread(reanchor, file, current, by_user=by_user)
+
     async def catch_up_others(
         self, live: LiveProposal, files: Sequence[LiveFile], texts: Mapping[Path, FileText]
     ) -> list[FileText]:
@@ -261,10 +284,7 @@ class FileTracking:
         if file.deferred is not None and file.deferred.sha256 == current.sha256 and not is_newly_open:
             return False
         try:
-            if len(file.base.text) + len(current.text) < SMALL_TEXT:
-                moved = reanchor(file, current, by_user=by_user)
-            else:
-                moved = await asyncio.to_thread(reanchor, file, current, by_user=by_user)
+            moved = await self._reanchored(file, current, by_user=by_user)
             if moved is None and file.text_with("applied") == current.text:
                 file.note_version(current)
                 if is_newly_open:

@@ -46,6 +46,7 @@ SESSION_REQUESTS: Mapping[str, Request] = {
     "amanu/proposal/setReview": _session(r.ProposalSetReviewParams, lambda s, p, _: s.edits.set_review(p)),
     "amanu/proposal/undo": _session(r.ProposalUndoParams, lambda s, p, _: s.edits.undo(p)),
     "amanu/proposal/diff": _session(r.ProposalDiffParams, lambda s, p, _: s.edits.diff(p), reads=True),
+    "amanu/proposal/preview": _session(r.ProposalPreviewParams, lambda s, p, _: s.previews.preview(p), reads=True),
     "amanu/proposal/patch": _session(r.ProposalPatchParams, lambda s, p, _: s.patches.patch(p), reads=True),
     "amanu/checkpoint/list": _session(r.CheckpointListParams, lambda s, _, __: s.checkpoints.list(), reads=True),
     "amanu/checkpoint/preview": _session(r.CheckpointPreviewParams, lambda s, p, _: s.checkpoints.preview(p)),

@@ -112,12 +112,17 @@ class SessionEdits:
         await self._emit.durable()
         return r.ProposalDecideResult(status="resolved", proposals=list(map(self._proposals.get, selected)))
 
-    async def revise(self, params: r.ProposalReviseParams) -> r.ProposalResult:
-        """The user's own text for an open hunk, without deciding it."""
+    async def revise(self, params: r.ProposalReviseParams) -> r.ProposalReviseResult:
+        """The user's own text for an open hunk, or for those of a file, without deciding it."""
         self.current_proposal(params.proposal_id, params.version)
-        proposal = await self._proposals.revise(params.proposal_id, params.hunk_id, params.new_text)
+        if params.path is None:
+            proposal = await self._proposals.revise(params.proposal_id, params.hunk_id, params.new_text)
+            outside = False
+        else:
+            path = Path(params.path)
+            proposal, outside = await self._proposals.revise_copy(params.proposal_id, path, params.new_text)
         await self._emit.durable()
-        return r.ProposalResult(proposal=proposal)
+        return r.ProposalReviseResult(proposal=proposal, outside=outside)
 
     async def set_review(self, params: r.ProposalSetReviewParams) -> r.ProposalResult:
         """Review it before it is applied, or after."""
@@ -180,9 +185,14 @@ class SessionEdits:
     async def diff(self, params: r.ProposalDiffParams) -> r.ProposalDiffResult:
         """What the scope has applied: the difference between the files without it and the files as they are. A hunk
         that cannot be separated from later changes is shown as a change of its own."""
-        steps = await self.applied_texts(self.select(params.scope, ("applied",)))
+        selection = self.select(params.scope, ("applied",))
+        if params.unreviewed:
+            selection = {proposal_id: self._unreviewed(proposal_id, each) for proposal_id, each in selection.items()}
+        steps = await self.applied_texts(selection)
         diffs = await asyncio.to_thread(lambda: [self._diff(step.old, step.new) for step in steps])
-        changes = [_change(step.old, step.new, diff) for step, diff in zip(steps, diffs, strict=True)]
+        changes = [
+            _change(step.old, step.new, diff, texts=params.texts) for step, diff in zip(steps, diffs, strict=True)
+        ]
         return r.ProposalDiffResult(diff="".join(diffs), files=changes)
 
     async def applied_texts(self, selection: Selections) -> list[TextChange]:
@@ -414,7 +424,7 @@ def _kind(old_form: FileVersion, new_form: FileVersion) -> Literal["edit", "crea
     return "create" if old_form.text is None else "delete" if new_form.text is None else "edit"
 
 
-def _change(old_form: FileVersion, new_form: FileVersion, diff: str) -> r.FileChange:
+def _change(old_form: FileVersion, new_form: FileVersion, diff: str, *, texts: bool) -> r.FileChange:
     lines = [line for line in diff.splitlines() if not line.startswith(("+++", "---"))]
     change = _kind(old_form, new_form)
     return r.FileChange(
@@ -423,4 +433,6 @@ def _change(old_form: FileVersion, new_form: FileVersion, diff: str) -> r.FileCh
         new_path=str(new_form.path) if change == "rename" else None,
         added=sum(line.startswith("+") for line in lines),
         removed=sum(line.startswith("-") for line in lines),
+        before=old_form.text if texts else None,
+        after=new_form.text if texts else None,
     )

@@ -34,6 +34,7 @@ from amanu.session.recording import SessionRecording
 from amanu.session.restore import Restored
 from amanu.session.retry import ChangeRetry, prompt
 from amanu.session.review import SessionEdits
+from amanu.session.review_preview import SessionPreview
 from amanu.session.services import Services
 from amanu.session.trust_state import SessionTrust
 from amanu.session.turn_factory import TurnFactory
@@ -106,6 +107,7 @@ class Session:
         self.composer = PromptComposer(core, queue, self.own_parts, turn_factory, self._work.checks.find)
         self.edits = SessionEdits(core)
         self._retry = ChangeRetry(core, self.edits)
+        self.previews = SessionPreview(core, self.edits)
         self.patches = SessionPatch(core, self.edits)
         self.mentions = MentionCompletion(core.workspace, self.own_parts.mcp.resources)
         self.checkpoints = Checkpoints(core, queue, self.edits)

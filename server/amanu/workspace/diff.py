@@ -70,10 +70,13 @@ def unified(path: str, old_text: str, new_text: str, *, context: int = 3) -> str
 
 def unified_hunks(path: str, old_text: str, hunks: Iterable[Hunk]) -> str:
     """The same of hunks of an edit, in order, without a search for what differs."""
-    replacements = [
-        _Replaced(first_line(hunk), first_line(hunk) + hunk.old_lines, split_lines(hunk.new_text)) for hunk in hunks
-    ]
-    old_lines = split_lines(old_text)
+    replaced = [(first_line(hunk), first_line(hunk) + hunk.old_lines, hunk.new_text) for hunk in hunks]
+    return unified_lines(path, split_lines(old_text), replaced)
+
+
+def unified_lines(path: str, old_lines: Sequence[str], replaced: Iterable[tuple[int, int, str]]) -> str:
+    """The same of lines [start, end), from 0, that become another text, in order."""
+    replacements = [_Replaced(start, end, split_lines(text)) for start, end, text in replaced]
     kept = len(old_lines) - sum(each.end - each.start for each in replacements)
     return _unified(path, old_lines, replacements, 3, exists=kept > 0 or any(each.new_lines for each in replacements))
 

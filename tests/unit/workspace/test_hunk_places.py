@@ -132,9 +132,7 @@ def test_typing_moves_them_where_a_search_finds_them(data: st.DataObject) -> Non
         return made
 
     base = split_lines(TEXT)
-    states = data.draw(
-        st.lists(st.sampled_from(["pending", "applied", "rejected", "reverted"]), min_size=5, max_size=5)
-    )
+    states: list[HunkState] = data.draw(st.lists(st.sampled_from(RESTING), min_size=5, max_size=5))
     file = live_file(TEXT, "".join(changed(base, "new")), states)
     before = file.wire()
     text = "".join(changed(split_lines(file.text_with("applied")), "typed"))

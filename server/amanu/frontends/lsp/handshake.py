@@ -51,6 +51,7 @@ METHODS = (
     "amanu/proposal/setReview",
     "amanu/proposal/undo",
     "amanu/proposal/diff",
+    "amanu/proposal/preview",
     "amanu/proposal/patch",
     "amanu/checkpoint/list",
     "amanu/checkpoint/preview",

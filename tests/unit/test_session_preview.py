@@ -1,0 +1,254 @@
+"""What waits, as a client shows it before the user decides; the baseline of a file; and its edited copy."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amanu_protocol import requests as r
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Proposal
+from support.draft_session import DONE, decide_all, edit, turn, write
+from support.scripted_session import TWELVE, ScriptedSession, call, scripted_session, step
+
+ALL_KINDS = (
+    step(
+        "",
+        edit("line 3\n", "3\nthree\n"),
+        edit("line 9\n", ""),
+        write("new.txt", "one\ntwo\n"),
+        call("move_file", path="old.txt", new_path="sub/new name.txt"),
+        call("delete_file", path="gone.txt"),
+    ),
+    DONE,
+)
+PROPOSED = TWELVE.replace("line 3\n", "3\nthree\n").replace("line 9\n", "")
+DIFF = """\
+--- a/notes.txt
++++ b/notes.txt
+@@ -1,12 +1,12 @@
+ line 1
+ line 2
+-line 3
++3
++three
+ line 4
+ line 5
+ line 6
+ line 7
+ line 8
+-line 9
+ line 10
+ line 11
+ line 12
+"""
+
+
+async def preview(d: ScriptedSession, *, texts: bool = False, **scope: Any) -> list[r.PreviewedFile]:
+    params = r.ProposalPreviewParams(session_id="s", scope=r.EditScope(**scope), texts=texts)
+    return (await d.session.previews.preview(params)).files
+
+
+def others(d: ScriptedSession) -> None:
+    (d.root / "old.txt").write_text("moved\n")
+    (d.root / "gone.txt").write_text("a\nb\n")
+
+
+def places(files: Sequence[r.PreviewedFile]) -> list[list[tuple[int, int]]]:
+    return [[(each.hunk.lines.start, each.hunk.lines.end) for each in file.hunks] for file in files]
+
+
+async def test_each_kind_of_change(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, *ALL_KINDS, mode="draft") as d:
+        others(d)
+        await turn(d)
+        files = await preview(d, texts=True)
+        assert [(each.title, each.change, each.added, each.removed, each.base, each.text) for each in files] == [
+            ("notes.txt", "edit", 2, 2, TWELVE, PROPOSED),
+            ("new.txt (new file)", "create", 2, 0, None, "one\ntwo\n"),
+            ("old.txt → new name.txt", "rename", 0, 0, "moved\n", "moved\n"),
+            ("gone.txt (deleted)", "delete", 0, 2, "a\nb\n", ""),
+        ]
+        assert [each.diff for each in files] == [
+            DIFF,
+            "--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n",
+            "rename from old.txt\nrename to sub/new name.txt\n",
+            "--- a/gone.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n",
+        ]
+        assert [(each.context_before, each.context_after) for each in files[0].hunks] == [
+            (["line 1", "line 2"], ["line 4", "line 5", "line 6"]),
+            (["line 6", "line 7", "line 8"], ["line 10", "line 11", "line 12"]),
+        ]
+        assert [Path(each.path).name for each in files] == ["notes.txt", "new.txt", "old.txt", "gone.txt"]
+        assert all(each.version == proposal(d).version for each in files)
+        assert [each.text for each in await preview(d)] == [None] * 4
+        await decide_all(d, "accept")
+        assert await preview(d) == []
+
+
+def proposal(d: ScriptedSession) -> Proposal:
+    return d.session.state.proposals[-1]
+
+
+async def test_it_is_as_of_now(tmp_path: Path) -> None:
+    """Whatever was typed a moment ago is in it, though nothing has followed that yet."""
+    async with scripted_session(tmp_path, *ALL_KINDS, mode="draft") as d:
+        others(d)
+        await turn(d)
+        d.file.write_text("mine\n" + TWELVE.replace("line 9\n", "NINE\n"))
+        (first, *_) = files = await preview(d, texts=True)
+        assert places(files)[0] == [(3, 4), (9, 10)]
+        assert [each.hunk.state for each in first.hunks] == ["pending", "conflicted"]
+        assert first.hunks[0].context_before == ["mine", "line 1", "line 2"]
+        assert (first.base, first.text) == (d.file.read_text(), "mine\n" + PROPOSED)
+        assert "-NINE\n" in first.diff and first.version == proposal(d).version
+        d.file.unlink()
+        (first, *_) = await preview(d)
+        assert [each.hunk.state for each in first.hunks] == ["conflicted", "conflicted"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "titles"),
+    [
+        ({}, ["notes.txt", "new.txt (new file)", "old.txt → new name.txt", "gone.txt (deleted)"]),
+        ({"path": "notes.txt"}, ["notes.txt"]),
+        ({"path": "sub/new name.txt"}, ["old.txt → new name.txt"]),
+        ({"turn_id": "turn-p2"}, []),
+        ({"proposal_id": "p-0"}, []),
+        ({"hunk_ids": []}, []),
+    ],
+)
+async def test_a_scope(tmp_path: Path, scope: dict[str, Any], titles: list[str]) -> None:
+    async with scripted_session(tmp_path, *ALL_KINDS, mode="draft") as d:
+        others(d)
+        await turn(d)
+        if "path" in scope:
+            scope = {"path": str(d.root / scope["path"])}
+        assert [each.title for each in await preview(d, **scope)] == titles
+        last = proposal(d).files[0].hunks[1].hunk_id
+        (only,) = await preview(d, hunk_ids=[last])
+        assert [each.hunk.hunk_id for each in only.hunks] == [last]
+
+
+async def test_what_a_rule_applied_waits_and_is_no_difference(tmp_path: Path) -> None:
+    """It stands where later edits, by the model or the user, have moved it to."""
+    steps = (step("", edit("line 9\n", "nine\n")), step("", edit("line 3\n", "3\nthree\n")), DONE)
+    async with scripted_session(tmp_path, *steps, mode="acceptEdits") as d:
+        await d.prompt("go")
+        await d.over("p1")
+        d.file.write_text("typed\n" + d.file.read_text())
+        for _ in range(2):  # in a session that was opened again nothing has followed them
+            files = await preview(d, texts=True)
+            assert places(files) == [[(10, 11)], [(3, 5)]]
+            assert [(each.diff, each.text) for each in files] == [("", d.file.read_text())] * 2
+            assert [each.hunk.waits for file in files for each in file.hunks] == ["review", "review"]
+            assert not any(each.hunk.edited_by_user for file in files for each in file.hunks)
+            await d.reopen()
+
+
+async def test_another_process_has_it_open(tmp_path: Path) -> None:
+    """Then it is as it was last seen."""
+    async with scripted_session(tmp_path, *ALL_KINDS, mode="draft") as d:
+        others(d)
+        await turn(d)
+        d.session.state.read_only = True
+        d.file.write_text("mine\n" + TWELVE)
+        (first, *_) = await preview(d)
+        assert (places([first]), first.diff) == ([[(2, 3), (8, 9)]], DIFF)
+        assert first.version == proposal(d).version
+        d.session.state.read_only = False
+
+
+async def test_a_big_file(tmp_path: Path) -> None:
+    lines = "".join(f"line {n}\n" for n in range(1, 9001))
+    async with scripted_session(tmp_path, step("", edit("line 5000\n", "5000\n")), DONE, mode="draft") as d:
+        d.file.write_text(lines)
+        await turn(d)
+        d.file.write_text("mine\n" + lines)
+        (only,) = await preview(d, texts=True)
+        assert (places([only]), only.text) == ([[(5000, 5001)]], "mine\n" + lines.replace("line 5000\n", "5000\n"))
+        assert only.diff.splitlines()[2] == "@@ -4998,7 +4998,7 @@"
+
+
+# The baseline -------------------------------------------------------------------------------------------
+
+
+async def diff(d: ScriptedSession, **more: Any) -> r.ProposalDiffResult:
+    return await d.session.edits.diff(r.ProposalDiffParams(session_id="s", scope=r.EditScope(), **more))
+
+
+async def test_the_text_without_what_is_not_reviewed(tmp_path: Path) -> None:
+    steps = (step("", edit("line 9\n", "nine\n"), edit("line 3\n", "three\n"), write("new.txt", "one\n")), DONE)
+    async with scripted_session(tmp_path, *steps, mode="acceptEdits") as d:
+        await d.prompt("go")
+        await d.over("p1")
+        known = d.session.state.proposals
+        kept = [hunk.hunk_id for each in known for hunk in each.files[0].hunks if hunk.new_text == "nine\n"]
+        seen = [r.SeenProposal(proposal_id=each.proposal_id, version=each.version) for each in known]
+        scope = r.EditScope(hunk_ids=kept)
+        await d.session.edits.decide(r.ProposalDecideParams(session_id="s", scope=scope, decision="keep", seen=seen))
+        d.file.write_text("typed\n" + d.file.read_text())
+        found = {
+            (name, unreviewed): (change.before, change.after)
+            for unreviewed in (True, False)
+            for change in (await diff(d, unreviewed=unreviewed, texts=True)).files
+            for name in [Path(change.path).name]
+        }
+        now = d.file.read_text()
+        assert found == {
+            ("notes.txt", True): (now.replace("three", "line 3"), now),
+            ("notes.txt", False): ("typed\n" + TWELVE, now),
+            ("new.txt", True): (None, "one\n"),
+            ("new.txt", False): (None, "one\n"),
+        }
+        assert [(each.before, each.after) for each in (await diff(d)).files] == [(None, None)] * 2
+        assert "nine" not in (await diff(d, unreviewed=True)).diff
+
+
+# An edited copy -----------------------------------------------------------------------------------------
+
+
+async def revise(d: ScriptedSession, text: str, path: str = "notes.txt", **more: Any) -> r.ProposalReviseResult:
+    given: dict[str, Any] = {"proposal_id": proposal(d).proposal_id, "version": proposal(d).version, **more}
+    params = r.ProposalReviseParams(session_id="s", new_text=text, path=str(d.root / path), **given)
+    return await d.session.edits.revise(params)
+
+
+async def test_an_edited_copy(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, *ALL_KINDS, mode="draft") as d:
+        others(d)
+        await turn(d)
+        version = proposal(d).version
+        same = await revise(d, PROPOSED.replace("\n", "\r\n"))
+        assert (same.proposal.version, same.outside, proposal(d).version) == (version, False, version)
+        only_outside = await revise(d, PROPOSED.replace("line 6", "six"))
+        assert (only_outside.outside, proposal(d).version) == (True, version)
+        mine = PROPOSED.replace("three\n", "drei\n").replace("line 8\n", "line 8\nneun\n")
+        done = await revise(d, mine.replace("line 6", "six"))
+        assert done.outside and done.proposal.version == proposal(d).version == version + 1
+        assert [hunk.new_text for hunk in proposal(d).files[0].hunks] == ["3\ndrei\n", "neun\n"]
+        assert all(hunk.edited_by_user for hunk in proposal(d).files[0].hunks)
+        (first, *_) = await preview(d, texts=True)
+        assert first.text == mine and "+neun\n" in first.diff
+        assert not (await revise(d, "uno\n", "new.txt")).outside
+        await decide_all(d, "accept")
+        assert (d.file.read_text(), (d.root / "new.txt").read_text()) == (mine, "uno\n")
+
+
+async def test_a_copy_that_cannot_be_taken(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, *ALL_KINDS, mode="draft") as d:
+        others(d)
+        await turn(d)
+        for path, text, version, kind in [
+            ("other.txt", "", 0, "invalidParams"),
+            ("gone.txt", "still here\n", 0, "invalidParams"),
+            ("notes.txt", "", 1, "proposalConflict"),
+        ]:
+            with pytest.raises(AmanuError) as failed:
+                await revise(d, text, path, version=proposal(d).version + version)
+            assert failed.value.kind == kind
+        with pytest.raises(AmanuError, match="not open any more"):
+            named = proposal(d).proposal_id, proposal(d).version
+            nothing = r.ProposalReviseParams(session_id="s", proposal_id=named[0], version=named[1], new_text="")
+            await d.session.edits.revise(nothing)
