@@ -56,6 +56,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/proposal/undo", "toDaemon", r.ProposalUndoParams, r.ProposalUndoResult, "Take applied hunks back, keeping what the user changed since; or say what that would do."),
     Method("amanu/proposal/diff", "toDaemon", r.ProposalDiffParams, r.ProposalDiffResult, "What the agent changed in a turn, a file, the session: one diff."),
     Method("amanu/proposal/preview", "toDaemon", r.ProposalPreviewParams, r.ProposalPreviewResult, "What waits, file by file as of now: diff, hunks with the lines around them, and the whole texts on demand."),
+    Method("amanu/proposal/baseline", "toDaemon", r.ProposalBaselineParams, r.ProposalBaselineResult, "The text of a file without what sessions have applied to it; `proposalNotFound` if they have not."),
     Method("amanu/proposal/patch", "toDaemon", r.ProposalPatchParams, r.ProposalPatchResult, "Open or applied changes as a patch that `git apply` takes, binary files included."),
     Method("amanu/checkpoint/list", "toDaemon", r.CheckpointListParams, r.CheckpointListResult, "The turns one can go back before."),
     Method("amanu/checkpoint/preview", "toDaemon", r.CheckpointPreviewParams, r.CheckpointPreviewResult, "What going back would do."),

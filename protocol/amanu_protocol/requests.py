@@ -666,6 +666,26 @@ class ProposalPreviewResult(Message):
     files: list[PreviewedFile]
 
 
+class ProposalBaselineParams(Message):
+    """What an editor marks the changed lines of a file against."""
+
+    path: str
+    """Absolute; where the file is now."""
+    session_id: Id | None = None
+    """None: the edits of all sessions that are open."""
+    unreviewed: bool = False
+    """Only what a rule applied and the user has not kept."""
+
+
+class ProposalBaselineResult(Message):
+    """As of now: the user's own typing is in it. An edit that cannot be told from what came later is, too."""
+
+    path: str
+    """Where the file is without them: a rename is one of them."""
+    text: str | None
+    """None: there is no file then."""
+
+
 class ProposalPatchParams(Message):
     """Changes of a session: all of them, or those of a turn or of some paths."""
 

@@ -1,5 +1,7 @@
 """What waits, as a client shows it before the user decides; the baseline of a file; and its edited copy."""
 
+import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Proposal
 from support.draft_session import DONE, decide_all, edit, turn, write
 from support.scripted_session import TWELVE, ScriptedSession, call, scripted_session, step
+from support.session_client import Client, until
 
 ALL_KINDS = (
     step(
@@ -204,6 +207,56 @@ async def test_the_text_without_what_is_not_reviewed(tmp_path: Path) -> None:
         }
         assert [(each.before, each.after) for each in (await diff(d)).files] == [(None, None)] * 2
         assert "nine" not in (await diff(d, unreviewed=True)).diff
+
+
+async def test_the_text_without_what_any_session_applied(tmp_path: Path) -> None:
+    steps = (step("", edit("line 9\n", "nine\n"), write("new.txt", "one\n")), DONE)
+    async with scripted_session(tmp_path, *steps, mode="acceptEdits") as d:
+
+        async def baseline(name: str = "notes.txt", **more: Any) -> tuple[str, str | None]:
+            params = r.ProposalBaselineParams(path=str(d.root / name), **more)
+            found = await d.sessions.baseline(params)
+            return Path(found.path).name, found.text
+
+        async def nothing(**more: Any) -> bool:
+            with pytest.raises(AmanuError) as failed:
+                await baseline(**more)
+            return failed.value.kind == "proposalNotFound"
+
+        assert await nothing() and await nothing(name="../outside.txt")
+        await d.prompt("go")
+        await d.over("p1")
+        script, client = tmp_path / "other.json", Client(os.environ, "two")
+        script.write_text(json.dumps([step("", edit("line 3\n", "three\n"), edit("nine\n", "9\n")), DONE]))
+        made = {"roots": [str(d.root)], "mode": "acceptEdits", "model_id": f"scripted:{script}"}
+        await d.sessions.create(r.SessionCreateParams.model_validate({"session_id": "t", **made}), client)
+        other = await d.sessions.get("t")
+        await other.prompts.send(r.PromptSendParams(session_id="t", prompt_id="q1", text="go"), client)
+        await until(other, lambda state: state.last_turn)
+        d.file.write_text("typed\n" + d.file.read_text())
+        now = d.file.read_text()
+        assert now == "typed\n" + TWELVE.replace("line 3\n", "three\n").replace("line 9\n", "9\n")
+        for unreviewed in (True, False):
+            assert await baseline(unreviewed=unreviewed) == ("notes.txt", "typed\n" + TWELVE)
+            others = now.replace("three", "line 3").replace("9\n", "nine\n")
+            assert await baseline(session_id="t", unreviewed=unreviewed) == ("notes.txt", others)
+            assert await baseline("new.txt", unreviewed=unreviewed) == ("new.txt", None)
+        assert await nothing(name="new.txt", session_id="t")
+        seen = [r.SeenProposal(proposal_id=each.proposal_id, version=each.version) for each in other.state.proposals]
+        kept = r.ProposalDecideParams(session_id="t", scope=r.EditScope(), decision="keep", seen=seen)
+        await other.edits.decide(kept)
+        assert await nothing(session_id="t", unreviewed=True)
+        assert await baseline() == ("notes.txt", "typed\n" + TWELVE)
+        assert d.file.read_text() == now
+
+
+async def test_the_text_of_a_renamed_file_is_where_it_was(tmp_path: Path) -> None:
+    move = call("move_file", path="notes.txt", new_path="moved.txt")
+    async with scripted_session(tmp_path, step("", move), DONE, mode="acceptEdits") as d:
+        await d.prompt("go")
+        await d.over("p1")
+        found = await d.sessions.baseline(r.ProposalBaselineParams(path=str(d.root / "moved.txt")))
+        assert (found.path, found.text) == (str(d.file), TWELVE)
 
 
 # An edited copy -----------------------------------------------------------------------------------------

@@ -1952,6 +1952,24 @@ export interface ProposalPreviewResult {
   files: PreviewedFile[];
 }
 
+/** What an editor marks the changed lines of a file against. */
+export interface ProposalBaselineParams {
+  /** Absolute; where the file is now. */
+  path: string;
+  /** None: the edits of all sessions that are open. */
+  sessionId?: Id | null;
+  /** Only what a rule applied and the user has not kept. */
+  unreviewed?: boolean;
+}
+
+/** As of now: the user's own typing is in it. An edit that cannot be told from what came later is, too. */
+export interface ProposalBaselineResult {
+  /** Where the file is without them: a rename is one of them. */
+  path: string;
+  /** None: there is no file then. */
+  text: string | null;
+}
+
 /** Changes of a session: all of them, or those of a turn or of some paths. */
 export interface ProposalPatchParams {
   sessionId: Id;
@@ -2936,6 +2954,8 @@ export interface RequestsToDaemon {
   "amanu/proposal/diff": { params: ProposalDiffParams; result: ProposalDiffResult };
   /** What waits, file by file as of now: diff, hunks with the lines around them, and the whole texts on demand. */
   "amanu/proposal/preview": { params: ProposalPreviewParams; result: ProposalPreviewResult };
+  /** The text of a file without what sessions have applied to it; `proposalNotFound` if they have not. */
+  "amanu/proposal/baseline": { params: ProposalBaselineParams; result: ProposalBaselineResult };
   /** Open or applied changes as a patch that `git apply` takes, binary files included. */
   "amanu/proposal/patch": { params: ProposalPatchParams; result: ProposalPatchResult };
   /** The turns one can go back before. */

@@ -1233,6 +1233,17 @@
 ---@class amanu.ProposalPreviewResult
 ---@field files amanu.PreviewedFile[]
 
+---What an editor marks the changed lines of a file against.
+---@class amanu.ProposalBaselineParams
+---@field path string Absolute; where the file is now.
+---@field sessionId? amanu.Id None: the edits of all sessions that are open.
+---@field unreviewed? boolean Only what a rule applied and the user has not kept.
+
+---As of now: the user's own typing is in it. An edit that cannot be told from what came later is, too.
+---@class amanu.ProposalBaselineResult
+---@field path string Where the file is without them: a rename is one of them.
+---@field text? string None: there is no file then.
+
 ---Changes of a session: all of them, or those of a turn or of some paths.
 ---@class amanu.ProposalPatchParams
 ---@field sessionId amanu.Id
@@ -1874,6 +1885,7 @@ M.methods = {
   proposal_undo = "amanu/proposal/undo",
   proposal_diff = "amanu/proposal/diff",
   proposal_preview = "amanu/proposal/preview",
+  proposal_baseline = "amanu/proposal/baseline",
   proposal_patch = "amanu/proposal/patch",
   checkpoint_list = "amanu/checkpoint/list",
   checkpoint_preview = "amanu/checkpoint/preview",

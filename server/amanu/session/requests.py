@@ -65,6 +65,7 @@ DAEMON_REQUESTS: Mapping[str, Request] = {
     "amanu/session/delete": _daemon(r.SessionParams, lambda s, p, _: s.delete(p.session_id)),
     "amanu/prompt/begin": _daemon(r.PromptBeginParams, lambda s, p, c: s.begin_prompt(p, c)),
     "amanu/commit/message": _daemon(r.CommitMessageParams, lambda s, p, c: s.write_commit_message(p, c), reads=True),
+    "amanu/proposal/baseline": _daemon(r.ProposalBaselineParams, lambda s, p, _: s.baseline(p), reads=True),
     "amanu/command/list": _daemon(r.CommandListParams, lambda s, p, _: s.completion.slash_commands(p), reads=True),
     "amanu/model/list": _daemon(r.Empty, lambda s, _, c: s.models.list(c), reads=True),
     "amanu/auth/status": _daemon(r.Empty, lambda s, _, c: s.keys.status(c)),

@@ -185,10 +185,7 @@ class SessionEdits:
     async def diff(self, params: r.ProposalDiffParams) -> r.ProposalDiffResult:
         """What the scope has applied: the difference between the files without it and the files as they are. A hunk
         that cannot be separated from later changes is shown as a change of its own."""
-        selection = self.select(params.scope, ("applied",))
-        if params.unreviewed:
-            selection = {proposal_id: self._unreviewed(proposal_id, each) for proposal_id, each in selection.items()}
-        steps = await self.applied_texts(selection)
+        steps = await self.applied_texts(self._applied(params.scope, unreviewed=params.unreviewed))
         diffs = await asyncio.to_thread(lambda: [self._diff(step.old, step.new) for step in steps])
         changes = [
             _change(step.old, step.new, diff, texts=params.texts) for step, diff in zip(steps, diffs, strict=True)
@@ -214,7 +211,29 @@ class SessionEdits:
                     steps.append(TextChange(alone.version_with(()), alone.version_with(("applied",)), file.base))
         return steps
 
+    def applied_at(self, path: Path, *, unreviewed: bool) -> Selections:
+        """What is applied to the file at that path; only what nobody has kept, if `unreviewed`."""
+        selections = self._applied(r.EditScope(path=str(path)), unreviewed=unreviewed)
+        return {proposal_id: each for proposal_id, each in selections.items() if each.hunk_ids}
+
+    async def present_text(self, path: Path) -> FileText | None:
+        """See `Proposals.read_if_text`."""
+        return await self._proposals.read_if_text(path)
+
+    async def without(self, selection: Selections, path: Path, text: FileText | None) -> tuple[Path, FileText | None]:
+        """The file, which is at that path and has that text, without these hunks: its path and text then."""
+        simulated = {path: text}
+        undos = await self._simulate(selection, simulated)
+        old_path = next((undo.new_form.path for undo in undos if undo.old_form.path == path), path)
+        return old_path, simulated.get(old_path, text)
+
     # ------------------------------------------------------------------------------------------------
+
+    def _applied(self, scope: r.EditScope, *, unreviewed: bool) -> Selections:
+        selections = self.select(scope, ("applied",))
+        if not unreviewed:
+            return selections
+        return {proposal_id: self._unreviewed(proposal_id, each) for proposal_id, each in selections.items()}
 
     def select(self, scope: r.EditScope, states: Collection[HunkState]) -> dict[str, Selection]:
         """The scope's hunks and rows in one of these states. Edits of the session's plan do not change the user's
@@ -273,10 +292,13 @@ class SessionEdits:
         file_text = await self._proposals.read_if_text(path)
         return FileVersion(path, None if file_text is None else file_text.text)
 
-    async def _simulate(self, selection: Selections) -> list[FileUndo]:
-        """What undoing all of them would do."""
+    async def _simulate(
+        self, selection: Selections, simulated: dict[Path, FileText | None] | None = None
+    ) -> list[FileUndo]:
+        """What undoing all of them would do. `simulated`: the texts of files before, and then after it; else they are
+        read."""
         file_undos: dict[Path, FileUndo] = {}
-        simulated: dict[Path, FileText | None] = {}
+        simulated = {} if simulated is None else simulated
         undone_ids = {hunk_id for each in selection.values() for hunk_id in each.hunk_ids}
         for proposal_id in reversed(list(selection)):
             hunk_ids = selection[proposal_id].hunk_ids

@@ -15,6 +15,7 @@ from amanu.core.service_tiers import offers
 from amanu.home import find_home
 from amanu.mcp.model import McpServers
 from amanu.parts import daemon_parts
+from amanu.session.baseline import baseline
 from amanu.session.child_sessions import NewChild
 from amanu.session.client_models import ClientModels
 from amanu.session.core import Assignment
@@ -44,6 +45,8 @@ from amanu_protocol.requests import (
     PromptBeginParams,
     PromptSendParams,
     PromptSendResult,
+    ProposalBaselineParams,
+    ProposalBaselineResult,
     RewriteStartParams,
     SessionAttachParams,
     SessionAttachResult,
@@ -221,6 +224,12 @@ class Sessions:
         session = None if params.session_id is None else self._open.get(params.session_id)
         count = None if session is None else session.core.costs.count_beside
         return await self.models.write_commit_message(params, client, count)
+
+    async def baseline(self, params: ProposalBaselineParams) -> ProposalBaselineResult:
+        """See the params. Raises `AmanuError` (proposalNotFound)."""
+        wanted = [each for each in self._open.values() if params.session_id in (None, each.state.session_id)]
+        # The newest first: what each one made is taken out of what the earlier ones had left.
+        return await baseline([each.edits for each in reversed(wanted) if each.core.access.writable], params)
 
     # Housekeeping -----------------------------------------------------------------------------------
 

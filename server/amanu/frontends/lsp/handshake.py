@@ -52,6 +52,7 @@ METHODS = (
     "amanu/proposal/undo",
     "amanu/proposal/diff",
     "amanu/proposal/preview",
+    "amanu/proposal/baseline",
     "amanu/proposal/patch",
     "amanu/checkpoint/list",
     "amanu/checkpoint/preview",
