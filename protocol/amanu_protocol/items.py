@@ -148,7 +148,8 @@ class ApprovalAnswer(Wire):
     asks: Literal["", "reason", "command"] = ""
     """The field whose text the user gives first. A reason may stay empty; a command starts as the approval's."""
     further: bool = False
-    """Rarely wanted: left out, or behind "More options", where there is room for a few."""
+    """Rarely wanted, as what would be granted needlessly: left out, or behind "More options", where there is room for a
+    few."""
 
 
 SandboxTier = Literal["bubblewrap", "landlock", "seatbelt", "none"]

@@ -5,6 +5,7 @@ from typing import Any
 
 from amanu.cli.console import PlainConsole, RichConsole
 from amanu.cli.render import Renderer
+from amanu.permissions.answers import answers_to
 from amanu.text import wording
 from amanu_protocol.events import Event, EventMessage
 from amanu_protocol.items import Approval, Decision, Hunk, Line, Proposal, ProposedFile, Row, ScopeOffer, ToolCall
@@ -94,7 +95,12 @@ def approval(**changes: Any) -> Approval:
         ],
         "asked_at": 0,
     }
-    return wording.explain_approval(Approval(**{**plain, **changes}))
+    return answered(wording.explain_approval(Approval(**{**plain, **changes})))
+
+
+def answered(explained: Approval) -> Approval:
+    """The approval with its answers."""
+    return explained.model_copy(update={"answers": answers_to(explained)})
 
 
 DENIED = Decision(

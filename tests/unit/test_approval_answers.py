@@ -32,6 +32,7 @@ SCOPES = {
 KEPT = [words for words in SCOPES if words != "once"]
 GRANTS = {"with network access": "network", "without the sandbox": "unsandboxed"}
 NETWORK, OUTSIDE = GRANTS
+MODES = {"accept edits": "acceptEdits", "ask about each edit": "ask", "ask only when required": "auto"}
 REFUSALS = ["Reject", "Reject with a reason"]
 EDIT = "Edit the command"
 OWN_COMMAND = "touch other.txt"
@@ -71,10 +72,10 @@ def edits(*grants: str) -> list[str]:
 
 WRITE = call("write_file", path="new.txt", content="a\n")
 REWRITE = call("write_file", path="new.txt", content="b\n")
-EDITED = ["Accept all", "Review hunk by hunk", *kept(verb="Accept all"), *REFUSALS]
+EDITED = ["Accept all", "Review hunk by hunk", *kept(verb="Accept all"), *REFUSALS, "Finish the review"]
 ASKED = [
-    Asked("an edit", WRITE, EDITED, ["Finish the review"], again=REWRITE),
-    Asked("an edit by a sub-agent", WRITE, EDITED, ["Finish the review"], again=REWRITE, by_agent=True),
+    Asked("an edit", WRITE, EDITED, again=REWRITE),
+    Asked("an edit by a sub-agent", WRITE, EDITED, again=REWRITE, by_agent=True),
     Asked(
         "an edit in a draft",
         WRITE,
@@ -116,12 +117,9 @@ ASKED = [
         "a plan",
         EXIT,
         [
-            *(f"Approve: {how}" for how in ("accept edits", "ask about each edit", "ask only when required")),
+            *(f"Approve: {how}" for how in MODES),
+            *(f"Approve: {how}, with a fresh context" for how in MODES),
             "Keep planning",
-        ],
-        [
-            f"Approve: {how}, with a fresh context"
-            for how in ("accept edits", "ask about each edit", "ask only when required")
         ],
         mode="plan",
     ),
@@ -249,6 +247,5 @@ def check(label: str, answer: ApprovalAnswer, decision: Decision) -> None:
     assert decision.grants == [grant for words, grant in GRANTS.items() if said.endswith(words)]
     assert decision.command == (OWN_COMMAND if label.startswith(EDIT) else None)
     if label.startswith("Approve"):
-        modes = {"accept edits": "acceptEdits", "ask about each edit": "ask", "ask only when required": "auto"}
-        assert decision.mode == modes[re.sub(r"Approve: |, with a fresh context", "", label)]
+        assert decision.mode == MODES[re.sub(r"Approve: |, with a fresh context", "", label)]
         assert decision.fresh_context == ("fresh" in label)

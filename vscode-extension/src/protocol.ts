@@ -189,7 +189,10 @@ export interface ApprovalAnswer {
   freshContext: boolean;
   /** The field whose text the user gives first. A reason may stay empty; a command starts as the approval's. */
   asks: "" | "reason" | "command";
-  /** Rarely wanted: left out, or behind "More options", where there is room for a few. */
+  /**
+   * Rarely wanted, as what would be granted needlessly: left out, or behind "More options", where there is room for a
+   * few.
+   */
   further: boolean;
 }
 

@@ -125,7 +125,7 @@
 ---@field mode? amanu.Mode For a plan: the mode it is carried out in.
 ---@field freshContext boolean For a plan: the model forgets the conversation before it.
 ---@field asks ""|"reason"|"command" The field whose text the user gives first. A reason may stay empty; a command starts as the approval's.
----@field further boolean Rarely wanted: left out, or behind "More options", where there is room for a few.
+---@field further boolean Rarely wanted, as what would be granted needlessly: left out, or behind "More options", where there is room for a few.
 
 ---What holds a command. `none`: it runs with the user's own permissions.
 ---@alias amanu.SandboxTier "bubblewrap"|"landlock"|"seatbelt"|"none"

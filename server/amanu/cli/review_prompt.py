@@ -14,7 +14,18 @@ from amanu.cli.text import one_line, visible
 from amanu.client.session_view import SessionView
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import AllowOption, Approval, Grant, Hunk, Line, Proposal, ProposedFile, Row, Scope, ToolCall
+from amanu_protocol.items import (
+    Approval,
+    ApprovalAnswer,
+    Grant,
+    Hunk,
+    Line,
+    Proposal,
+    ProposedFile,
+    Row,
+    Scope,
+    ToolCall,
+)
 from amanu_protocol.labels import IGNORED, MODES, SCOPES
 from amanu_protocol.state import SessionState
 
@@ -29,6 +40,9 @@ STALE_SECONDS = 2.0
 """In which the question comes anew. If it does not, it is asked as it is."""
 GRANTING: dict[tuple[Grant, ...], str] = {(): "-", ("network",): "+", ("unsandboxed",): "!"}
 """Keys of an approval that grants something else than `y` does."""
+
+ALLOW, ALLOW_ONCE = "Allow", "Allow once"
+"""What a key stands for: its answer's label begins so."""
 
 Preview = Callable[[str], Awaitable[Sequence[Line]]]
 
@@ -135,17 +149,15 @@ class ReviewPrompt:
 
     def _own_choices(self, approval: Approval) -> str:
         if approval.document is not None:
-            options = [
-                f"[{number}] {_plan_label(option, approval.options)}"
-                for number, option in enumerate(approval.options, 1)
-            ]
+            plans = _plans(approval)
+            options = [f"[{number}] {_plan_label(plan, plans)}" for number, plan in enumerate(plans, 1)]
             return "\n".join([*options, "[e] edit the plan · [n] keep planning, or type what to change"]) + " › "
-        scopes = {offer.scope for offer in approval.scopes}
-        remembered = [f"[{key}] {scope}" for key, scope in KEYS.items() if scope in scopes]
+        kept = _kept(approval)
+        remembered = [f"[{key}] {scope}" for key, scope in KEYS.items() if scope in kept]
         if approval.proposal_id is None:
-            first, *others = approval.options
-            yes = [f"[y] once {first.label}".rstrip()]
-            yes += [f"[{GRANTING[tuple(option.grants)]}] {option.label}" for option in others]
+            first, *others = _once(approval)
+            yes = [f"[y] {_without(ALLOW, first.label)}"]
+            yes += [f"[{GRANTING[tuple(each.grants)]}] {_without(ALLOW_ONCE, each.label)}" for each in others]
             edit = ["[e] edit"] if approval.command is not None else []
             return _in_rows([*yes, *edit, *remembered, "[n] no, or type a reason"]) + " › "
         if self._is_draft(approval):
@@ -178,19 +190,19 @@ class ReviewPrompt:
             await self._user_input.view(self._whole(approval))
             return False
         if argument and word not in NO:
-            return await self._answer(approval, "reject", reason=answer)
+            return await self._answer(approval, _refusal(approval), reason=answer)
         if approval.document is not None:
             return await self._decide_plan(approval, approval.document, answer)
-        scopes = {offer.scope for offer in approval.scopes}
-        first, *others = (option.grants for option in approval.options)
-        granting = {GRANTING[tuple(grants)]: grants for grants in others}
+        kept = _kept(approval)
+        first, *others = _once(approval)
+        granting = {GRANTING[tuple(each.grants)]: each for each in others}
         match word, approval.proposal_id:
             case (("y" | "yes"), None):
-                return await self._answer(approval, "allow", grants=first)
+                return await self._answer(approval, first)
             case (("a" | "accept"), str()):
-                return await self._answer(approval, "allow")
+                return await self._answer(approval, first)
             case (key, None) if key in granting:
-                return await self._answer(approval, "allow", grants=granting[key])
+                return await self._answer(approval, granting[key])
             case ("e", str()) if step := self._step():
                 return await self._accept_all(approval, step)
             case ("e", None) if approval.command is not None:
@@ -198,22 +210,22 @@ class ReviewPrompt:
             case ("h", str(proposal_id)):
                 return await self._review_hunks(approval, proposal_id)
             case (("f" | "finish" | "later"), str()):
-                return await self._answer(approval, "finish")
+                return await self._answer(approval, _finish(approval))
             case (("n" | "no"), None) | (("r" | "n" | "no" | "reject"), str()):
                 return await self._reject(approval, argument)
-            case (key, _) if KEYS.get(key) in scopes:
-                return await self._save_rule(approval, KEYS[key])
+            case (key, _) if KEYS.get(key) in kept:
+                return await self._save_rule(approval, kept[KEYS[key]])
             case _ if len(answer) > LONGEST_SLIP:
-                return await self._answer(approval, "reject", reason=answer)
+                return await self._answer(approval, _refusal(approval), reason=answer)
             case _:
                 if answer:
                     self._console.line(("yellow", UNKNOWN.format(visible(answer))))
                 return False
 
     async def _decide_plan(self, approval: Approval, document: str, answer: str) -> bool:
-        options = {str(number): option for number, option in enumerate(approval.options, 1)}
-        if answer in options:
-            return await self._answer(approval, "allow", plan=options[answer])
+        plans = {str(number): plan for number, plan in enumerate(_plans(approval), 1)}
+        if answer in plans:
+            return await self._answer(approval, plans[answer])
         if answer == "e":
             edited = await self._user_input.edit(approval.detail, ".md")
             if edited is not None and edited != approval.detail:
@@ -235,7 +247,8 @@ class ReviewPrompt:
             edited = await self._ask("  command › ", approval, default=command)
         if not edited or edited == command or not self._unchanged(approval):
             return False
-        return await self._answer(approval, "allow", grants=approval.options[0].grants, command=edited)
+        edit = next(each for each in approval.answers if each.action == "editCommand")
+        return await self._answer(approval, edit, command=edited)
 
     def _is_draft(self, approval: Approval) -> bool:
         """Whether it asks about a draft, when the model is done: what is typed then is for the model, and no answer."""
@@ -259,7 +272,7 @@ class ReviewPrompt:
         if await self._ask("  Accept everything above? [y/N] › ", approval) not in ("y", "yes"):
             return False
         # At once: what applying one changes in another is no news to who approved both.
-        settled = await asyncio.gather(*(self._answer(step_approval, "allow") for step_approval in step))
+        settled = await asyncio.gather(*(self._answer(each, _once(each)[0]) for each in step))
         return settled[0]
 
     async def _reject(self, approval: Approval, reason: str) -> bool:
@@ -267,25 +280,25 @@ class ReviewPrompt:
         explanation = reason or await self._ask(f"  {what} (sent to the model, may be empty) › ", approval)
         if explanation is None:
             return False
-        return await self._answer(approval, "reject", reason=explanation or None)
+        return await self._answer(approval, _refusal(approval), reason=explanation or None)
 
-    async def _save_rule(self, approval: Approval, scope: Scope) -> bool:
+    async def _save_rule(self, approval: Approval, kept: ApprovalAnswer) -> bool:
         """Show what would be saved and what that means, have it edited as often as the user likes, save it."""
-        rule = next(offer.rule for offer in approval.scopes if offer.scope == scope)
-        granted = approval.options[0]
+        rule = kept.rule
         while self._unchanged(approval):
-            self._console.line(("", "  allow "), ("bold", SCOPES[scope]), ("", ":"))
+            self._console.line(("", "  allow "), ("bold", SCOPES[kept.scope]), ("", ":"))
             for line in visible(rule).split("\n"):
                 self._console.verbatim(("bold", f"    {line}"))
             preview = await self._preview(approval, rule)
             show_lines(preview.lines, self._console, "    ")
-            save = f"[y] save and allow {granted.label}".rstrip()
+            granted = _without(f"{ALLOW} {SCOPES[kept.scope]}", kept.label) if approval.proposal_id is None else ""
+            save = f"[y] save and allow {granted}".rstrip()
             answer = await self._ask(
                 "  " + " · ".join([*([save] if preview.fits else []), "[e] edit the rule", "[b] back › "]),
                 approval,
             )
             if answer in ("y", "yes") and preview.fits:
-                return await self._answer(approval, "allow", scope=scope, rule=rule, grants=granted.grants)
+                return await self._answer(approval, kept, rule=rule)
             if answer != "e":
                 return False
             rule = await self._edit(approval, rule)
@@ -311,19 +324,14 @@ class ReviewPrompt:
     async def _answer(
         self,
         approval: Approval,
-        decision: str,
+        answer: ApprovalAnswer,
         *,
-        scope: Scope = "once",
         rule: str | None = None,
         reason: str | None = None,
-        grants: Sequence[Grant] = (),
-        plan: AllowOption | None = None,
         command: str | None = None,
     ) -> bool:
         """True when it is settled."""
-        result = await self._view.resolve(
-            approval, decision, scope=scope, rule=rule, reason=reason, grants=grants, plan=plan, command=command
-        )
+        result = await self._view.resolve(approval, answer, rule=rule, reason=reason, command=command)
         match result.status:
             case "tooSoon":
                 self._console.line(("yellow", IGNORED["tooSoon"]))
@@ -358,7 +366,7 @@ class ReviewPrompt:
                 return False
             if not self._pending(approval):
                 break
-        return not self._pending(approval) or await self._answer(approval, "finish")
+        return not self._pending(approval) or await self._answer(approval, _finish(approval))
 
     async def _ask_hunk(self, approval: Approval, proposal: Proposal, file: ProposedFile, hunk: Hunk) -> bool:
         """Ask until this hunk is decided. False when the user wants no more of this."""
@@ -492,15 +500,42 @@ def _next_open(proposal: Proposal | None) -> tuple[Proposal, ProposedFile | None
     return None
 
 
-def _plan_label(option: AllowOption, options: Sequence[AllowOption]) -> str:
+def _once(approval: Approval) -> list[ApprovalAnswer]:
+    """Every way to allow it that nothing is kept of, the likeliest first."""
+    return [answer for answer in approval.answers if answer.action == "allow" and answer.scope == "once"]
+
+
+def _kept(approval: Approval) -> dict[Scope, ApprovalAnswer]:
+    """The answers that save rules."""
+    return {answer.scope: answer for answer in approval.answers if answer.rule and not answer.further}
+
+
+def _refusal(approval: Approval) -> ApprovalAnswer:
+    return next(answer for answer in approval.answers if answer.action == "reject")
+
+
+def _finish(approval: Approval) -> ApprovalAnswer:
+    return next(answer for answer in approval.answers if answer.action == "finish")
+
+
+def _plans(approval: Approval) -> list[ApprovalAnswer]:
+    return [answer for answer in approval.answers if answer.mode is not None]
+
+
+def _without(beginning: str, label: str) -> str:
+    """The label of an answer, without what its key stands for."""
+    return label.removeprefix(beginning).strip()
+
+
+def _plan_label(plan: ApprovalAnswer, plans: Sequence[ApprovalAnswer]) -> str:
     """How the plan is carried out: the mode by its name, and what it means."""
-    if option.mode is None:
-        return option.label
-    if option.fresh_context:
-        alike = next((at for at, each in enumerate(options, 1) if each.mode == option.mode and each != option), None)
+    if plan.mode is None:
+        return plan.label
+    if plan.fresh_context:
+        alike = next((at for at, each in enumerate(plans, 1) if each.mode == plan.mode and each != plan), None)
         if alike is not None:
             return f"as {alike}, with a fresh context: without the conversation so far"
-    return f"approve, in {option.mode} mode: {MODES[option.mode].meaning}"
+    return f"approve, in {plan.mode} mode: {MODES[plan.mode].meaning}"
 
 
 def _in_rows(choices: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal
 
 from pydantic import JsonValue
@@ -11,7 +11,7 @@ from amanu.client.base_texts import lacks_base_texts, load_open_base_texts, with
 from amanu.client.daemon_client import DaemonClient
 from amanu_protocol import requests as r
 from amanu_protocol.events import EventMessage, ItemsReplaced, ProposalChanged, TurnEnded
-from amanu_protocol.items import AllowOption, Approval, Attachment, Effort, Grant, Mode, Proposal, ServiceTier
+from amanu_protocol.items import Approval, ApprovalAnswer, Attachment, Effort, Mode, Proposal, ServiceTier
 from amanu_protocol.state import SessionState, fold
 
 ACK_SECONDS = 0.1
@@ -119,29 +119,26 @@ class SessionView:
     async def resolve(
         self,
         approval: Approval,
-        decision: str,
+        answer: ApprovalAnswer,
         *,
-        scope: r.Scope = "once",
         rule: str | None = None,
         reason: str | None = None,
-        grants: Sequence[Grant] = (),
-        plan: AllowOption | None = None,
         command: str | None = None,
     ) -> r.ApprovalResolveResult:
-        """`plan`: when approving a plan, how it is to be carried out. `command`: the user's own, in place of the
-        model's."""
+        """Send one of its answers. `rule`: the text to save, as the user edited it. `command`: the user's own, in place
+        of the model's."""
         params = r.ApprovalResolveParams(
             session_id=self.session_id,
             tool_call_id=approval.tool_call_id,
-            decision=decision,
-            scope=scope,
-            rule=rule,
+            decision="allow" if answer.action == "editCommand" else answer.action,
+            scope=answer.scope,
+            rule=rule or answer.rule or None,
             reason=reason,
             digest=approval.digest,
-            grants=list(grants),
+            grants=answer.grants,
             command=command,
-            mode=plan and plan.mode,
-            fresh_context=plan is not None and plan.fresh_context,
+            mode=answer.mode,
+            fresh_context=answer.fresh_context,
         )
         return await self.client.request("amanu/approval/resolve", params, r.ApprovalResolveResult)
 

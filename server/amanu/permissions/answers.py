@@ -27,7 +27,6 @@ def _plan_answers(approval: Approval) -> Iterator[ApprovalAnswer]:
             action="allow",
             mode=option.mode,
             fresh_context=option.fresh_context,
-            further=option.fresh_context,
         )
     yield ApprovalAnswer(
         label=BUTTONS["keepPlanning"], action="reject", asks="reason", explanation="The model reads what you say."
@@ -46,7 +45,6 @@ def _change_answers(approval: Approval) -> Iterator[ApprovalAnswer]:
         label=BUTTONS["later" if is_draft else "finishReview"],
         action="finish",
         explanation="Undecided changes stay open.",
-        further=not is_draft,
     )
 
 
@@ -91,15 +89,16 @@ def _lasts(grants: Sequence[Grant], needed: Sequence[Grant]) -> bool:
 
 
 def _kept(verb: str, offer: ScopeOffer, option: AllowOption, *, further: bool = False) -> ApprovalAnswer:
-    rule = with_grants(offer.rule, option.grants, only=True)
-    aside = offer.explanation.removeprefix(explain(offer.rule))
+    rule, explanation = with_grants(offer.rule, option.grants, only=True), offer.explanation
+    if rule != offer.rule:
+        explanation = f"{explain(rule)}{explanation.removeprefix(explain(offer.rule))}"
     return ApprovalAnswer(
         label=_joined(f"{verb} {SCOPES[offer.scope]}", option.label),
         action="allow",
         scope=offer.scope,
         grants=option.grants,
         rule=rule,
-        explanation=offer.explanation if rule == offer.rule else f"{explain(rule)}{aside}",
+        explanation=explanation,
         further=further,
     )
 

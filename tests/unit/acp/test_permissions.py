@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from amanu.frontends.acp.permissions import choices_of, is_reviewed
+from amanu.frontends.acp.permissions import choices_of, is_reviewed, option_of
 from amanu.frontends.acp.tool_calls import describe_approval, describe_call
 from amanu_protocol.items import Approval, Proposal, Row, ScopeOffer, ToolCall
 from amanu_protocol.state import SessionState
@@ -66,7 +66,8 @@ SCOPES = [ScopeOffer(scope="once", rule=""), ScopeOffer(scope="session", rule="n
     ids=["command", "grants", "edit", "plan", "long rule"],
 )
 def test_options(asked: Approval, options: list[Any]) -> None:
-    assert [(key, choice.name, choice.kind) for key, choice in choices_of(asked).items()] == options
+    drawn = [option_of(key, answer) for key, answer in choices_of(asked).items()]
+    assert [(each["optionId"], each["name"], each["kind"]) for each in drawn] == options
 
 
 def session(*proposals: Proposal, **changes: Any) -> SessionState:

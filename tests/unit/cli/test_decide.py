@@ -357,7 +357,7 @@ async def test_a_rule_is_saved_with_what_the_call_needs(pair: tuple[DaemonClient
     person = Scripted("s", "y")
     await stage.decide(person)
     (sent,) = stage.daemon.said("amanu/approval/resolve")
-    assert (sent["scope"], sent["rule"], sent["grants"]) == ("session", RULE, NETWORK)
+    assert (sent["scope"], sent["rule"], sent["grants"]) == ("session", "run_shell_command+network(make test)", NETWORK)
     assert "[y] save and allow with network access" in person.asked[1]
 
 

@@ -126,7 +126,7 @@ def test_whatever_is_asked(one: str, two: str) -> None:
     ]
     asks = approval(
         title=one, detail=f"{one}\n{two}", rule=two, parts=parts, sandbox=sandbox(one),
-        scopes=[ScopeOffer(scope="once", rule=""), ScopeOffer(scope="turn", rule=one)],
+        scopes=[ScopeOffer(scope="once", rule=""), ScopeOffer(scope="turn", rule="@read(a)")],
     )  # fmt: skip
     show_question(asks, console)
     show_reasons(asks, console)

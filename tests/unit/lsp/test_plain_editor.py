@@ -18,13 +18,11 @@ from amanu.frontends.lsp.plain.patch_file import PatchError
 from amanu.frontends.lsp.plain.questions import (
     ALL,
     LATER,
-    ONCE,
     QUOTE,
-    REJECT,
-    SESSION,
     diagnostic,
     dialog,
     question_lines,
+    reply,
 )
 from amanu.frontends.lsp.plain.review import hover
 from amanu.frontends.lsp.plain.transcript import YOUR_TURN, Transcript, audit_text, question_text
@@ -50,6 +48,7 @@ from amanu_protocol.items import (
 )
 from amanu_protocol.requests import AuditQueryResult, TrustedItem, TrustGetResult
 from amanu_protocol.state import SessionState, fold
+from support.sample_events import answered
 
 ROOT = Path("/project")
 OLD = "".join(f"line {each}\n" for each in range(1, 21))
@@ -288,6 +287,7 @@ def test_a_transcript_grows_by_whole_lines_and_never_takes_back() -> None:
 # Questions ------------------------------------------------------------------------------------------
 
 
+ONCE, SESSION, REJECT = "Allow once", "Allow for this session", "Reject"
 NET: tuple[Grant, ...] = ("network",)
 WITH = f"{ONCE} with network access"
 SESSION_WITH = f"{SESSION} with network access"
@@ -329,7 +329,7 @@ def test_what_does_not_fit_cannot_be_allowed_in_a_dialog(
         if choice is None:
             assert title in (LATER, ALL)
             continue
-        sent = AnswerArguments.model_validate(choice.reply("s", asks), by_alias=True, by_name=False)
+        sent = AnswerArguments.model_validate(reply("s", asks, choice), by_alias=True, by_name=False)
         assert (sent.session, sent.call, sent.digest) == ("s", "c", "d1")
         assert sent.grants == (["network"] if title.endswith("with network access") else [])
         assert (sent.scope == "session") == title.startswith(SESSION)
@@ -348,7 +348,7 @@ def approval(detail: str, scopes: list[Any], **changes: Any) -> Approval:
         "asked_at": 0,
         "digest": "d1",
     }
-    return wording.explain_approval(Approval(**{**plain, **changes}))
+    return answered(wording.explain_approval(Approval(**{**plain, **changes})))
 
 
 @pytest.mark.parametrize("preselects", [False, True])
@@ -360,7 +360,7 @@ def test_a_plan_is_approved_with_the_mode_it_is_carried_out_in(preselects: bool)
         (sent.decision, sent.mode)
         for choice in found.values()
         if choice is not None
-        for sent in [AnswerArguments.model_validate(choice.reply("s", asks), by_alias=True, by_name=False)]
+        for sent in [AnswerArguments.model_validate(reply("s", asks, choice), by_alias=True, by_name=False)]
     }
     assert chosen == {("allow", "ask"), ("allow", "acceptEdits"), ("allow", "auto"), ("reject", None)}
     titles = [action.title for action in answers(state().model_copy(update={"approvals": [asks]}))]
@@ -393,7 +393,7 @@ def test_several_rules_are_one_sentence() -> None:
     rules = "run_shell_command(python3 -m compileall *)\nrun_shell_command(touch *)"
     once = ScopeOffer(scope="once", rule="", explanation="Only this time.")
     kept = ScopeOffer(scope="session", rule=rules, explanation="Both.")
-    asks = approval("python3 -m compileall . && touch x", []).model_copy(update={"scopes": [once, kept]})
+    asks = answered(approval("python3 -m compileall . && touch x", []).model_copy(update={"scopes": [once, kept]}))
     said = "run_shell_command(python3 -m compileall *) and run_shell_command(touch *)"
     assert said in dialog(asks, preselects=False)[0]
     titles = [action.title for action in answers(state().model_copy(update={"approvals": [asks]}))]

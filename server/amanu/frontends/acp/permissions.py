@@ -6,9 +6,7 @@ invalid response or an error counts as a rejection.
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
 
 from amanu.client.daemon_client import Disconnected
 from amanu.client.session_view import SessionView, insist
@@ -19,54 +17,40 @@ from amanu.frontends.acp.plain_cards import adapted_request
 from amanu.frontends.acp.schema import ClientFeatures, chosen_option
 from amanu.frontends.acp.tool_calls import describe_approval, proposal_of, shown_rows
 from amanu.frontends.acp.updates import Updates
-from amanu_protocol import requests as r
+from amanu.text.approval_answers import answers_at_once
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import AllowOption, Approval, Grant, Question, Scope, ToolCall
-from amanu_protocol.labels import BUTTONS, SCOPES
+from amanu_protocol.items import Approval, ApprovalAnswer, Question, ToolCall
 from amanu_protocol.state import SessionState
 
 UNANSWERED = "The editor could not ask the user."
+HUNKS_ELSEWHERE = "Decide later, hunk by hunk in another editor"
 MAX_RULE = 120
 """Characters of a rule in the name of an option."""
 
 
-@dataclass(frozen=True)
-class Choice:
-    """What an option of a permission request means."""
-
-    name: str
-    kind: Literal["allow_once", "allow_always", "reject_once"]
-    decision: Literal["allow", "reject", "finish"]
-    scope: Scope = "once"
-    grants: tuple[Grant, ...] = ()
-    plan: AllowOption | None = None
-
-
-def choices_of(approval: Approval) -> dict[str, Choice]:
+def choices_of(approval: Approval) -> dict[str, ApprovalAnswer]:
     """The options of an approval, by their id."""
-    choices: dict[str, Choice] = {}
-    for number, option in enumerate(approval.options):
-        label = option.label if approval.document is not None else f"Allow once {option.label}".strip()
-        plan = option if approval.document is not None else None
-        choices[f"allow-{number}"] = Choice(label, "allow_once", "allow", grants=tuple(option.grants), plan=plan)
-    if approval.proposal_id is not None:
-        choices = {"allow-0": Choice(BUTTONS["acceptAll"], "allow_once", "allow")}
-    elif not choices:
-        choices = {"allow-0": Choice("Allow once", "allow_once", "allow")}
-    granted = approval.options[0] if approval.options and approval.document is None else None
-    grants = () if granted is None else tuple(granted.grants)
-    with_grants = f" {granted.label}" if granted is not None and granted.label else ""
-    for offer in approval.scopes:
-        if offer.scope != "once":
-            rule = ", ".join(offer.rule.split("\n"))
-            rule = rule if len(rule) <= MAX_RULE else f"{rule[: MAX_RULE - 1]}…"
-            name = f"Allow {SCOPES[offer.scope]}{with_grants}: {rule}"
-            choices[offer.scope] = Choice(name, "allow_always", "allow", scope=offer.scope, grants=grants)
-    no = BUTTONS["keepPlanning"] if approval.document is not None else BUTTONS["reject"]
-    choices["reject"] = Choice(no, "reject_once", "reject")
-    if approval.proposal_id is not None:  # the last: clients that deny on their own take the first that rejects
-        choices["finish"] = Choice("Decide later, hunk by hunk in another editor", "reject_once", "finish")
+    choices: dict[str, ApprovalAnswer] = {}
+    for answer in answers_at_once(approval):
+        if answer.action != "allow":
+            choices[answer.action] = answer  # `finish` after `reject`: clients that deny take the first that rejects
+        elif answer.scope != "once":
+            choices[answer.scope] = answer
+        else:
+            choices[f"allow-{len(choices)}"] = answer
     return choices
+
+
+def option_of(key: str, answer: ApprovalAnswer) -> dict[str, str]:
+    """An answer as the client shows it."""
+    if answer.action != "allow":
+        name = HUNKS_ELSEWHERE if answer.action == "finish" else answer.label
+        return {"optionId": key, "name": name, "kind": "reject_once"}
+    if answer.scope == "once":
+        return {"optionId": key, "name": answer.label, "kind": "allow_once"}
+    rule = ", ".join(answer.rule.split("\n"))
+    rule = rule if len(rule) <= MAX_RULE else f"{rule[: MAX_RULE - 1]}…"
+    return {"optionId": key, "name": f"{answer.label}: {rule}", "kind": "allow_always"}
 
 
 def is_reviewed(pending: Approval | Question, state: SessionState) -> bool:
@@ -144,22 +128,22 @@ class Permissions:
             self._updates.show(call, self._view.state)
         choices = choices_of(pending)
         if _key(pending) in self._retried:
-            choices = {key: each for key, each in choices.items() if each.kind != "allow_always"}
+            choices = {key: each for key, each in choices.items() if each.scope == "once"}
         choice = await self._choose(pending, choices)
         reason = UNANSWERED if choice is None else None
         choice = choice or choices["reject"]
-        answered = await insist(lambda: self._resolve(pending, choice, reason))
+        answered = await insist(lambda: self._view.resolve(pending, choice, reason=reason))
         if answered.status in ("tooSoon", "stale"):
             self._requested.discard(_key(pending))  # it still stands, perhaps changed: ask again
 
-    async def _choose(self, approval: Approval, choices: Mapping[str, Choice]) -> Choice | None:
+    async def _choose(self, approval: Approval, choices: Mapping[str, ApprovalAnswer]) -> ApprovalAnswer | None:
         """The user's choice; None where the client could not ask. Raises `ClientDisconnected`."""
         proposal = proposal_of(approval.proposal_id, self._view.state)
         diff_is_all = proposal is None or not shown_rows(proposal)
         params = {
             "sessionId": self._view.session_id,
             "toolCall": describe_approval(approval, self._view.state),
-            "options": [{"optionId": key, "name": each.name, "kind": each.kind} for key, each in choices.items()],
+            "options": [option_of(key, each) for key, each in choices.items()],
         }
         try:
             adapted = adapted_request(params, self._features, diff_is_all=diff_is_all)
@@ -169,11 +153,6 @@ class Permissions:
         if mapping(mapping(result).get("outcome")).get("outcome") == "cancelled":
             return choices["reject"]
         return choices.get(chosen_option(result) or "")
-
-    def _resolve(self, approval: Approval, choice: Choice, reason: str | None) -> Awaitable[r.ApprovalResolveResult]:
-        return self._view.resolve(
-            approval, choice.decision, scope=choice.scope, reason=reason, grants=choice.grants, plan=choice.plan
-        )
 
 
 def _key(pending: Approval | Question) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from amanu.frontends.lsp.plain.change_marks import Mark, RowMark, amount, needed
 from amanu.frontends.lsp.plain.chat_document import SEND
 from amanu.frontends.lsp.plain.patch_file import APPLY
 from amanu.frontends.lsp.plain.prompting import REQUESTS
-from amanu.frontends.lsp.plain.questions import choices, rules_line
+from amanu.frontends.lsp.plain.questions import choices, reply, rules_line
 from amanu.frontends.lsp.plain.review import change_arguments
 from amanu.frontends.lsp.plain.user_questions import question_actions
 from amanu.text.display import one_line
@@ -93,10 +93,10 @@ def _all(context: ActionContext, subjects: ActionSubjects) -> Iterator[types.Cod
 def answers(state: SessionState) -> Iterator[types.CodeAction]:
     """Of each question: every way to answer it, with what it would grant or save."""
     for approval in [approval for approval in state.approvals if approval.proposal_id is None][:QUESTIONS]:
-        for choice in choices(approval):
-            subject = rules_line(choice.rule) if choice.scope != "once" else f"{asked_by(approval)}{approval.title}"
-            title = f"Amanu: {choice.title[0].lower()}{choice.title[1:]}: {one_line(subject)}"
-            yield _action(title, FIX, "amanu.answer", choice.reply(state.session_id, approval))
+        for answer in choices(approval):
+            subject = rules_line(answer.rule) if answer.rule else f"{asked_by(approval)}{approval.title}"
+            title = f"Amanu: {answer.label[0].lower()}{answer.label[1:]}: {one_line(subject)}"
+            yield _action(title, FIX, "amanu.answer", reply(state.session_id, approval, answer))
     for question in state.questions[:QUESTIONS]:
         for title, command, argument in question_actions(state.session_id, question):
             yield _action(title, FIX, command, argument)

@@ -6,7 +6,6 @@ answer, a strange one, and any amount of time mean nothing.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +15,13 @@ from amanu.frontends.lsp.jsonrpc import ClientError
 from amanu.frontends.lsp.plain.command_arguments import AnswerArguments
 from amanu.frontends.lsp.plain.editor import INFO, MESSAGE, PlainEditor
 from amanu.frontends.lsp.plain.rule_editor import RuleEditor
+from amanu.text.approval_answers import answers_at_once
 from amanu.text.display import one_line, visible
 from amanu.text.sub_agents import asked_by
 from amanu.workspace.diagnostics import OWN
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import AllowOption, Approval, Grant, Scope
-from amanu_protocol.labels import BUTTONS, IGNORED, SCOPES
+from amanu_protocol.items import Approval, ApprovalAnswer
+from amanu_protocol.labels import BUTTONS, IGNORED
 from amanu_protocol.requests import ApprovalResolveParams
 
 if TYPE_CHECKING:
@@ -30,55 +30,30 @@ if TYPE_CHECKING:
 
 UNANSWERED = 15.0
 """Seconds after which a question is also a diagnostic: an editor may never have shown it."""
-ONCE, SESSION = f"Allow {SCOPES['once']}", f"Allow {SCOPES['session']}"
-REJECT, LATER, ALL, KEEP_PLANNING = (BUTTONS[name] for name in ("reject", "later", "showAll", "keepPlanning"))
+LATER, ALL = BUTTONS["later"], BUTTONS["showAll"]
 LINES = 20
 QUOTE = "│ "
 """Before a line of what is asked about: nothing in it can pass for a line of ours."""
 
 
-@dataclass(frozen=True)
-class ApprovalChoice:
-    """One way to answer; `rule` is the text it would save."""
-
-    title: str
-    decision: str
-    scope: Scope = "once"
-    grants: tuple[Grant, ...] = ()
-    rule: str = ""
-    plan: AllowOption | None = None
-    """Of the approval of a plan: how it is carried out."""
-
-    def reply(self, session_id: str, approval: Approval) -> dict[str, Any]:
-        """As the argument of the command `amanu.answer`; it names what was shown."""
-        arguments = AnswerArguments(
-            session=session_id,
-            call=approval.tool_call_id,
-            decision=self.decision,
-            digest=approval.digest,
-            scope=self.scope,
-            grants=list(self.grants),
-            mode=self.plan and self.plan.mode,
-            fresh_context=self.plan is not None and self.plan.fresh_context,
-        )
-        return arguments.model_dump(mode="json", by_alias=True)
+def reply(session_id: str, approval: Approval, answer: ApprovalAnswer) -> dict[str, Any]:
+    """An answer as the argument of the command `amanu.answer`; it names what was shown."""
+    arguments = AnswerArguments(
+        session=session_id,
+        call=approval.tool_call_id,
+        decision=answer.action,
+        digest=approval.digest,
+        scope=answer.scope,
+        grants=answer.grants,
+        mode=answer.mode,
+        fresh_context=answer.fresh_context,
+    )
+    return arguments.model_dump(mode="json", by_alias=True)
 
 
-def choices(approval: Approval) -> list[ApprovalChoice]:
-    """The likeliest first; an approval says what it grants."""
-    if approval.document is not None:
-        plans = [ApprovalChoice(option.label, "allow", plan=option) for option in approval.options]
-        return [*plans, ApprovalChoice(KEEP_PLANNING, "reject")]
-    first = approval.options[0]
-    options = [
-        ApprovalChoice(f"{ONCE} {option.label}".rstrip(), "allow", grants=tuple(option.grants))
-        for option in approval.options
-    ]
-    for offer in approval.scopes:
-        if offer.scope == "session":
-            title = f"{SESSION} {first.label}".rstrip()
-            options.append(ApprovalChoice(title, "allow", "session", tuple(first.grants), offer.rule))
-    return [*options, ApprovalChoice(REJECT, "reject")]
+def choices(approval: Approval) -> list[ApprovalAnswer]:
+    """The likeliest first. Other scopes than the session's are for the rule's own document."""
+    return [answer for answer in answers_at_once(approval) if answer.scope in ("once", "session")]
 
 
 class Questions:
@@ -156,7 +131,7 @@ class Questions:
                     break
                 current = self._pending(session, approval) or approval
                 arguments = AnswerArguments.model_validate(
-                    choice.reply(session.state.session_id, current), by_alias=True
+                    reply(session.state.session_id, current, choice), by_alias=True
                 )
                 if await self.answer(session, arguments):
                     break
@@ -185,7 +160,7 @@ def _key(approval: Approval) -> tuple[str, str]:
     return approval.tool_call_id, "" if approval.document is not None else approval.digest
 
 
-def dialog(approval: Approval, *, preselects: bool) -> tuple[str, dict[str, ApprovalChoice | None]]:
+def dialog(approval: Approval, *, preselects: bool) -> tuple[str, dict[str, ApprovalAnswer | None]]:
     """The text of a question and its answers, each title once; None decides nothing. What does not fit whole cannot be
     allowed in a dialog. A plan is before the user as a document: only what is done with it is asked, and a fresh
     context is left to code actions."""
@@ -194,22 +169,23 @@ def dialog(approval: Approval, *, preselects: bool) -> tuple[str, dict[str, Appr
         text = "\n".join(
             map(visible, [f"{one_line(approval.title)}: {approval.document}", *(line.text for line in approval.lines)])
         )
-        plans = {choice.title: choice for choice in offered if choice.plan is None or not choice.plan.fresh_context}
+        plans = {answer.label: answer for answer in offered if not answer.fresh_context}
         return text, {LATER: None, **plans} if preselects else {**plans, LATER: None}
-    saved = [f"“{choice.title}” saves {rules_line(choice.rule)}" for choice in offered if choice.rule]
-    saved += [visible(offer.explanation) for offer in approval.scopes if saved and offer.scope == "session"]
+    kept = [answer for answer in offered if answer.rule]
+    saved = [f"“{answer.label}” saves {rules_line(answer.rule)}" for answer in kept]
+    saved += [visible(answer.explanation) for answer in kept]
     text = "\n".join(question_lines(approval))
     whole = "\n".join(filter(None, [text, *saved]))
+    no = offered[-1]
     if len(whole) > MESSAGE or whole.count("\n") >= LINES:
         lines = text[: MESSAGE // 2].split("\n")[: LINES - 5]
-        return "\n".join([*lines, "… (too long to decide here)"]), {LATER: None, ALL: None, REJECT: offered[-1]}
-    first, *others = (tuple(option.grants) for option in approval.options)
-    titles: dict[str, ApprovalChoice | None] = {
-        choice.title: choice for choice in offered[:-1] if choice.grants == first
+        return "\n".join([*lines, "… (too long to decide here)"]), {LATER: None, ALL: None, no.label: no}
+    titles: dict[str, ApprovalAnswer | None] = {
+        answer.label: answer for answer in offered[:-1] if answer.grants == offered[0].grants
     }
-    if others:
+    if len(titles) < len(offered) - 1:
         titles[ALL] = None  # which other grants there are is said by code actions
-    titles[REJECT] = offered[-1]
+    titles[no.label] = no
     # Where Enter takes the first answer, it decides nothing.
     return whole, {LATER: None, **titles} if preselects else titles
 

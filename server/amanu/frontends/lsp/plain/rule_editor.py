@@ -15,11 +15,12 @@ from amanu.frontends.lsp.plain.command_arguments import RuleArguments
 from amanu.frontends.lsp.plain.documents import Documents
 from amanu.frontends.lsp.plain.editor import ERROR, PlainEditor
 from amanu.frontends.lsp.plain.transcript import question_text
+from amanu.text.approval_answers import answers_at_once
 from amanu.text.display import visible
 from amanu.workspace.diagnostics import OWN
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Approval, Scope
-from amanu_protocol.labels import IGNORED, SCOPES
+from amanu_protocol.items import Approval, ApprovalAnswer
+from amanu_protocol.labels import IGNORED
 from amanu_protocol.requests import ApprovalResolveParams, RulePreviewParams, RulePreviewResult
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class RuleEditor:
     async def show(self, session: "Session", approval: Approval) -> None:
         """Open that question before the user."""
         document = self._documents.of(session.state.session_id, QUESTION)
-        offered = dict.fromkeys(offer.rule for offer in approval.scopes if offer.rule)
+        offered = dict.fromkeys(answer.rule for answer in _kept(approval))
         rules = "\n".join(visible(rule) for rule in offered)
         await document.replace(question_text(approval) + (f"\n{RULES}\n\n{_HOW}\n\n{rules}\n" if rules else ""))
         self._open[document.path] = _OpenQuestion(session.state.session_id, approval)
@@ -73,14 +74,14 @@ class RuleEditor:
         question = self._open.get(path)
         if question is None:
             return []
+        session_id = question.session_id
         return [
             (
-                f"{_allow(question.approval, offer.scope)}, by the rules below",
+                f"Amanu: {answer.label[0].lower()}{answer.label[1:]}, by the rules below",
                 "amanu.saveRule",
-                RuleArguments(session=question.session_id, path=str(path), scope=offer.scope).model_dump(by_alias=True),
+                RuleArguments(session=session_id, path=str(path), scope=answer.scope).model_dump(by_alias=True),
             )
-            for offer in question.approval.scopes
-            if offer.scope != "once"
+            for answer in _kept(question.approval)
         ]
 
     def shows(self, uri: str) -> bool:
@@ -100,7 +101,8 @@ class RuleEditor:
         answer the question."""
         path = Path(arguments.path)
         question = self._open.get(path)
-        if question is None:
+        kept = {} if question is None else {answer.scope: answer for answer in _kept(question.approval)}
+        if question is None or arguments.scope not in kept:
             raise AmanuError("invalidParams", "That is not a pending question.")
         rule = await self._written(path)
         preview = self._preview(question, rule)
@@ -114,7 +116,7 @@ class RuleEditor:
                 scope=arguments.scope,
                 rule=rule,
                 digest=question.approval.digest,
-                grants=question.approval.options[0].grants,
+                grants=kept[arguments.scope].grants,
             ),
             self._client,
         )
@@ -157,5 +159,6 @@ class RuleEditor:
         )
 
 
-def _allow(approval: Approval, scope: Scope) -> str:
-    return f"Amanu: allow {SCOPES[scope]} {approval.options[0].label}".rstrip()
+def _kept(approval: Approval) -> list[ApprovalAnswer]:
+    """The answers that save rules."""
+    return [answer for answer in answers_at_once(approval) if answer.rule]
