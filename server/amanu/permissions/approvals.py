@@ -8,7 +8,8 @@ import asyncio
 import hmac
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 
 from amanu.core.emit import Emit
 from amanu.core.rules import Rule
@@ -20,7 +21,7 @@ from amanu.permissions.headless_denial import headless_denial
 from amanu.permissions.offers import offers, rules_of
 from amanu.permissions.pending_approval import PastQuestion, PendingApproval
 from amanu.permissions.policy import NOTHING_MATCHED, Verdict, decide_each
-from amanu.permissions.proposal_digest import blocks_all, conflicts, open_bases, proposal_digest
+from amanu.permissions.proposal_digest import blocks_all, conflicts, is_changing, open_bases, proposal_digest
 from amanu.permissions.session_rules import PolicySource, SessionRules
 from amanu.permissions.user_answer import read_answer, read_edit
 from amanu.permissions.user_wait import UserWait
@@ -57,6 +58,8 @@ class Approvals(SessionRules):
         self._revised: dict[str, Preview] = {}
         self._edits: dict[str, CommandEdit] = {}
         """Call → the user's own command line, which is not decided on yet."""
+        self._deciding = 0
+        """Decisions about changes that are being carried out."""
         self.wait = UserWait()
 
     def would_cover(self, text: str, call_id: str | None) -> tuple[bool | None, list[str]]:
@@ -167,7 +170,7 @@ class Approvals(SessionRules):
         together = self._asked_with(pending)
         if any(self.too_soon(asked_id) for asked_id in (call_id, *together)):
             return ApprovalResolveResult(status="tooSoon")
-        if params.decision == "allow" and not _same_digest(params.digest, pending.approval.digest):
+        if params.decision == "allow" and not self._is_current(pending, params.digest):
             return ApprovalResolveResult(status="stale")
         if params.decision == "allow" and params.command not in (None, pending.approval.command):
             return self._take_edit(params, params.command or "", pending, client)
@@ -206,13 +209,26 @@ class Approvals(SessionRules):
         allowed_on = self._allowed_bases.get(call_id, {})
         return current is None or all(allowed_on.get(path, sha) == sha for path, sha in open_bases(current).items())
 
+    @contextmanager
+    def deciding(self) -> Generator[None]:
+        """A context in which the user's decision about changes is carried out. Questions about them are asked again
+        only after it, if they are still open then."""
+        self._deciding += 1
+        try:
+            yield
+        finally:
+            self._deciding -= 1
+            for proposal_id in {pending.approval.proposal_id for pending in self._pending.values()} - {None}:
+                self._ask_again(proposal_id)
+
     def on_proposal(self, proposal: Proposal) -> None:
         """A proposal has changed: questions about it are asked again, and end when it is settled."""
-        self._ask_again(proposal.proposal_id)
-        if proposal.state == "settled":
-            for pending in list(self._pending.values()):
-                if pending.approval.proposal_id == proposal.proposal_id:
-                    self._finish_review(pending)
+        if proposal.state != "settled":
+            self._ask_again(proposal.proposal_id)
+            return
+        for pending in list(self._pending.values()):
+            if pending.approval.proposal_id == proposal.proposal_id:
+                self._finish_review(pending)
 
     def reconsider(self) -> None:
         """Mode, rules or trust changed: decide every open question again. What still has to be asked stays open, with
@@ -277,14 +293,22 @@ class Approvals(SessionRules):
             return False
         return decision.outcome != "allowed" or self.reasons(pending.subjects) <= self.reasons(answered.subjects)
 
-    def _ask_again(self, proposal_id: str) -> None:
+    def _ask_again(self, proposal_id: str | None) -> None:
+        """Ask anew about a proposal that is not what was asked about, unless it is just being changed."""
+        proposal = None if proposal_id is None else self.policy.proposal(proposal_id)
+        if self._deciding or (proposal is not None and is_changing(proposal)):
+            return
+        digest = "" if proposal is None else proposal_digest(proposal)
         for pending in self._pending.values():
-            if pending.approval.proposal_id != proposal_id:
-                continue
-            digest = self._proposal_digest(proposal_id)
-            if pending.approval.digest != digest:
+            if pending.approval.proposal_id == proposal_id and pending.approval.digest != digest:
                 pending.approval = self._explained(pending, {"digest": digest})
                 self._emit(ApprovalRequested(approval=pending.approval))
+
+    def _is_current(self, pending: PendingApproval, digest: str | None) -> bool:
+        """Whether an answer with that digest is about what is asked, and that about what there is."""
+        asked, proposal_id = pending.approval.digest, pending.approval.proposal_id
+        is_up_to_date = proposal_id is None or asked == self._proposal_digest(proposal_id)
+        return is_up_to_date and _same_digest(digest, asked)
 
     def _proposal_digest(self, proposal_id: str) -> str:
         proposal = self.policy.proposal(proposal_id)

@@ -28,6 +28,11 @@ def open_bases(proposal: Proposal) -> dict[str, str]:
     return files | {row.row_id: row.digest for row in proposal.rows if row.state == "pending"}
 
 
+def is_changing(proposal: Proposal) -> bool:
+    """Whether what was decided of it is being carried out: another version follows at once."""
+    return any(change.state in ("accepted", "undoing") for change in proposal.changes)
+
+
 def conflicts(proposal: Proposal) -> dict[str, str]:
     """Path → reason, for the files and rows in conflict."""
     found = [(file.path, hunk.reason) for file in proposal.files for hunk in file.hunks if hunk.state == "conflicted"]

@@ -88,7 +88,8 @@ class SessionEdits:
         proposal = self.current_proposal(params.proposal_id, params.version)
         if self.too_soon(proposal):
             return r.ProposalResolveResult(status="tooSoon", proposal=proposal)
-        proposal = await self._proposals.resolve(params.proposal_id, params.hunks, params.rows)
+        with self._approvals.deciding():
+            proposal = await self._proposals.resolve(params.proposal_id, params.hunks, params.rows)
         await self._emit.durable()
         return r.ProposalResolveResult(status="resolved", proposal=proposal)
 
@@ -104,11 +105,12 @@ class SessionEdits:
         previous = [self.current_proposal(proposal_id, versions[proposal_id]) for proposal_id in selected]
         if any(map(self.too_soon, previous)):
             return r.ProposalDecideResult(status="tooSoon", proposals=previous)
-        for proposal_id, selection in selected.items():
-            hunks = [r.HunkDecision(hunk_id=hunk_id, decision=params.decision) for hunk_id in selection.hunk_ids]
-            rows = [r.RowDecision(row_id=row_id, decision=params.decision) for row_id in selection.row_ids]
-            if hunks or rows:
-                await self._proposals.resolve(proposal_id, hunks, rows)
+        with self._approvals.deciding():
+            for proposal_id, selection in selected.items():
+                hunks = [r.HunkDecision(hunk_id=hunk_id, decision=params.decision) for hunk_id in selection.hunk_ids]
+                rows = [r.RowDecision(row_id=row_id, decision=params.decision) for row_id in selection.row_ids]
+                if hunks or rows:
+                    await self._proposals.resolve(proposal_id, hunks, rows)
         await self._emit.durable()
         return r.ProposalDecideResult(status="resolved", proposals=list(map(self._proposals.get, selected)))
 
@@ -131,7 +133,8 @@ class SessionEdits:
             raise AmanuError("proposalConflict", "Ignored: this came too soon after the question appeared. Try again.")
         is_after = params.review == "after"
         action = self._proposals.review_after if is_after else self._proposals.review_before
-        proposal = await action(params.proposal_id)
+        with self._approvals.deciding():
+            proposal = await action(params.proposal_id)
         await self._emit.durable()
         return r.ProposalResult(proposal=proposal)
 
