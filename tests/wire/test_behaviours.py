@@ -96,6 +96,33 @@ async def test_the_reason_to_stop_is_told(vendor: Vendor, say: Say, stop: str) -
     assert done.message.cut == (stop == "outputLimit")
 
 
+WORDS = {
+    "Claude": ("end_turn", "tool_use", "max_tokens", "msg_"),
+    "Gemini": ("STOP", "STOP", "MAX_TOKENS", "r"),
+    "OpenAI Responses": ("completed", "completed", "max_output_tokens", "resp_"),
+    "ChatGPT": ("completed", "completed", "max_output_tokens", "resp_"),
+    "": ("stop", "tool_calls", "length", "c"),
+}
+"""How the name of a column begins → the service's words for the end, for calls and for the limit, and how its ids
+begin."""
+
+
+@over_vendors("stop")
+async def test_the_services_own_word_and_id_are_told(vendor: Vendor, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = next(words for column, words in WORDS.items() if vendor.column.startswith(column))
+    says = [Say(text="Done."), Say(calls=[READ]), Say(text="And then", stop="outputLimit")]
+    async with running(vendor, [*says, Say(text="Done.")]) as (service, model):
+        for word in words[:3]:
+            done = await answer(model, request(vendor))
+            assert (done.finish_reason, done.request_id[: len(words[3])]) == (word, words[3])
+        headers = service.headers_of
+        header = "request-id" if vendor.column.startswith("Claude") else "x-request-id"
+        monkeypatch.setattr(service, "headers_of", lambda *given: {**headers(*given), header: f"req_{'1' * 200}"})
+        done = await answer(model, request(vendor))
+        is_google = vendor.column.startswith("Gemini")  # which has it in the body
+        assert done.request_id.startswith("r") if is_google else done.request_id == f"req_{'1' * 96}"
+
+
 @over_vendors("counts")
 async def test_usage_is_counted(vendor: Vendor) -> None:
     usage = {"input": 70, "output": 12, "cache_read": 30}

@@ -1102,6 +1102,17 @@ export interface StepEnded {
   step: number;
   /** What the reply took; None when it was cut short. */
   usage: Spend | null;
+  /**
+   * The service's own word for why the reply ended, as it came: "end_turn", "STOP", "tool_calls"; "" when it was cut
+   * short, and where the service says none.
+   */
+  finishReason: string;
+  /**
+   * The service's own id of the request, which its support asks for: of the answer's header (`request-id`,
+   * `x-request-id`) where there is one, otherwise of its body (`id`, `responseId`). Of several requests for one reply
+   * that of the last. "" where there is none.
+   */
+  requestId: string;
 }
 
 /** Exactly one per turn. */

@@ -657,6 +657,8 @@
 ---@field turnId string
 ---@field step integer 1-based in the turn.
 ---@field usage? amanu.Spend What the reply took; None when it was cut short.
+---@field finishReason string The service's own word for why the reply ended, as it came: "end_turn", "STOP", "tool_calls"; "" when it was cut short, and where the service says none.
+---@field requestId string The service's own id of the request, which its support asks for: of the answer's header (`request-id`, `x-request-id`) where there is one, otherwise of its body (`id`, `responseId`). Of several requests for one reply that of the last. "" where there is none.
 
 ---Exactly one per turn.
 ---@class amanu.TurnEnded

@@ -100,7 +100,7 @@ async def ask_model(turn: Turn, step: int, changed: ChangedRequest) -> ReplyComp
         reply.withdraw("The reply held only thinking.")
     message = reply.finish(end)
     has_content = bool(message.calls or message.text.strip())
-    _record(turn, step, message if has_content or end.stop == "paused" else None, spend)
+    _record(turn, step, message if has_content or end.stop == "paused" else None, spend, end)
     turn.emit_usage()
     return end
 
@@ -187,12 +187,16 @@ def _announce_retry(turn: Turn, retry: RetryScheduled, nudged: set[ReplyFault]) 
         turn.add_note(reminder(fault))
 
 
-def _record(turn: Turn, step: int, reply: Assistant | None, spend: Spend | None = None) -> None:
+def _record(
+    turn: Turn, step: int, reply: Assistant | None, spend: Spend | None = None, end: ReplyCompleted | None = None
+) -> None:
     """End the step: the reply joins the conversation, on record before any of its calls runs. A reply without parts is
-    left out, as is None."""
+    left out, as is None. `end`: of a reply that was not cut short."""
     if reply is not None and reply.parts:
         turn.conversation.append(reply)
     else:
         reply = None
     usage = spend and wording.summarize_spend(spend)
-    turn.emit(StepEnded(turn_id=turn.turn_id, step=step, usage=usage), entry=reply)
+    finish_reason, request_id = ("", "") if end is None else (end.finish_reason, end.request_id)
+    ended = StepEnded(turn_id=turn.turn_id, step=step, usage=usage, finish_reason=finish_reason, request_id=request_id)
+    turn.emit(ended, entry=reply)

@@ -217,6 +217,10 @@ class ReplyCompleted:
     """The reason, for the model, that a call it wrote as text was not made; "" for none."""
     quoted_call: bool = False
     """The reply ends with a call as text that was not made because the model may have read it."""
+    finish_reason: str = ""
+    """The service's own word for `stop`, as it came; "" if it said none."""
+    request_id: str = ""
+    """The service's own id of the request; "" for none."""
 
 
 Delta = TextDelta | ThoughtDelta | HeldBack | TextWasThought | CallStarted | CallDelta | UsageCounted | ReplyCompleted

@@ -19,7 +19,7 @@ from amanu.core.model import Delta, ModelError, Request, StreamBroken
 from amanu.core.service_tiers import offers
 from amanu.models.anthropic_reply import AnthropicReply
 from amanu.models.anthropic_request import Dispensable, RequestBodies
-from amanu.models.errors import mask, retry_after, status_error, transport_error, with_request_id
+from amanu.models.errors import mask, request_id_of, retry_after, status_error, transport_error, with_request_id
 from amanu.models.http import LazyValue, http_client, tls_for
 from amanu.models.sse import SseParser
 
@@ -61,6 +61,7 @@ class AnthropicModel:
         try:
             await self._authorize()
             stream, reply = await self._ask(client, request)
+            reply.request_id = request_id_of(stream.response.headers)
             body = stream.response.aiter_bytes()
             events = _whole_events(body) if request.whole else _events(body)
             async with aclosing(events):

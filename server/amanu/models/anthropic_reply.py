@@ -21,7 +21,7 @@ from amanu.core.model import (
 from amanu.core.service_tiers import served_tier
 from amanu.models.anthropic_request import THINKING, WIRE, as_object
 from amanu.models.limits import check_arguments, check_calls, tokens
-from amanu.models.reply_values import parse_arguments, require_string
+from amanu.models.reply_values import parse_arguments, require_string, vendor_word
 from amanu_protocol.items import ServiceTier, Source
 
 _STOPS: dict[str, StopReason] = {
@@ -80,6 +80,8 @@ class AnthropicReply:
         self._last: _Block | None = None
         """Blocks come one after the other."""
         self._usage: dict[str, Any] = {}
+        self.request_id = ""
+        """The answer's header has it (set by the reader); without it, the message's id."""
         self._stop: str | None = None
         self._detail = ""
         self._recommended = ""
@@ -105,6 +107,7 @@ class AnthropicReply:
             case "content_block_stop":
                 self._blocks[event["index"]].complete = True
             case "message_start":
+                self.request_id = self.request_id or vendor_word(event["message"].get("id"))
                 return self._count(event["message"].get("usage"))
             case "message_delta":
                 self._end(event["delta"])
@@ -233,7 +236,17 @@ class AnthropicReply:
         )
         full = self._stop == "model_context_window_exceeded"
         detail = self._detail or ("" if self._stop in _STOPS and not full else self._stop)
-        return ReplyCompleted(message, _tokens(self._usage, self._tier), stop, detail, sources, full, self._recommended)
+        return ReplyCompleted(
+            message,
+            _tokens(self._usage, self._tier),
+            stop,
+            detail,
+            sources,
+            full,
+            self._recommended,
+            finish_reason=vendor_word(self._stop),
+            request_id=self.request_id,
+        )
 
 
 def _present(start: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from amanu.core.model import (
 )
 from amanu.models.quotas import access_in, in_words, used_up
 from amanu.models.refusal_words import knows_no_model, overflow, per_minute
+from amanu.models.reply_values import vendor_word
 from amanu.text.redaction import Secrets
 
 _BAD_KEY = re.compile(r"api[ _]key (?:not valid|not found|expired)|API_KEY_INVALID|invalid[ _]api[ _]key", re.I)
@@ -117,8 +118,13 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 def with_request_id(details: str, headers: Mapping[str, str]) -> str:
     """The details with the id the vendor's support asks for, if the answer has one."""
-    request_id = next((headers[name] for name in _REQUEST_IDS if headers.get(name)), "")
-    return f"{details} (request id: {request_id[:100]})" if request_id else details
+    request_id = request_id_of(headers)
+    return f"{details} (request id: {request_id})" if request_id else details
+
+
+def request_id_of(headers: Mapping[str, str]) -> str:
+    """The id the vendor's support asks for; "" if the answer has none."""
+    return vendor_word(next((headers[name] for name in _REQUEST_IDS if headers.get(name)), ""))
 
 
 _REQUEST_IDS = ("request-id", "x-request-id", "x-generation-id", "apim-request-id")

@@ -26,7 +26,7 @@ from amanu.core.nesting import too_deep
 from amanu.core.service_tiers import served_tier
 from amanu.models.gemini_contents import WIRE
 from amanu.models.limits import check_arguments, check_calls, tokens
-from amanu.models.reply_values import require_string
+from amanu.models.reply_values import require_string, vendor_word
 from amanu.models.wire_messages import dumps
 from amanu_protocol.items import ServiceTier, Source
 
@@ -81,6 +81,9 @@ class GeminiReply:
         self._unsigned: list[str] = []
         """Text since the last part of another kind, for `_blocks`."""
         self._finish: str | None = None
+        self._word = ""
+        """What was said of the end, as it came."""
+        self._request_id = ""
         self._said = ""
         self._blocked: str | None = None
         self._counted: dict[str, Any] = {}
@@ -109,8 +112,10 @@ class GeminiReply:
         if (counted := chunk.get("usageMetadata")) is not None:
             self._counted = _require_object(counted)
             yield UsageCounted(self._whole_usage)
+        self._request_id = vendor_word(chunk.get("responseId")) or self._request_id
         if blocked := _object(chunk.get("promptFeedback")).get("blockReason"):
             self._blocked = require_string(blocked).upper()
+            self._word = vendor_word(blocked)
         for candidate in _objects(chunk.get("candidates"))[:1]:
             parts = _objects(_object(candidate.get("content")).get("parts"))
             self._is_exact &= not parts
@@ -123,6 +128,7 @@ class GeminiReply:
                 self._queries.update(_queries(candidate))
             if (finish := candidate.get("finishReason")) is not None and self._finish in (None, "STOP"):
                 self._finish = require_string(finish).upper()
+                self._word = vendor_word(finish)
                 self._said = candidate.get("finishMessage") or ""
 
     def _add_part(self, part: dict[str, Any]) -> Iterator[Delta]:
@@ -193,7 +199,7 @@ class GeminiReply:
         self._resumed.append(token)
         self._used.append(_usage(self._counted, self._tier))
         self._counted = {}
-        self._finish, self._said, self._is_exact = None, "", True
+        self._finish, self._word, self._said, self._is_exact = None, "", "", True
         return token
 
     def pause(self) -> bool:
@@ -232,7 +238,15 @@ class GeminiReply:
             native=native if self._blocks else None,
             cut=stop == "outputLimit",
         )
-        return ReplyCompleted(message, self._whole_usage, stop, detail, self._sources)
+        return ReplyCompleted(
+            message,
+            self._whole_usage,
+            stop,
+            detail,
+            self._sources,
+            finish_reason=self._word,
+            request_id=self._request_id,
+        )
 
     def _end_run(self) -> None:
         if self._run is not None:

@@ -16,6 +16,7 @@ from amanu.models.chatgpt_refusals import PLAN_PREFIX, plan_error
 from amanu.models.errors import (
     mask,
     quota_exhausted,
+    request_id_of,
     retry_after,
     sentence,
     status_error,
@@ -40,9 +41,10 @@ _REFUSALS = {"invalid_prompt", "bio_policy", "cyber_policy", "misalignment_polic
 
 
 class IncomingReply(Protocol):
-    """A reply that is being read. `complete`: the finish marker was seen."""
+    """A reply that is being read. `complete`: the finish marker was seen. `request_id`: of the answer's header."""
 
     complete: bool
+    request_id: str
 
 
 class TokenSource(Protocol):
@@ -116,6 +118,7 @@ class OpenAIEndpoint:
                 started = True
                 if response.status_code != 200:
                     raise self._refused(response.status_code, await response.aread(), response.headers)
+                reply.request_id = request_id_of(response.headers)
                 if not streaming or response.headers.get("content-type", "").startswith("application/json"):
                     whole = self._parsed(await response.aread())
                     reply.complete = True

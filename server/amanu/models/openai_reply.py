@@ -29,7 +29,7 @@ from amanu.core.model import (
 from amanu.core.service_tiers import served_tier
 from amanu.models.limits import check_arguments, check_calls, tokens
 from amanu.models.openai_messages import WIRE, call_of
-from amanu.models.reply_values import as_json, parse_arguments, require_string
+from amanu.models.reply_values import as_json, parse_arguments, require_string, vendor_word
 from amanu_protocol.items import ServiceTier, Source
 
 _CUT = {"length", "max_tokens", "model_length", "model_context_window_exceeded"}
@@ -74,6 +74,10 @@ class OpenAIReply:
         self._sources: list[Source] = []
         self._refusal: list[str] = []
         self._finish: str | None = None
+        self._word = ""
+        """The same, as it came."""
+        self.request_id = ""
+        """The answer's header has it (set by the reader); without it, the completion's id."""
         self._usage = TokenUsage()
         self.complete = False
         """The finish marker was seen: a `finish_reason`, or `[DONE]` (set by the reader)."""
@@ -82,6 +86,7 @@ class OpenAIReply:
         """Take in a chunk, or a whole completion. `choices` may be null, or empty beside the usage. Raises
         `TypeError` or `AttributeError` when it is ill-typed."""
         self._tier = served_tier(chunk.get("service_tier"), self._tier)
+        self.request_id = self.request_id or vendor_word(chunk.get("id"))
         if isinstance(usage := chunk.get("usage"), dict):
             self._usage = replace(_usage(cast(dict[str, Any], usage)), service_tier=self._tier)
             yield UsageCounted(self._usage)
@@ -92,6 +97,7 @@ class OpenAIReply:
             yield from self._add_delta(delta)
             if finish := choice.get("finish_reason"):
                 self._finish = str(finish).lower()
+                self._word = vendor_word(str(finish))
                 self.complete = True
 
     def _add_delta(self, delta: dict[str, Any]) -> Iterator[Delta]:
@@ -226,7 +232,16 @@ class OpenAIReply:
             for writing in self._named
         ]
         message = Assistant(parts=(*parts, *calls), native=self._native(parts, calls), cut=stop == "outputLimit")
-        return ReplyCompleted(message, self._usage, stop, detail, self._sources, self._finish in _FULL)
+        return ReplyCompleted(
+            message,
+            self._usage,
+            stop,
+            detail,
+            self._sources,
+            self._finish in _FULL,
+            finish_reason=self._word,
+            request_id=self.request_id,
+        )
 
     def _native(self, parts: list[Text | Thinking], calls: list[Call]) -> Native | None:
         text = "".join(part.text for part in parts if isinstance(part, Text))

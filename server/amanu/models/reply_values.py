@@ -19,6 +19,14 @@ def require_string(value: Any) -> str:
     return value
 
 
+def vendor_word(value: Any) -> str:
+    """A word or an id of a service's, at most 100 characters and all of them visible; "" for anything else."""
+    return "".join(filter(str.isprintable, value[:_LONGEST_WORD])) if isinstance(value, str) else ""
+
+
+_LONGEST_WORD = 100
+
+
 def parse_arguments(text: str, *, cut: bool) -> dict[str, JsonValue] | str:
     """The object the model wrote as the arguments of a call; {} for nothing at all; the text as it is when it is no
     object, or one nested too deeply. What is no JSON is read loosely (`core/loose_json.py`), but never if the reply was

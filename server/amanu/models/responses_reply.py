@@ -28,7 +28,7 @@ from amanu.core.model import (
 )
 from amanu.core.service_tiers import served_tier
 from amanu.models.limits import check_arguments, check_calls, tokens
-from amanu.models.reply_values import as_json, parse_arguments, require_string
+from amanu.models.reply_values import as_json, parse_arguments, require_string, vendor_word
 from amanu.models.responses_items import CALLS, WIRE, call_item
 from amanu_protocol.items import ServiceTier, Source
 
@@ -67,6 +67,8 @@ class ResponsesReply:
         self._items: dict[int, _Item] = {}
         self._status = ""
         self._reason = ""
+        self.request_id = ""
+        """The answer's header has it (set by the reader); without it, the response's id."""
         self._usage = TokenUsage()
         self._sources: list[Source] = []
         self._text_index: int | None = None
@@ -189,6 +191,7 @@ class ResponsesReply:
         self._status = str(response.get("status") or "completed")
         details: dict[str, Any] = response.get("incomplete_details") or {}
         self._reason = str(details.get("reason") or "")
+        self.request_id = self.request_id or vendor_word(response.get("id"))
         yield from self._count(response)
         self.complete = True
 
@@ -249,7 +252,15 @@ class ResponsesReply:
             wire.pop()
         native = Native(wire=WIRE, model=self._model, blocks=cast(JsonValue, wire), call_ids=ids) if wire else None
         message = Assistant(parts=tuple(parts), native=native, cut=stop == "outputLimit")
-        return ReplyCompleted(message, self._usage, stop, detail, self._sources)
+        return ReplyCompleted(
+            message,
+            self._usage,
+            stop,
+            detail,
+            self._sources,
+            finish_reason=vendor_word(self._reason or self._status),
+            request_id=self.request_id,
+        )
 
     def _arguments(self, item: _Item, *, cut: bool) -> dict[str, JsonValue] | str:
         if item.kind == "custom_tool_call":
