@@ -9,6 +9,7 @@ import pytest
 
 from editors.test_neovim import ENDED, STATE, Start, edit, folder, home, start, write
 from support.neovim import Neovim
+from support.sent_changes import sent_file
 
 __all__ = ["folder", "home", "start"]  # fixtures: pytest finds them by name
 
@@ -42,7 +43,7 @@ return found
 
 def proposed(folder: Path, *hunks: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """One file of a proposal."""
-    return {
+    file: dict[str, Any] = {
         "path": str(folder / "notes.txt"),
         "change": "edit",
         "baseText": "one\ntwo\nthree\n",
@@ -50,8 +51,8 @@ def proposed(folder: Path, *hunks: dict[str, Any], **changes: Any) -> dict[str, 
         "added": 1,
         "removed": 1,
         "checks": [],
-        **changes,
     }
+    return sent_file(**file | changes)
 
 
 def hunk(start: int, old: str, new: str, hunk_id: str = "h1", **changes: Any) -> dict[str, Any]:
@@ -92,7 +93,12 @@ DRAWINGS: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[str]]] = {
     "a conflict": (
         [hunk(2, "zwei\n", "TWO\n", state="conflicted", reason="The file changed.")],
         {},
-        ["2 AmanuRemoved", f"2v amanu 1/1{KEYS}", "2v in conflict: The file changed.", "2v + TWO"],
+        [
+            "2 AmanuRemoved",
+            f"2v amanu 1/1{KEYS}",
+            "2v <Space>at have it made again · in conflict: The file changed.",
+            "2v + TWO",
+        ],
     ),
     "applied by a rule": (
         [hunk(0, "", "one\n", state="applied"), hunk(2, "drei\n", "three\n", "h2", state="applied", reviewed=True)],
@@ -171,8 +177,7 @@ def test_next_and_previous_go_through_files(start: Start, folder: Path) -> None:
     (folder / "notes.txt").write_text(WHOLE)
     (folder / "other.txt").write_text(WHOLE)
     vim = start("notes.txt")
-    first = proposed(folder, hunk(1, "one\n", "1\n"), hunk(3, "three\n", "3\n", "h2", state="applied"))
-    first["hunks"][1]["newText"] = "three\n"
+    first = proposed(folder, hunk(1, "one\n", "1\n"), hunk(3, "drei\n", "three\n", "h2", state="applied"))
     second = proposed(folder, hunk(2, "two\n", "2\n", "h3"), path=str(folder / "other.txt"))
     vim.lua(SHOW.replace("{ ... }", "..."), [first, second])
     where = "return vim.fs.basename(vim.api.nvim_buf_get_name(0)) .. ':' .. vim.api.nvim_win_get_cursor(0)[1]"

@@ -8,6 +8,7 @@ import pytest
 
 from editors.test_neovim import Start, home, start
 from support.neovim import Neovim
+from support.sent_changes import sent_file, sent_row
 
 __all__ = ["home", "start"]  # fixtures: pytest finds them by name
 
@@ -54,19 +55,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 def row(folder: Path, row_id: str = "r1", path: str = "pic.bin", **changes: Any) -> dict[str, Any]:
-    return {
+    fields: dict[str, Any] = {
         "rowId": row_id,
         "kind": "file",
         "path": str(folder / path),
         "state": "pending",
-        "reviewed": False,
         "title": "new binary file, 4,096 bytes",
-        "lines": [],
-        "needs": [],
-        "undecidable": "",
         "digest": f"digest of {row_id}",
-        **changes,
     }
+    return sent_row(**fields | changes)
 
 
 def file(folder: Path, path: str = "notes.txt", **changes: Any) -> dict[str, Any]:
@@ -77,10 +74,7 @@ def file(folder: Path, path: str = "notes.txt", **changes: Any) -> dict[str, Any
         **{"oldText": "two\n", "newText": "TWO\n"},
         **{"state": "pending", "editedByUser": False, "reviewed": False, **changes},
     }
-    return {
-        **{"path": str(folder / path), "change": "edit", "baseText": TEXT},
-        **{"hunks": [hunk], "added": 1, "removed": 1, "checks": []},
-    }
+    return sent_file(path=str(folder / path), change="edit", baseText=TEXT, hunks=[hunk], added=1, removed=1)
 
 
 def show(vim: Neovim, files: list[Any], rows: list[Any], **more: Any) -> None:
@@ -147,9 +141,8 @@ DRAWINGS: dict[str, tuple[dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_how_rows_are_drawn(name: str, start: Start, folder: Path) -> None:
     changes, expected = DRAWINGS[name]
-    one = row(folder)
     vim = start()
-    show(vim, [], [{**one, **changes}])
+    show(vim, [], [row(folder, **changes)])
     vim.lua("require('amanu.review.row_list').show()")
     assert vim.lua(f"return {LISTED}").splitlines() == expected
     vim.lua("require('amanu.chat.view').show()")
@@ -173,7 +166,7 @@ def test_a_row_is_read_on_the_screen(size: tuple[int, int], start: Start, folder
     vim.lua("require('amanu.chat.view').show()")
     vim.keys("2G]a")
     shown = " ".join(vim.window("vim.fn.bufnr('amanu://changes')").split())
-    assert "? pic.bin: new binary file, 4,096 bytes amanu 1/2 · <Space>aa accept with 1 change it needs" in shown
+    assert "? pic.bin: new binary file, 4,096 bytes amanu 2/3 · <Space>aa accept with 1 change it needs" in shown
     vim.keys("]a")
     vim.answer("Accept it all the same")
     vim.keys("<Space>aa")
@@ -185,13 +178,11 @@ def test_a_row_is_read_on_the_screen(size: tuple[int, int], start: Start, folder
 
 def test_the_cursor_stays_at_its_row(start: Start, folder: Path) -> None:
     vim = start()
-    rows = [row(folder, f"r{n}", f"{n}.bin", reason=None) for n in range(1, 4)]
-    show(vim, [], rows)
+    show(vim, [], [row(folder, f"r{n}", f"{n}.bin") for n in range(1, 4)])
     vim.lua("require('amanu.review.row_list').show('r2')")
     assert vim.lua("return vim.api.nvim_get_current_line()").startswith("? 2.bin")
-    rows[0].update(state="rejected", reason="too big")
-    rows[1].update(state="applied", reviewed=True)
-    show(vim, [], rows)
+    rejected = row(folder, "r1", "1.bin", state="rejected", reason="too big")
+    show(vim, [], [rejected, row(folder, "r2", "2.bin", **KEPT), row(folder, "r3", "3.bin")])
     assert vim.lua("return vim.api.nvim_get_current_line()") == "✓ 2.bin: new binary file, 4,096 bytes · applied"
 
 
@@ -362,8 +353,7 @@ def test_rows_are_in_the_quickfix_list(start: Start, folder: Path) -> None:
     assert vim.lua(f"return {listed}") == expected
     vim.keys("3G<CR>")
     assert vim.lua(f"return {WHERE}") == "changes:3"
-    rows[0]["state"] = "rejected"
-    show(vim, [file(folder)], rows)
+    show(vim, [file(folder)], [row(folder, state="rejected"), *rows[1:]])
     assert vim.lua(f"return {listed}") == [expected[0], expected[2]]
 
 

@@ -11,6 +11,13 @@ function M.now(text, level)
   vim.notify("Amanu: " .. visible.text(text), level or vim.log.levels.INFO)
 end
 
+---Where the user is by now: shown until the next message, and in no list of them.
+---@param text string
+function M.brief(text)
+  vim.cmd.redraw() -- else it may ask for ENTER where another message is shown
+  vim.api.nvim_echo({ { "Amanu: " .. visible.line(text, math.max(20, vim.o.columns - 20)) } }, false, {})
+end
+
 ---@param text string
 function M.error(text)
   M.now(text, vim.log.levels.ERROR)

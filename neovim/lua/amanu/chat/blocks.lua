@@ -115,7 +115,7 @@ local function add_diff(lines, sign, proposal)
       if hunk.reason then
         note = note .. ": " .. visible.line(hunk.reason)
       end
-      local where = file.change == "edit" and ("line %d"):format(hunk.oldLines > 0 and hunk.oldStart or hunk.oldStart + 1) or "file"
+      local where = file.change == "edit" and ("line %d"):format(hunk.lines.start + 1) or "file"
       table.insert(lines, ("%s @@ %s @@ %s"):format(sign, where, note))
       for _, piece in ipairs(hunks.pieces(file, hunk)) do
         for _, side in ipairs({ { "-", piece.old }, { "+", piece.new } }) do

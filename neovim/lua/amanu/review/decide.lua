@@ -17,9 +17,12 @@ local M = {}
 local ABOUT = {
   accept = rows.open,
   reject = rows.open,
-  keep = hunks.unreviewed,
-  undo = hunks.applied,
-  redo = hunks.undone,
+  keep = hunks.may("keep"),
+  undo = hunks.may("undo"),
+  redo = hunks.may("redo"),
+  retry = function(decided)
+    return decided.state == "conflicted"
+  end,
 }
 
 M.SCOPES = { "hunk", "file", "turn", "session" }
@@ -81,7 +84,7 @@ local function of_one(change)
   local place = change --[[@as amanu.Place]]
   return {
     scope = { proposalId = id, hunkIds = { change.id } },
-    name = "the hunk at line " .. place.row + 1 .. " of " .. vim.fs.basename(place.path),
+    name = "the hunk at line " .. place.hunk.lines.start + 1 .. " of " .. vim.fs.basename(place.path),
     changes = { change },
   }
 end
@@ -110,7 +113,7 @@ local function find(verb, word)
       return say.now(here.row.undecidable)
     elseif word == "hunk" then
       return say.now(nothing .. " under the cursor")
-    elseif (verb == "accept" or verb == "reject" or verb == "keep") and #rows.changes(nil, which) > 0 then
+    elseif vim.list_contains({ "accept", "reject", "keep", "retry" }, verb) and #rows.changes(nil, which) > 0 then
       return say.now(("%s under the cursor; /%s turn is for all"):format(nothing, verb)) -- not by a line too far
     end
   elseif word == "file" then
@@ -282,7 +285,8 @@ end
 
 ---@param decision "accept"|"reject"|"keep"|"redo"
 ---@param target amanu.Target
-local function decide(decision, target)
+---@param done? fun()
+local function decide(decision, target, done)
   local ids = {}
   for _, change in ipairs(target.changes) do
     ids[change.id] = true
@@ -292,7 +296,7 @@ local function decide(decision, target)
       return { proposalId = proposal.proposalId, version = proposal.version }
     end, now)
     M.as_one(methods.proposal_decide, { scope = target.scope, decision = decision, seen = seen }, succeeded, failed)
-  end)
+  end, done)
 end
 
 ---@param files amanu.UndoneFile[]
@@ -317,10 +321,14 @@ function M.say_undone(files, note)
 end
 
 ---@param target amanu.Target
-local function undo(target)
+---@param done? fun()
+local function undo(target, done)
   client.flush()
   M.as_one(methods.proposal_undo, { scope = target.scope }, function(result)
     M.say_undone(result.files, result.note)
+    if done then
+      done()
+    end
   end)
 end
 
@@ -328,15 +336,58 @@ end
 
 ---@param decision "accept"|"reject"|"keep"|"redo"
 ---@param word string Of `SCOPES`, or "".
-function M.decide(decision, word)
+---@param done? fun()
+function M.decide(decision, word, done)
   local target = find(decision, word)
   if not target then
     return
   end
   if target.scope.rowIds then
-    return M.one(target.changes[1], { decision = decision })
+    return M.one(target.changes[1], { decision = decision }, done)
   end
-  decide(decision, target)
+  decide(decision, target, done)
+end
+
+---Do it for one proposal after the other: each answer comes before the next is asked for.
+---@param changes amanu.Change[]
+---@param ask fun(now: amanu.Proposal, ids: table<string, boolean>, done: fun(result: table), failed: fun(why: string, kind?: string): boolean?)
+---@param done? fun()
+local function one_by_one(changes, ask, done)
+  local waiting = proposals(changes)
+  local function next_one()
+    local proposal = table.remove(waiting, 1)
+    if not proposal then
+      return done and done()
+    end
+    local ids = {}
+    for _, change in ipairs(changes) do
+      ids[change.id] = change.proposal == proposal or nil
+    end
+    insist({ proposal }, ids, function(now, succeeded, failed)
+      ask(now[1], ids, succeeded, failed)
+    end, next_one)
+  end
+  next_one()
+end
+
+---Have the model make changes again that are in conflict, on the files as they are now.
+---@param word string Of `SCOPES`, or "".
+function M.retry(word)
+  local target = find("retry", word)
+  if not target then
+    return
+  end
+  one_by_one(target.changes, function(now, ids, succeeded, failed)
+    local params = { proposalId = now.proposalId, version = now.version, hunkIds = {}, rowIds = {} }
+    for _, change in ipairs(target.changes) do
+      if ids[change.id] then
+        table.insert(change.kind == "row" and params.rowIds or params.hunkIds, change.id)
+      end
+    end
+    session.ask(methods.proposal_retry, params, succeeded, failed)
+  end, function()
+    say.now(#target.changes == 1 and "it is made again, on the text as it is now" or "they are made again, on the text as it is now")
+  end)
 end
 
 ---Show what would be taken back; then, if the user agrees, do it.
@@ -365,50 +416,42 @@ function M.review(word)
   if #changes == 0 then
     return say.now(word == "after" and "nothing waits to be applied" or "nothing applied waits for you")
   end
-  local waiting = proposals(changes)
-  local function next_one()
-    local proposal = table.remove(waiting, 1)
-    if not proposal then
-      return
-    end
-    local ids = {}
-    for _, change in ipairs(changes) do
-      ids[change.id] = change.proposal == proposal or nil
-    end
-    insist({ proposal }, ids, function(now, succeeded, failed)
-      local params = { proposalId = now[1].proposalId, version = now[1].version, review = word }
-      session.ask(methods.proposal_set_review, params, succeeded, failed)
-    end, next_one)
-  end
-  next_one()
+  one_by_one(changes, function(now, _, succeeded, failed)
+    local params = { proposalId = now.proposalId, version = now.version, review = word }
+    session.ask(methods.proposal_set_review, params, succeeded, failed)
+  end)
 end
 
 ---Take it back without asking: the user sees it.
 ---@param change amanu.Change
-function M.undo_one(change)
-  undo(of_one(change))
+---@param done? fun()
+function M.undo_one(change, done)
+  undo(of_one(change), done)
 end
 
 ---@param change amanu.Change
-function M.keep(change)
-  decide("keep", of_one(change))
+---@param done? fun()
+function M.keep(change, done)
+  decide("keep", of_one(change), done)
 end
 
 ---Yes to all of the file: accept what is open, keep what is applied.
-function M.accept_file()
+---@param done? fun()
+function M.accept_file(done)
   local path = file()
   if path and #rows.changes(path, rows.open) > 0 then
-    M.decide("accept", "file")
+    M.decide("accept", "file", done)
   else
-    M.decide("keep", "file")
+    M.decide("keep", "file", done)
   end
 end
 
 ---No to all of the file: reject what is open; without that, take back what is applied.
-function M.reject_file()
+---@param done? fun()
+function M.reject_file(done)
   local path = file()
   if path and #rows.changes(path, rows.open) > 0 then
-    M.decide("reject", "file")
+    M.decide("reject", "file", done)
   else
     M.undo("file")
   end

@@ -1,10 +1,12 @@
----A proposed file side by side, in a tab of its own: left as it was approved, right as it would be, with the keys of
----the hunks.
+---A proposed file side by side, in a tab of its own: left without what waits, right as it would be, with the keys of the
+---hunks. The daemon has both texts; they are asked for when it is opened, and for each new version.
 
+local apply = require("amanu.wire.apply")
 local ask = require("amanu.ask")
-local bases = require("amanu.review.bases")
+local client = require("amanu.wire.client")
 local config = require("amanu.config")
 local hunks = require("amanu.review.hunks")
+local methods = require("amanu.protocol").methods
 local row_list = require("amanu.review.row_list")
 local say = require("amanu.say")
 local session = require("amanu.session")
@@ -14,17 +16,14 @@ local M = {}
 
 ---@class amanu.DiffView
 ---@field proposal_id string
----@field path string
+---@field path string In the proposal.
+---@field version integer Of the proposal, whose texts were asked for last.
 ---@field left integer
 ---@field right integer
+---@field places table<integer, table<string, integer[]>> By buffer and hunk: its first row, and the row behind it.
 
 ---@type table<integer, amanu.DiffView> By both of its buffers.
 local views = {}
-
----@param hunk amanu.Hunk
-local function proposed(hunk)
-  return hunks.applied(hunk) or hunks.open(hunk)
-end
 
 ---@param view amanu.DiffView
 ---@return amanu.ProposedFile?
@@ -48,23 +47,54 @@ local function fill(buffer, lines)
   vim.bo[buffer].modified = false
 end
 
+---Both sides, of the proposed text: on the left what waits is as it was.
 ---@param view amanu.DiffView
-local function draw(view)
+---@param previewed amanu.PreviewedFile
+local function fill_both(view, previewed)
+  local right, left, at = hunks.lines(previewed.text or ""), {}, 1
+  local places = { [view.left] = {}, [view.right] = {} }
+  for _, each in ipairs(previewed.hunks) do
+    local hunk = each.hunk
+    local first, last = hunk.proposedLines.start, hunk.proposedLines["end"]
+    vim.list_extend(left, right, at, first)
+    local old = hunks.lines(hunk.oldText)
+    places[view.left][hunk.hunkId] = { #left, #left + #old }
+    places[view.right][hunk.hunkId] = { first, last }
+    vim.list_extend(left, old)
+    at = last + 1
+  end
+  vim.list_extend(left, right, at, #right)
+  view.places = places
+  fill(view.left, left)
+  fill(view.right, right)
+end
+
+---@param path string
+---@return string[]
+local function present_lines(path)
+  local buffer = apply.find(path)
+  if buffer then
+    return vim.api.nvim_buf_get_lines(buffer, 0, -1, true)
+  end
+  return vim.uv.fs_stat(path) and vim.fn.readfile(path) or {}
+end
+
+---@param view amanu.DiffView
+---@param done fun(previewed?: amanu.PreviewedFile) Nil: nothing of it waits.
+local function preview(view, done)
+  client.flush()
+  local scope = { proposalId = view.proposal_id, path = view.path }
+  session.ask(methods.proposal_preview, { scope = scope, texts = true }, function(result)
+    done(result.files[1])
+  end)
+end
+
+---@param view amanu.DiffView
+local function label(view)
   local file = find(view)
   if not file then
     return
   end
-  if not bases.text(file) then -- the base has changed since it was loaded
-    return bases.load(session.state.sessionId, file, function(why)
-      if why then
-        say.now(why)
-      elseif views[view.right] then
-        draw(view)
-      end
-    end)
-  end
-  fill(view.left, hunks.text(file, hunks.kept))
-  fill(view.right, hunks.text(file, proposed))
   local open = #vim.tbl_filter(hunks.to_review, file.hunks)
   local moved = file.newPath and " · renamed to " .. visible.line(vim.fn.fnamemodify(file.newPath, ":."), 60) or ""
   local gone = file.change == "delete" and " · deleted" or ""
@@ -76,8 +106,49 @@ local function draw(view)
       local name = visible.line(vim.fn.fnamemodify(view.path, ":."), 60)
       vim.wo[window].winbar = " " .. name:gsub("%%", "%%%%") .. " · " .. title
     end
-    require("amanu.review.comments").draw(buffer)
   end
+end
+
+---The hunk under the cursor of each window.
+---@param view amanu.DiffView
+---@return table<integer, string> ids by window
+local function looked_at(view)
+  local found = {}
+  for buffer, places in pairs(view.places) do
+    for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
+      local line = vim.api.nvim_win_get_cursor(window)[1] - 1
+      for id, place in pairs(places) do
+        found[window] = line >= place[1] and line <= math.max(place[2] - 1, place[1]) and id or found[window]
+      end
+    end
+  end
+  return found
+end
+
+---@param view amanu.DiffView
+---@param previewed? amanu.PreviewedFile Nil: nothing waits, so the right side is what has become of the file.
+local function draw(view, previewed)
+  local file = find(view)
+  if not file or not views[view.right] then
+    return
+  end
+  local looked = looked_at(view)
+  if previewed then
+    fill_both(view, previewed)
+  else
+    view.places = {}
+    fill(view.right, present_lines(file.presentPath))
+  end
+  for window, id in pairs(looked) do
+    local buffer = vim.api.nvim_win_get_buf(window)
+    local place = (view.places[buffer] or {})[id]
+    if place then
+      vim.api.nvim_win_set_cursor(window, { math.min(place[1] + 1, vim.api.nvim_buf_line_count(buffer)), 0 })
+    end
+  end
+  label(view)
+  require("amanu.review.comments").draw(view.left)
+  require("amanu.review.comments").draw(view.right)
   vim.cmd("diffupdate")
 end
 
@@ -103,15 +174,14 @@ local function make_buffer(view, side)
   return buffer
 end
 
----@param proposal amanu.Proposal
----@param file amanu.ProposedFile
-local function open_view(proposal, file)
-  local view = { proposal_id = proposal.proposalId, path = file.path }
+---@param view amanu.DiffView
+---@param previewed amanu.PreviewedFile
+local function open_view(view, previewed)
   vim.cmd("tab split")
   vim.api.nvim_win_set_buf(0, make_buffer(view, "left"))
   local left = vim.api.nvim_get_current_win()
   local right = vim.api.nvim_open_win(make_buffer(view, "right"), true, { split = "right", win = left })
-  draw(view)
+  draw(view, previewed)
   for _, window in ipairs({ left, right }) do
     vim.api.nvim_win_call(window, function()
       vim.cmd("diffthis")
@@ -125,12 +195,17 @@ end
 
 ---@param proposal amanu.Proposal
 ---@param file amanu.ProposedFile
-local function show(proposal, file)
-  bases.load(session.state.sessionId, file, function(why)
-    if why then
-      return say.now(why)
+---@param done? fun()
+local function show(proposal, file, done)
+  local view = { proposal_id = proposal.proposalId, path = file.path, version = proposal.version, places = {} }
+  preview(view, function(previewed)
+    if not previewed then
+      return say.now("nothing to review in " .. vim.fs.basename(file.path) .. "; /diff session shows what is applied")
     end
-    open_view(proposal, file)
+    open_view(view, previewed)
+    if done then
+      done()
+    end
   end)
 end
 
@@ -163,10 +238,11 @@ end
 ---Show a proposal: that one, or the one for the file before the user, or the last with something open, or the last.
 ---@param proposal_id? string
 ---@param path? string Of its file.
-function M.open(proposal_id, path)
+---@param done? fun() It is open.
+function M.open(proposal_id, path, done)
   local name = vim.bo.buftype == "" and vim.api.nvim_buf_get_name(0) or ""
   local here = not proposal_id and name ~= "" and require("amanu.review.marks").current()
-    or hunks.all(require("amanu.wire.apply").real(name))[1]
+    or hunks.all(apply.real(name))[1]
   if not proposal_id and name ~= "" and here then
     proposal_id, path = here.proposal.proposalId, here.file.path
   end
@@ -184,7 +260,7 @@ function M.open(proposal_id, path)
   end
   for _, file in ipairs(path and found.files or {}) do
     if file.path == path then
-      return show(found, file)
+      return show(found, file, done)
     end
   end
   local offered = choices(found)
@@ -196,10 +272,26 @@ end
 
 function M.refresh()
   for buffer, view in pairs(views) do
-    if buffer == view.right then
-      draw(view)
+    local _, proposal = find(view)
+    if buffer == view.right and proposal and proposal.version ~= view.version then
+      view.version = proposal.version
+      label(view)
+      preview(view, function(previewed)
+        draw(view, previewed)
+      end)
     end
   end
+end
+
+---What waits in a buffer of a diff view, from its beginning; nil for other buffers.
+---@param buffer integer
+---@param which? amanu.Which Of what waits, if given.
+---@return amanu.Place[]?
+local function places(buffer, which)
+  local view = views[buffer]
+  return view and vim.tbl_filter(function(place)
+    return place.proposal.proposalId == view.proposal_id and (view.places[buffer] or {})[place.id] ~= nil
+  end, hunks.all(nil, which))
 end
 
 ---Rows of the hunks to review in a buffer of a diff view; nil for other buffers.
@@ -207,15 +299,10 @@ end
 ---@param which? amanu.Which Those instead.
 ---@return integer[]?
 function M.rows(buffer, which)
-  local view = views[buffer]
-  local file = view and find(view)
-  if not file then
-    return nil
-  end
-  local firsts = hunks.rows(file, buffer == view.right and proposed or hunks.kept)
-  return vim.tbl_map(function(hunk)
-    return firsts[hunk.hunkId]
-  end, vim.tbl_filter(which or hunks.to_review, file.hunks))
+  local found = places(buffer, which)
+  return found and vim.tbl_map(function(place)
+    return views[buffer].places[buffer][place.id][1]
+  end, found)
 end
 
 ---@param buffer integer
@@ -242,21 +329,15 @@ end
 ---@return integer? last Exclusive.
 function M.current(which)
   local buffer = vim.api.nvim_get_current_buf()
-  local view = views[buffer]
-  if not view then
+  local found = places(buffer, which)
+  if not found then
     return nil
   end
   local line = vim.api.nvim_win_get_cursor(0)[1] - 1
-  local firsts = M.rows(buffer, which) or {}
-  local at = 0
-  for _, open in ipairs(hunks.all(nil, which)) do
-    if open.proposal.proposalId == view.proposal_id and open.file.path == view.path then
-      at = at + 1
-      local count = buffer == view.right and #hunks.lines(open.hunk.newText) or open.hunk.oldLines
-      local first = firsts[at] or 0
-      if (line >= first and line < first + count) or (count == 0 and (line == first or line == first - 1)) then
-        return open, first, first + count
-      end
+  for _, place in ipairs(found) do
+    local first, last = unpack(views[buffer].places[buffer][place.id])
+    if (line >= first and line < last) or (first == last and (line == first or line == first - 1)) then
+      return place, first, last
     end
   end
   return false

@@ -1,6 +1,5 @@
----Hunks of the session, and texts made of them. Rows are 0-based; a hunk's own lines are 1-based.
+---Hunks of the session. The daemon says what waits, what may be done and where it stands, in lines from 0.
 
-local bases = require("amanu.review.bases")
 local session = require("amanu.session")
 local visible = require("amanu.visible")
 
@@ -20,9 +19,6 @@ local M = {}
 ---@class amanu.Place: amanu.Change
 ---@field file amanu.ProposedFile
 ---@field hunk amanu.Hunk
----@field row integer Where its lines begin in the file as it is now; with no lines there, the row it comes before.
----@field number integer Of those of the file that were asked for.
----@field count integer
 
 ---@alias amanu.Which fun(decided: amanu.Decided): boolean
 
@@ -38,10 +34,32 @@ function M.altered(hunk, user, file)
   return hunk.appliedText and file or user
 end
 
+---@param verb amanu.Verb
+---@return amanu.Which
+function M.may(verb)
+  return function(decided)
+    return vim.list_contains(decided.verbs, verb)
+  end
+end
+
 ---@param decided amanu.Decided
 ---@return boolean
 function M.open(decided)
-  return decided.state == "pending" or decided.state == "conflicted"
+  return decided.waits == "decision"
+end
+
+---Applied by a rule: it waits to be kept or undone.
+---@param decided amanu.Decided
+---@return boolean
+function M.unreviewed(decided)
+  return decided.waits == "review"
+end
+
+---What the user has not said yes or no to.
+---@param decided amanu.Decided
+---@return boolean
+function M.to_review(decided)
+  return decided.waits ~= ""
 end
 
 ---@param decided amanu.Decided
@@ -50,30 +68,10 @@ function M.applied(decided)
   return decided.state == "applied"
 end
 
----Applied by a rule: it waits to be kept or undone.
----@param decided amanu.Decided
----@return boolean
-function M.unreviewed(decided)
-  return decided.state == "applied" and not decided.reviewed
-end
-
----@param decided amanu.Decided
----@return boolean
-function M.kept(decided)
-  return decided.state == "applied" and decided.reviewed == true
-end
-
 ---@param decided amanu.Decided
 ---@return boolean
 function M.undone(decided)
   return decided.state == "reverted"
-end
-
----What the user has not said yes or no to.
----@param decided amanu.Decided
----@return boolean
-function M.to_review(decided)
-  return M.open(decided) or M.unreviewed(decided)
 end
 
 ---Lines of one side of a hunk, without their line ends.
@@ -86,49 +84,34 @@ function M.lines(text)
   return vim.split((text:gsub("\r\n", "\n"):gsub("\n$", "")), "\n", { plain = true })
 end
 
----Line numbers of hunks shift by what was applied above them.
----@param file amanu.ProposedFile
----@param counts fun(hunk: amanu.Hunk): boolean Whether it is in the text.
----@return table<string, integer> rows by hunk id
-function M.rows(file, counts)
-  local rows, shift = {}, 0
-  for _, hunk in ipairs(file.hunks) do
-    rows[hunk.hunkId] = (hunk.oldLines > 0 and hunk.oldStart - 1 or hunk.oldStart) + shift
-    if counts(hunk) then
-      shift = shift + #M.lines(hunk.newText) - hunk.oldLines
-    end
+---As they stand in the file, which several proposals may be about.
+---@param places amanu.Place[] Of one file.
+---@return amanu.Place[]
+local function sorted(places)
+  local known = {}
+  for at, place in ipairs(places) do
+    known[place] = at
   end
-  return rows
-end
-
----The lines of a hunk that are in the file now.
----@param hunk amanu.Hunk
----@return string[]
-function M.here(hunk)
-  return M.lines(M.applied(hunk) and hunk.newText or hunk.oldText)
-end
-
----Where the file is now.
----@param file amanu.ProposedFile
----@return string
-function M.path(file)
-  return file.newPath and M.applied(file.hunks[1]) and file.newPath or file.path
+  table.sort(places, function(one, other)
+    local first, second = one.hunk.lines.start, other.hunk.lines.start
+    return first < second or (first == second and known[one] < known[other])
+  end)
+  return places
 end
 
 ---@param path? string Only of that file.
 ---@param which? amanu.Which Those to review, if not given.
----@return amanu.Place[] Files as they come in the proposals, all of one file together.
+---@return amanu.Place[] Files as they come in the proposals, all of one file together, from its beginning.
 function M.all(path, which)
   local of, order = {}, {}
   for _, proposal in ipairs(session.state and session.state.proposals or {}) do
     for _, file in ipairs(proposal.files) do
-      local here = M.path(file)
+      local here = file.presentPath
       if not path or here == path then
         if not of[here] then
           of[here] = {}
           table.insert(order, here)
         end
-        local rows = M.rows(file, M.applied)
         for _, hunk in ipairs(vim.tbl_filter(which or M.to_review, file.hunks)) do
           table.insert(of[here], {
             kind = "hunk",
@@ -139,20 +122,14 @@ function M.all(path, which)
             path = here,
             file = file,
             hunk = hunk,
-            row = rows[hunk.hunkId],
           })
         end
       end
     end
   end
-  local found = {}
-  for _, each in ipairs(order) do
-    for number, place in ipairs(of[each]) do
-      place.number, place.count = number, #of[each]
-      table.insert(found, place)
-    end
-  end
-  return found
+  return vim.iter(order):map(function(each)
+    return sorted(of[each])
+  end):flatten():totable()
 end
 
 ---A hunk as the pieces that are shown: of a whole file that moves, only what differs.
@@ -191,25 +168,6 @@ function M.title(place)
   local first = file.change ~= "rename" and (M.lines(hunk.newText)[1] or M.lines(hunk.oldText)[1]) or ""
   local explanation = hunk.explanation or ""
   return vim.trim(words .. " " .. visible.line(vim.trim(explanation ~= "" and explanation or first), 80))
-end
-
----The file's text with those hunks, as lines. Its base is loaded (`bases.lua`).
----@param file amanu.ProposedFile
----@param has fun(hunk: amanu.Hunk): boolean
----@return string[]
-function M.text(file, has)
-  local base = M.lines(bases.text(file) or "")
-  local found, at = {}, 1
-  for _, hunk in ipairs(file.hunks) do
-    local first = hunk.oldLines > 0 and hunk.oldStart or hunk.oldStart + 1
-    vim.list_extend(found, base, at, first - 1)
-    at = first
-    if has(hunk) then
-      vim.list_extend(found, M.lines(hunk.newText))
-      at = first + hunk.oldLines
-    end
-  end
-  return vim.list_extend(found, base, at, #base)
 end
 
 return M

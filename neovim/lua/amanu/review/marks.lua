@@ -22,7 +22,6 @@ end
 ---@class amanu.Mark
 ---@field id string Of the hunk.
 ---@field mark integer Extmark over its lines, which moves as the user types.
----@field version integer Of the proposal it was drawn for.
 
 ---@type table<integer, amanu.Mark[]> Per buffer, in the order of its places.
 local marks = {}
@@ -31,30 +30,27 @@ local with_old = {}
 
 ---@param buffer integer
 ---@param drawn amanu.Mark
----@return integer first row
----@return integer last row, exclusive
+---@return integer? first row; nil when the buffer was read again, which takes its marks away.
+---@return integer? last row, exclusive
 local function span(buffer, drawn)
   local mark = vim.api.nvim_buf_get_extmark_by_id(buffer, SPACE, drawn.mark, { details = true })
-  return mark[1] or 0, mark[3] and mark[3].end_row or mark[1] or 0
+  return mark[1], mark[3] and mark[3].end_row or mark[1]
 end
 
----Where the hunk's lines are in the buffer: where they should be, or where the mark went, which knows better until
----the daemon moves the hunk.
+---Where a hunk's lines are in the buffer: where the daemon says, unless it has not seen yet what the user typed. The mark
+---went along with that.
 ---@param buffer integer
 ---@param place amanu.Place
----@param moved? integer
----@param drawn? integer Version of the proposal the mark was made for.
----@return integer row
----@return boolean found
-local function locate(buffer, place, moved, drawn)
-  local here = hunks.here(place.hunk)
-  local count = vim.api.nvim_buf_line_count(buffer)
-  for _, row in ipairs(drawn == place.proposal.version and { moved, place.row } or { place.row, moved }) do
-    if row <= count and vim.deep_equal(vim.api.nvim_buf_get_lines(buffer, row, row + #here, false), here) then
-      return row, true
-    end
+---@param first? integer Of the mark.
+---@param last? integer
+---@return integer first row
+---@return integer last row, exclusive
+local function locate(buffer, place, first, last)
+  local lines, count = place.hunk.lines, vim.api.nvim_buf_line_count(buffer)
+  if first and last and place.file.baseVersion ~= vim.lsp.util.buf_versions[buffer] then
+    return first, last
   end
-  return math.min(moved or place.row, count), false
+  return math.min(lines.start, count), math.min(lines["end"], count)
 end
 
 -- Drawing ---------------------------------------------------------------------------------------------
@@ -62,11 +58,11 @@ end
 local LONGEST = 4000 -- bytes of a line that are drawn
 
 ---@param place amanu.Place
----@param found boolean
+---@param number string
 ---@param short? boolean
-local function hint(place, found, short)
+local function hint(place, number, short)
   local hunk, file = place.hunk, place.file
-  local text = ("amanu %d/%d"):format(place.number, place.count)
+  local text = "amanu " .. number
   if file.change == "rename" then
     text = text .. " renames this file to " .. visible.line(vim.fn.fnamemodify(file.newPath or "", ":."), 60)
   elseif file.change ~= "edit" then
@@ -77,9 +73,8 @@ local function hint(place, found, short)
   end
   text = text .. config.help({ { "accept", "accept" }, { "reject", "reject" }, { "edit", "edit" } }, short)
   if hunk.state == "conflicted" then
+    text = text .. config.help({ { "retry", "have it made again" } }, short)
     text = text .. " · in conflict: " .. visible.line(hunk.reason or "", 80)
-  elseif not found then
-    text = text .. " · the text here is another by now"
   end
   local verdict = require("amanu.review.why").verdict(file, "proposed")
   return text .. (verdict ~= "" and " · " .. verdict or "")
@@ -117,13 +112,13 @@ end
 ---@param buffer integer
 ---@param row integer
 ---@param place amanu.Place
----@param found boolean
+---@param number string
 ---@return table[] virtual text
-local function behind(buffer, row, place, found)
+local function behind(buffer, row, place, number)
   local line = vim.api.nvim_buf_get_lines(buffer, row, row + 1, false)[1] or ""
-  local text = hint(place, found)
+  local text = hint(place, number)
   if #line < LONGEST and vim.fn.strdisplaywidth(line .. " " .. text) > visible.room(buffer) then
-    text = hint(place, found, true)
+    text = hint(place, number, true)
   end
   return { { text, "AmanuHint" } }
 end
@@ -150,17 +145,17 @@ end
 ---@param buffer integer
 ---@param place amanu.Place
 ---@param row integer
----@param found boolean
-local function draw_open(buffer, place, row, found)
+---@param number string
+local function draw_open(buffer, place, row, number)
   local empty = vim.api.nvim_buf_line_count(buffer) == 1 and vim.api.nvim_buf_get_lines(buffer, 0, 1, true)[1] == ""
   local width = visible.room(buffer)
-  local lines = hints(visible.broken(vim.split(hint(place, found), " · ", { plain = true }), " · ", width))
+  local lines = hints(visible.broken(vim.split(hint(place, number), " · ", { plain = true }), " · ", width))
   local explanation = visible.line(place.hunk.explanation or "", 120)
   for _, line in ipairs(explanation ~= "" and visible.broken(vim.split(explanation, " "), " ", width - 2) or {}) do
     vim.list_extend(lines, hints({ "  " .. line }))
   end
   if place.file.change == "rename" or place.file.change == "delete" then -- of all lines: said where it begins
-    put(buffer, 0, { virt_text = behind(buffer, 0, place, found), sign_text = "!", sign_hl_group = "AmanuSign" })
+    put(buffer, 0, { virt_text = behind(buffer, 0, place, number), sign_text = "!", sign_hl_group = "AmanuSign" })
     lines = {}
   end
   for _, piece in ipairs(hunks.pieces(place.file, place.hunk)) do
@@ -183,11 +178,12 @@ end
 ---@param buffer integer
 ---@param place amanu.Place
 ---@param row integer
-local function draw_applied(buffer, place, row)
-  local count = #hunks.lines(place.hunk.newText)
-  mark_lines(buffer, row, row + count, "+", "AmanuAdded")
-  put(buffer, row, { virt_text = behind(buffer, row, place, true) })
-  if count == 0 then
+---@param last integer Exclusive.
+---@param number string
+local function draw_applied(buffer, place, row, last, number)
+  mark_lines(buffer, row, last, "+", "AmanuAdded")
+  put(buffer, row, { virt_text = behind(buffer, row, place, number) })
+  if row == last then
     put(buffer, row, { sign_text = row == 0 and "‾" or "_", sign_hl_group = "AmanuSign" })
   end
   if with_old[buffer] then
@@ -200,24 +196,19 @@ end
 
 ---@param buffer integer
 ---@param place amanu.Place
----@param moved? integer
----@param drawn? integer
+---@param row integer
+---@param last integer Exclusive.
+---@param number string
 ---@return amanu.Mark
-local function mark(buffer, place, moved, drawn)
-  local row, found = locate(buffer, place, moved, drawn)
+local function mark(buffer, place, row, last, number)
   if hunks.unreviewed(place.hunk) then
-    draw_applied(buffer, place, row)
+    draw_applied(buffer, place, row, last, number)
   else
-    draw_open(buffer, place, row, found)
+    draw_open(buffer, place, row, number)
   end
-  local count = vim.api.nvim_buf_line_count(buffer) -- a mark may be there, too: lines that come behind all others
-  local last = row + (hunks.applied(place.hunk) and #hunks.lines(place.hunk.newText) or place.hunk.oldLines)
-  local over = vim.api.nvim_buf_set_extmark(buffer, SPACE, math.min(row, count), 0, {
-    end_row = math.min(last, count),
-    end_col = 0,
-    strict = false,
-  })
-  return { id = place.hunk.hunkId, mark = over, version = place.proposal.version }
+  -- A mark may be behind the last line, too: for lines that come there.
+  local over = vim.api.nvim_buf_set_extmark(buffer, SPACE, row, 0, { end_row = last, end_col = 0, strict = false })
+  return { id = place.hunk.hunkId, mark = over }
 end
 
 ---@param buffer integer
@@ -250,16 +241,16 @@ end
 ---Draw the hunks of a buffer's file anew.
 ---@param buffer integer
 function M.draw(buffer)
-  local before, versions = {}, {}
+  local before = {}
   for _, drawn in ipairs(marks[buffer] or {}) do
-    before[drawn.id], versions[drawn.id] = span(buffer, drawn), drawn.version
+    before[drawn.id] = { span(buffer, drawn) }
   end
   vim.api.nvim_buf_clear_namespace(buffer, SPACE, 0, -1)
-  local found = of_buffer(buffer)
+  local found, numbers = of_buffer(buffer), rows.numbers()
   marks[buffer] = #found > 0 and {} or nil
   for _, place in ipairs(found) do
-    local id = place.hunk.hunkId
-    table.insert(marks[buffer], mark(buffer, place, before[id], versions[id]))
+    local first, last = locate(buffer, place, unpack(before[place.id] or {}))
+    table.insert(marks[buffer], mark(buffer, place, first, last, numbers[place.id]))
   end
   if #found > 0 then
     M.keys(buffer)
@@ -308,7 +299,7 @@ local function read_again(buffer, file)
   if not calm then
     return buffer
   end
-  local here = hunks.path(file)
+  local here = file.presentPath
   local there = here == file.path and file.newPath or file.path
   if file.change == "rename" and vim.uv.fs_stat(here) and not vim.uv.fs_stat(there) then
     return apply.find(there) == buffer and follow(buffer, here) or buffer
@@ -342,10 +333,8 @@ function M.refresh(proposal)
       end
     end
   end
-  if not proposal then
-    buffers = vim.tbl_filter(vim.api.nvim_buf_is_loaded, vim.api.nvim_list_bufs())
-  end
-  vim.tbl_map(M.draw, vim.tbl_filter(vim.api.nvim_buf_is_loaded, buffers))
+  vim.list_extend(buffers, proposal and vim.tbl_keys(marks) or vim.api.nvim_list_bufs()) -- numbers are of all files
+  vim.tbl_map(M.draw, vim.tbl_filter(vim.api.nvim_buf_is_loaded, vim.fn.uniq(vim.fn.sort(buffers))))
   require("amanu.review.diff").refresh()
   row_list.refresh()
   require("amanu.review.quickfix").refresh()
@@ -379,11 +368,12 @@ end
 ---@return integer last Exclusive.
 local function where(buffer, place)
   for _, drawn in ipairs(marks[buffer] or {}) do
-    if drawn.id == place.hunk.hunkId then
-      return span(buffer, drawn)
+    local first, last = span(buffer, drawn)
+    if drawn.id == place.hunk.hunkId and first and last then
+      return first, last
     end
   end
-  return place.row, place.row + #hunks.here(place.hunk)
+  return place.hunk.lines.start, place.hunk.lines["end"]
 end
 
 ---The line of a hunk in its file: as it is drawn where the file is loaded. 1-based.
@@ -392,7 +382,7 @@ end
 function M.line(place)
   local buffer = apply.find(place.path)
   if not buffer then
-    return place.row + 1
+    return place.hunk.lines.start + 1
   end
   return math.min(where(buffer, place) + 1, vim.api.nvim_buf_line_count(buffer))
 end
@@ -451,20 +441,26 @@ local function current_change(which)
   return M.current(which)
 end
 
----After a jump, show the whole change, if it fits.
-local function arrive()
+local jumps = 0 ---Of the user, so far.
+
+---After a jump, show the whole change, if it fits, and say which of all it is: "3/12 helpers.py".
+---@param note? string Said before that.
+local function arrive(note)
   local change, first, last = current_change()
   if change then
     sight.show(first, last)
+    local name = change.kind == "row" and rows.name(change.decided) or vim.fs.basename(change.path)
+    say.brief(("%s%s %s"):format(note and note .. " · " or "", rows.numbers()[change.id], name))
   end
 end
 
 ---Show the file of a hunk, with the cursor on it: its buffer, or side by side when the file is gone.
 ---@param place amanu.Place
-local function go_to(place)
+---@param arrived fun()
+local function go_to(place, arrived)
   local buffer = apply.find(place.path)
   if not buffer and place.file.change ~= "create" and not vim.uv.fs_stat(place.path) then
-    return require("amanu.review.diff").open(place.proposal.proposalId, place.file.path)
+    return require("amanu.review.diff").open(place.proposal.proposalId, place.file.path, arrived)
   end
   local window = require("amanu.wire.context").file_window()
   if window then
@@ -478,16 +474,16 @@ local function go_to(place)
   vim.bo.buflisted = true
   M.draw(vim.api.nvim_get_current_buf())
   vim.api.nvim_win_set_cursor(0, { math.min(M.line(place), vim.api.nvim_buf_line_count(0)), 0 })
-  arrive()
+  arrived()
 end
 
 ---The files that have something to review, each with the change to go to; then the list of rows.
 ---@param step 1|-1 Forwards, the first change of each; backwards, the last.
----@return { path: string, go: fun(in_diff: boolean) }[]
+---@return { path: string, go: fun(in_diff: boolean, arrived: fun()) }[]
 local function stops(step)
   local found = {}
   ---@param path string
-  ---@param go fun(in_diff: boolean)
+  ---@param go fun(in_diff: boolean, arrived: fun())
   local function add(path, go)
     local known = found[#found] and found[#found].path == path
     if not known then
@@ -497,33 +493,38 @@ local function stops(step)
     end
   end
   for _, place in ipairs(hunks.all()) do
-    add(place.path, function(in_diff)
+    add(place.path, function(in_diff, arrived)
       if in_diff then
-        return require("amanu.review.diff").open(place.proposal.proposalId, place.file.path)
+        return require("amanu.review.diff").open(place.proposal.proposalId, place.file.path, arrived)
       end
-      go_to(place)
+      go_to(place, arrived)
     end)
   end
   for _, place in ipairs(rows.all()) do
-    add(row_list.NAME, function()
+    add(row_list.NAME, function(_, arrived)
       row_list.show(place.id)
+      arrived()
     end)
   end
   return found
 end
 
+local PAST = { [1] = "that was the last", [-1] = "that was the first" }
+
 ---Go to the next or previous file that has something to review; the list of rows comes after the last file.
 ---@param step 1|-1
 ---@return boolean there is one
 function M.jump_file(step)
+  jumps = jumps + 1
   local buffer = vim.api.nvim_get_current_buf()
   local diff = require("amanu.review.diff").path(buffer)
   local here = diff or row_list.is(buffer) and row_list.NAME or apply.real(vim.api.nvim_buf_get_name(buffer))
-  local found, at = stops(step), step == 1 and 0 or 1
+  local found, at = stops(step), nil
   for number, stop in ipairs(found) do
     at = stop.path == here and number or at
   end
-  local other = found[(at - 1 + step) % math.max(#found, 1) + 1]
+  local to = ((at or (step == 1 and 0 or 1)) - 1 + step) % math.max(#found, 1) + 1
+  local other = found[to]
   local is_settled = diff and #(require("amanu.review.diff").rows(buffer) or {}) == 0 -- another proposal may be of the same file
   if not other or (other.path == here and not is_settled) then
     return false
@@ -531,22 +532,40 @@ function M.jump_file(step)
   if diff then
     vim.cmd.tabclose()
   end
-  other.go(diff ~= nil)
+  other.go(diff ~= nil, function()
+    arrive(at and (to - at) * step < 0 and PAST[step] or nil)
+  end)
   return true
 end
 
----To the next hunk, or the one before; on to the next file after the last, and around.
----@param step 1|-1
-function M.jump(step)
-  local buffer = vim.api.nvim_get_current_buf()
+---Rows of a buffer where something to review begins, in order.
+---@param buffer integer
+---@return integer[]
+local function firsts_of(buffer)
   local drawn_elsewhere = row_list.stops(buffer) or require("amanu.review.diff").rows(buffer)
   local last = vim.api.nvim_buf_line_count(buffer) - 1
   local firsts = vim.tbl_map(function(row)
     return math.min(row, last)
   end, drawn_elsewhere or vim.tbl_map(function(drawn)
-    return (span(buffer, drawn))
+    return span(buffer, drawn) or 0
   end, marks[buffer] or {}))
   table.sort(firsts)
+  return firsts
+end
+
+---@param row integer Of the current buffer.
+---@param note? string
+local function go_to_row(row, note)
+  vim.cmd("normal! m'")
+  vim.api.nvim_win_set_cursor(0, { row + 1, 0 })
+  arrive(note)
+end
+
+---To the next hunk, or the one before; on to the next file after the last, and around.
+---@param step 1|-1
+function M.jump(step)
+  jumps = jumps + 1
+  local firsts = firsts_of(vim.api.nvim_get_current_buf())
   local line = vim.api.nvim_win_get_cursor(0)[1] - 1
   local target
   for at = step == 1 and 1 or #firsts, step == 1 and #firsts or 1, step do
@@ -558,13 +577,12 @@ function M.jump(step)
   if not target and M.jump_file(step) then
     return
   end
+  local note = not target and (#firsts == 1 and "the only one" or PAST[step]) or nil
   target = target or firsts[step == 1 and 1 or #firsts]
   if not target then
     return say.now("nothing to review")
   end
-  vim.cmd("normal! m'")
-  vim.api.nvim_win_set_cursor(0, { target + 1, 0 })
-  arrive()
+  go_to_row(target, note)
 end
 
 -- Deciding --------------------------------------------------------------------------------------------
@@ -572,6 +590,40 @@ end
 local function nothing_here()
   local key = config.key("next")
   say.now("nothing to review under the cursor" .. (key ~= "" and "; " .. key .. " goes to the next" or ""))
+end
+
+local function say_left()
+  local changes, paths = rows.changes(), {}
+  for _, change in ipairs(changes) do
+    paths[change.path] = true
+  end
+  local count, key = vim.tbl_count(paths), config.key("next")
+  local where = ("%d left in %d %s"):format(#changes, count, count == 1 and "file" or "files")
+  say.brief(#changes == 0 and "all is reviewed" or where .. (key ~= "" and " · " .. key .. " goes on" or ""))
+end
+
+---What follows a decision: the next change in this buffer, unless the user went on alone, or it waits still.
+---@param change amanu.Change
+---@param first integer Row of it.
+---@return fun()
+local function moving_on(change, first)
+  local buffer, jumped = vim.api.nvim_get_current_buf(), jumps
+  return function()
+    local waits = vim.iter(rows.changes()):any(function(each)
+      return each.id == change.id
+    end)
+    if waits or jumps ~= jumped or vim.api.nvim_get_mode().mode ~= "n" then
+      return
+    end
+    local firsts = buffer == vim.api.nvim_get_current_buf() and firsts_of(buffer) or {}
+    local next_one = vim.iter(firsts):find(function(row)
+      return row >= first
+    end)
+    if #firsts == 0 then
+      return say_left()
+    end
+    go_to_row(next_one or firsts[1])
+  end
 end
 
 ---@param run fun(change: amanu.Change, first: integer, last: integer)
@@ -587,32 +639,36 @@ local function on_current(run)
 end
 
 ---@param change amanu.Change
-local function accept(change)
+---@param first integer
+local function accept(change, first)
+  local done = moving_on(change, first)
   if hunks.unreviewed(change.decided) then
-    return require("amanu.review.decide").keep(change)
+    return require("amanu.review.decide").keep(change, done)
   end
-  require("amanu.review.decide").one(change, { decision = "accept" })
+  require("amanu.review.decide").one(change, { decision = "accept" }, done)
 end
 
 ---@param change amanu.Change Taller than the window.
-local function accept_unseen(change)
+---@param first integer
+local function accept_unseen(change, first)
   local place = change.kind == "hunk" and change --[[@as amanu.Place]] or nil
   local side, yes = "Show it side by side", hunks.unreviewed(change.decided) and "Keep it all the same" or "Accept it all the same"
   local in_diff = require("amanu.review.diff").path(vim.api.nvim_get_current_buf()) ~= nil
-  local what = place and ("hunk fits on the screen (+%d -%d)"):format(#hunks.lines(place.hunk.newText), place.hunk.oldLines)
+  local what = place and ("hunk fits on the screen (+%d -%d)"):format(#hunks.lines(place.hunk.newText), #hunks.lines(place.hunk.oldText))
   ask.select((in_diff or not place) and { yes } or { side, yes }, {
     prompt = ("Not all of this %s."):format(what or "change fits on the screen"),
   }, function(choice)
     if choice == yes then
-      accept(change)
+      accept(change, first)
     elseif place and choice == side then
-      require("amanu.review.diff").open(place.proposal.proposalId, place.file.path)
-      local firsts = require("amanu.review.diff").rows(vim.api.nvim_get_current_buf(), function(hunk)
-        return hunk.hunkId == place.hunk.hunkId
+      require("amanu.review.diff").open(place.proposal.proposalId, place.file.path, function()
+        local firsts = require("amanu.review.diff").rows(vim.api.nvim_get_current_buf(), function(hunk)
+          return hunk.hunkId == place.hunk.hunkId
+        end)
+        local count = vim.api.nvim_buf_line_count(0)
+        vim.api.nvim_win_set_cursor(0, { math.min((firsts and firsts[1] or 0) + 1, count), 0 })
+        arrive()
       end)
-      local count = vim.api.nvim_buf_line_count(0)
-      vim.api.nvim_win_set_cursor(0, { math.min((firsts and firsts[1] or 0) + 1, count), 0 })
-      arrive()
     end
   end)
 end
@@ -621,25 +677,26 @@ end
 function M.accept()
   on_current(function(change, first, last)
     if sight.whole(first, last) then
-      accept(change)
+      accept(change, first)
     elseif sight.show(first, last) then
       say.now("part of it was out of sight. Look at it, and press again.")
     else
-      accept_unseen(change)
+      accept_unseen(change, first)
     end
   end)
 end
 
 ---No: reject it, or take back what a rule applied.
 function M.reject()
-  on_current(function(change)
+  on_current(function(change, first)
+    local done = moving_on(change, first)
     if hunks.unreviewed(change.decided) then
-      return require("amanu.review.decide").undo_one(change)
+      return require("amanu.review.decide").undo_one(change, done)
     end
     ask.input({ prompt = "Tell the model why (may be empty): " }, function(reason)
       if reason then
         local why = reason ~= "" and reason or nil
-        require("amanu.review.decide").one(change, { decision = "reject", reason = why })
+        require("amanu.review.decide").one(change, { decision = "reject", reason = why }, done)
       end
     end)
   end)
@@ -664,10 +721,11 @@ local function actions()
     { name = "accept", what = "accept or keep the hunk", run = M.accept },
     { name = "reject", what = "reject or undo the hunk", run = M.reject },
     { name = "edit", what = "change the hunk, then accept it", run = M.edit },
-    { name = "accept_file", what = "accept or keep the file", run = decide.accept_file },
-    { name = "reject_file", what = "reject or undo the file", run = decide.reject_file },
+    { name = "accept_file", what = "accept or keep the file", run = function() decide.accept_file(say_left) end },
+    { name = "reject_file", what = "reject or undo the file", run = function() decide.reject_file(say_left) end },
     { name = "undo", what = "take back what was applied", run = function() decide.undo("") end },
     { name = "redo", what = "bring back what was taken back", run = function() decide.decide("redo", "") end },
+    { name = "retry", what = "have what is in conflict made again", run = function() decide.retry("") end },
     { name = "old", what = "show what was replaced", run = M.old },
     { name = "why", what = "the hunk and its reason", run = function() require("amanu.review.why").show() end },
     { name = "comment", what = "comment to the agent", run = function() require("amanu.review.comments").add() end },

@@ -84,10 +84,7 @@ end
 
 ---@return amanu.DrawnLine[]
 local function fill()
-  local lines, numbers = {}, {}
-  for _, place in ipairs(rows.all()) do
-    numbers[place.id] = (" %d/%d"):format(place.number, place.count)
-  end
+  local lines, numbers = {}, rows.numbers()
   blocks = {}
   for _, place in ipairs(rows.all(nil, rows.any)) do
     local first = #lines
@@ -96,7 +93,7 @@ local function fill()
     end
     local help = keys(place)
     if help ~= "" then
-      table.insert(lines, { text = ("  amanu%s%s"):format(numbers[place.id] or "", help), group = "AmanuHint" })
+      table.insert(lines, { text = ("  amanu%s%s"):format(numbers[place.id] and " " .. numbers[place.id] or "", help), group = "AmanuHint" })
     end
     table.insert(blocks, { id = place.id, first = first, last = #lines })
   end

@@ -9,8 +9,6 @@ local M = {}
 
 ---@class amanu.RowPlace: amanu.Change
 ---@field row amanu.Row
----@field number integer Its number among those that were asked for.
----@field count integer
 
 ---@param row amanu.Row
 ---@return boolean
@@ -19,11 +17,7 @@ function M.decidable(row)
 end
 
 ---Hunks and rows that can be accepted or rejected.
----@param decided amanu.Decided
----@return boolean
-function M.open(decided)
-  return hunks.open(decided) and (decided.undecidable or "") == ""
-end
+M.open = hunks.may("accept")
 
 ---Whether it was taken back or rejected, and can be applied after all.
 ---@param row amanu.Decided
@@ -45,22 +39,18 @@ function M.all(path, which)
   local found = {}
   for _, proposal in ipairs(session.state and session.state.proposals or {}) do
     for _, row in ipairs(vim.tbl_filter(which or hunks.to_review, proposal.rows or {})) do
-      local here = row.newPath and hunks.applied(row) and row.newPath or row.path
-      if not path or here == path then
+      if not path or row.presentPath == path then
         table.insert(found, {
           kind = "row",
           id = row.rowId,
           decided = row,
           proposal = proposal,
           from = row.path,
-          path = here,
+          path = row.presentPath,
           row = row,
         })
       end
     end
-  end
-  for number, place in ipairs(found) do
-    place.number, place.count = number, #found
   end
   return found
 end
@@ -81,6 +71,16 @@ function M.changes(path, which)
   local found = {} ---@type amanu.Change[]
   vim.list_extend(found, hunks.all(path, which))
   return vim.list_extend(found, M.all(path, which))
+end
+
+---Places of the changes to review among all of them: "3/12".
+---@return table<string, string> by id of the hunk or row
+function M.numbers()
+  local found, changes = {}, M.changes()
+  for number, change in ipairs(changes) do
+    found[change.id] = ("%d/%d"):format(number, #changes)
+  end
+  return found
 end
 
 ---@param row amanu.Row
@@ -116,7 +116,7 @@ local STATES = {
 ---@param row amanu.Row
 ---@return amanu.Line[]
 function M.told(row)
-  local sign, words = unpack(STATES[hunks.kept(row) and "kept" or row.state] or { "…", visible.line(row.state) })
+  local sign, words = unpack(STATES[row.state == "applied" and row.waits == "" and "kept" or row.state] or { "…", visible.line(row.state) })
   local head = ("%s %s: %s%s"):format(sign, M.name(row), M.title(row), words ~= "" and " · " .. words or "")
   local found = { { tone = "plain", text = head } }
   ---@param tone amanu.Tone

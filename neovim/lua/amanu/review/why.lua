@@ -48,7 +48,8 @@ local function lines(place)
   for _, check in ipairs(file.checks or {}) do
     section(check.checker .. ": " .. check.summary)
     for _, each in ipairs(check.added) do
-      local mine = each.startLine < hunk.newStart + math.max(hunk.newLines, 1) and each.endLine >= hunk.newStart
+      local first, last = hunk.proposedLines.start, hunk.proposedLines["end"]
+      local mine = each.startLine <= math.max(last, first + 1) and each.endLine > first
       local code = (each.code or "") ~= "" and " (" .. each.code .. ")" or ""
       local line = ("%s line %d %s: %s%s"):format(mine and ">" or " ", each.startLine, each.severity, each.message, code)
       table.insert(found, visible.line(line))
