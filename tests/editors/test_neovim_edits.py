@@ -86,7 +86,7 @@ DRAWINGS: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[str]]] = {
     "an edit": (
         [hunk(2, "two\n", "TWO\n", explanation="Louder.")],
         {"checks": [CHECK]},
-        ["2 AmanuRemoved", f"2v amanu 1/1{KEYS}", "2v ruff adds 1 error, fixes 2", "2v   Louder.", "2v + TWO"],
+        ["2 AmanuRemoved", f"2v amanu 1/1{KEYS}", "2v   ruff adds 1 error, fixes 2", "2v   Louder.", "2v + TWO"],
     ),
     "an insertion": ([hunk(1, "", "more\n")], {}, [f"1v amanu 1/1{KEYS}", "1v + more"]),
     "before the first line": ([hunk(0, "", "more\n")], {}, [f"1^ amanu 1/1{KEYS}", "1^ + more"]),
@@ -95,8 +95,9 @@ DRAWINGS: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[str]]] = {
         {},
         [
             "2 AmanuRemoved",
-            f"2v amanu 1/1{KEYS}",
-            "2v <Space>at have it made again · in conflict: The file changed.",
+            f"2v amanu 1/1{KEYS.replace('accept', 'try again')}",
+            "2v <Space>at ask for it again",
+            "2v   in conflict: The file changed.",
             "2v + TWO",
         ],
     ),
@@ -521,6 +522,35 @@ def test_a_hunk_is_changed_without_being_decided(start: Start, folder: Path) -> 
     assert vim.text().splitlines() == LINES
     vim.keys("4G<Space>aa")
     vim.until_text("\n".join(changed(LINES, _4="agent 4, softly")))
+
+
+def test_what_is_in_conflict_is_asked_for_again(start: Start, folder: Path) -> None:
+    (folder / "notes.txt").write_text("\n".join(LINES) + "\n")
+    steps: list[dict[str, Any]] = [
+        {"calls": [write("notes.txt", "\n".join(changed(LINES, _4="agent 4", _20="agent 20")) + "\n")]},
+        {"expect": "make this change again", "calls": [edit("notes.txt", "mine 4\n", "agent and mine 4\n")]},
+        {"text": "Done."},
+    ]
+    vim = start("notes.txt", steps=steps)
+    vim.keys(":Amanu go<CR>")
+    vim.until(f"#({STATE} or {{ approvals = {{}} }}).approvals > 0")
+    vim.wait_for_answers()
+    vim.lua("vim.cmd.wincmd('h') vim.cmd.stopinsert()")
+    vim.keys("4GSmine 4<Esc>")
+    states(vim, "conflicted pending")
+    vim.keys("10G<Space>at")
+    said(vim, "nothing to retry under the cursor; /retry turn is for all")
+    vim.keys("20Gzz<Space>aa")
+    states(vim, "conflicted applied!")
+    vim.until("vim.fn.line('.') == 4")  # a decision leads on to the next
+    vim.keys("<Space>at")
+    states(vim, "rejected applied! pending")
+    said(vim, "1 change was asked for again, on the text as it is now")
+    vim.wait_for_answers()
+    vim.keys("4G<Space>aa")
+    mine = changed(LINES, _4="agent and mine 4", _20="agent 20")
+    vim.until_text("\n".join(mine))
+    vim.until(DONE)
 
 
 def test_a_created_file_that_is_looked_at_first(start: Start, folder: Path) -> None:

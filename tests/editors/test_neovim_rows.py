@@ -108,7 +108,11 @@ DRAWINGS: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "a conflict": (
         {"state": "conflicted", "reason": "The file has changed."},
-        ["! pic.bin: new binary file, 4,096 bytes · in conflict", "  The file has changed.", OPEN],
+        [
+            "! pic.bin: new binary file, 4,096 bytes · in conflict",
+            "  The file has changed.",
+            f"{OPEN.replace('accept', 'try again')} · <Space>at ask for it again",
+        ],
     ),
     "applied by a rule": (
         {"state": "applied"},
@@ -218,6 +222,12 @@ DECISIONS: dict[str, tuple[dict[str, Any], str, list[dict[str, Any]]]] = {
     "accept by word what cannot be decided": ({"undecidable": STOPPED}, ":Amanu /accept<CR>", []),
     "reject by word what cannot be decided": ({"undecidable": STOPPED}, ":Amanu /reject hunk<CR>", []),
     "edit": ({}, "<Space>ae", []),
+    "ask for it again": (
+        {"state": "conflicted"},
+        "<Space>at",
+        [{"method": "retry", "version": 1, "hunkIds": [], "rowIds": ["r1"]}],
+    ),
+    "ask again for what is not in conflict": ({}, "<Space>at", []),
 }
 
 

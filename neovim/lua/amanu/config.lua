@@ -12,7 +12,7 @@
 ---@field reject_file string|false
 ---@field undo string|false Take back the hunk under the cursor, or else the last turn: shown first.
 ---@field redo string|false
----@field retry string|false Have the model make again what is in conflict.
+---@field retry string|false Ask the model again for what is in conflict.
 ---@field old string|false Show what applied hunks replaced.
 ---@field why string|false The hunk and its reason, beside the cursor.
 ---@field comment string|false Comment on the line or selection.

@@ -46,7 +46,7 @@ M.all = {
   ["/reject"] = decision("reject", "reject what is open"),
   ["/keep"] = decision("keep", "keep what a rule applied"),
   ["/redo"] = decision("redo", "bring back what was taken back"),
-  ["/retry"] = { what = "have what is in conflict made again, on the text as it is now", words = SCOPES, run = function(rest)
+  ["/retry"] = { what = "ask the model again for what is in conflict: hunk, file, turn, session", words = SCOPES, run = function(rest)
     require("amanu.review.decide").retry(rest)
   end },
   ["/review"] = { what = "before: accept, then it is applied; after: applied, then keep or undo", words = { "before", "after" }, run = function(rest)

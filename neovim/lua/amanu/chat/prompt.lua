@@ -38,7 +38,7 @@ local function head()
   end
   if session.state and #session.state.approvals + #session.state.questions > 0 then
     local key = config.key("approve")
-    table.insert(parts, "? answer it: /approve" .. (key ~= "" and " or <Esc>" .. key or ""))
+    table.insert(parts, "? " .. (key ~= "" and "<Esc>" .. key or "/approve") .. " answers it")
   elseif session.state and session.state.turn then
     table.insert(parts, "a turn runs: what you send goes into it, <C-q> queues")
   else

@@ -370,7 +370,7 @@ local function one_by_one(changes, ask, done)
   next_one()
 end
 
----Have the model make changes again that are in conflict, on the files as they are now.
+---Ask the model again for changes that are in conflict, to be made on the files as they are now.
 ---@param word string Of `SCOPES`, or "".
 function M.retry(word)
   local target = find("retry", word)
@@ -386,7 +386,8 @@ function M.retry(word)
     end
     session.ask(methods.proposal_retry, params, succeeded, failed)
   end, function()
-    say.now(#target.changes == 1 and "it is made again, on the text as it is now" or "they are made again, on the text as it is now")
+    local count = #target.changes
+    say.now((count == 1 and "1 change was" or count .. " changes were") .. " asked for again, on the text as it is now")
   end)
 end
 

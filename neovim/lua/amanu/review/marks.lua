@@ -71,13 +71,20 @@ local function hint(place, number, short)
   if hunks.unreviewed(hunk) then
     return text .. config.help({ { "accept", "keep" }, { "reject", "undo" }, { "old", "old text" } }, short)
   end
-  text = text .. config.help({ { "accept", "accept" }, { "reject", "reject" }, { "edit", "edit" } }, short)
-  if hunk.state == "conflicted" then
-    text = text .. config.help({ { "retry", "have it made again" } }, short)
-    text = text .. " · in conflict: " .. visible.line(hunk.reason or "", 80)
+  local yes = hunk.state == "conflicted" and "try again" or "accept"
+  text = text .. config.help({ { "accept", yes }, { "reject", "reject" }, { "edit", "edit" } }, short)
+  return text .. (hunk.state == "conflicted" and config.help({ { "retry", "ask for it again" } }, short) or "")
+end
+
+---Why it does not fit, and what checkers say of it.
+---@param place amanu.Place
+---@return string[]
+local function notes(place)
+  local found, verdict = {}, require("amanu.review.why").verdict(place.file, "proposed")
+  if place.hunk.state == "conflicted" then
+    table.insert(found, "in conflict: " .. visible.line(place.hunk.reason or "", 160))
   end
-  local verdict = require("amanu.review.why").verdict(file, "proposed")
-  return text .. (verdict ~= "" and " · " .. verdict or "")
+  return verdict ~= "" and vim.list_extend(found, { verdict }) or found
 end
 
 ---@param buffer integer
@@ -117,9 +124,11 @@ end
 local function behind(buffer, row, place, number)
   local line = vim.api.nvim_buf_get_lines(buffer, row, row + 1, false)[1] or ""
   local text = hint(place, number)
-  if #line < LONGEST and vim.fn.strdisplaywidth(line .. " " .. text) > visible.room(buffer) then
+  local said = hunks.open(place.hunk) and table.concat({ "", unpack(notes(place)) }, " · ") or ""
+  if #line < LONGEST and vim.fn.strdisplaywidth(line .. " " .. text .. said) > visible.room(buffer) then
     text = hint(place, number, true)
   end
+  text = text .. said
   return { { text, "AmanuHint" } }
 end
 
@@ -150,9 +159,10 @@ local function draw_open(buffer, place, row, number)
   local empty = vim.api.nvim_buf_line_count(buffer) == 1 and vim.api.nvim_buf_get_lines(buffer, 0, 1, true)[1] == ""
   local width = visible.room(buffer)
   local lines = hints(visible.broken(vim.split(hint(place, number), " · ", { plain = true }), " · ", width))
-  local explanation = visible.line(place.hunk.explanation or "", 120)
-  for _, line in ipairs(explanation ~= "" and visible.broken(vim.split(explanation, " "), " ", width - 2) or {}) do
-    vim.list_extend(lines, hints({ "  " .. line }))
+  for _, note in ipairs(vim.list_extend(notes(place), { visible.line(place.hunk.explanation or "", 120) })) do
+    for _, line in ipairs(note ~= "" and visible.broken(vim.split(note, " "), " ", width - 2) or {}) do
+      vim.list_extend(lines, hints({ "  " .. line }))
+    end
   end
   if place.file.change == "rename" or place.file.change == "delete" then -- of all lines: said where it begins
     put(buffer, 0, { virt_text = behind(buffer, 0, place, number), sign_text = "!", sign_hl_group = "AmanuSign" })
@@ -598,7 +608,8 @@ local function say_left()
     paths[change.path] = true
   end
   local count, key = vim.tbl_count(paths), config.key("next")
-  local where = ("%d left in %d %s"):format(#changes, count, count == 1 and "file" or "files")
+  local files = count == 1 and visible.line(vim.fs.basename(next(paths)), 40) or count .. " files"
+  local where = ("%d left in %s"):format(#changes, files)
   say.brief(#changes == 0 and "all is reviewed" or where .. (key ~= "" and " · " .. key .. " goes on" or ""))
 end
 
@@ -725,7 +736,7 @@ local function actions()
     { name = "reject_file", what = "reject or undo the file", run = function() decide.reject_file(say_left) end },
     { name = "undo", what = "take back what was applied", run = function() decide.undo("") end },
     { name = "redo", what = "bring back what was taken back", run = function() decide.decide("redo", "") end },
-    { name = "retry", what = "have what is in conflict made again", run = function() decide.retry("") end },
+    { name = "retry", what = "ask the model again for what is in conflict", run = function() decide.retry("") end },
     { name = "old", what = "show what was replaced", run = M.old },
     { name = "why", what = "the hunk and its reason", run = function() require("amanu.review.why").show() end },
     { name = "comment", what = "comment to the agent", run = function() require("amanu.review.comments").add() end },

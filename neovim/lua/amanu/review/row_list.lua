@@ -30,7 +30,10 @@ local function keys(place)
   if not rows.decidable(row) then
     return ""
   elseif hunks.open(row) then
-    return config.help({ { "accept", "accept" .. with_needed(row) }, { "reject", "reject" } })
+    local in_conflict = row.state == "conflicted"
+    local yes = (in_conflict and "try again" or "accept") .. with_needed(row)
+    local help = config.help({ { "accept", yes }, { "reject", "reject" } })
+    return help .. (in_conflict and config.help({ { "retry", "ask for it again" } }) or "")
   elseif hunks.unreviewed(row) then
     return config.help({ { "accept", "keep" }, { "reject", "undo" } })
   elseif hunks.applied(row) then
