@@ -399,6 +399,7 @@ def test_comments_reach_the_model(start: Start, folder: Path) -> None:
     assert "┆ with notes.txt:3-4 “and these? yes”" in vim.chat()
     vim.answer("too loud")
     vim.keys(":Amanu /diff<CR>")  # on the proposed side: of a text that is nowhere yet
+    vim.until("vim.wo.diff")
     vim.keys("<Space>ac")
     assert vim.lua(marks) == ["21 » too loud"]
     vim.wait_for_answers()
@@ -423,6 +424,47 @@ def test_the_diff_of_a_big_file(start: Start, folder: Path) -> None:
     assert vim.text() == changed.rstrip("\n")
     vim.keys("<C-w>h")
     assert vim.text() == text.rstrip("\n")
+
+
+def test_side_by_side_only_what_waits_differs(start: Start, folder: Path) -> None:
+    """And the texts are those of now: of lines the user typed, and of each decision."""
+    (folder / "notes.txt").write_text("\n".join(LINES) + "\n")
+    new = changed(LINES, _4="agent 4\nand more", _12="agent 12\nand more", _20="agent 20")
+    vim = start("notes.txt", steps=[{"calls": [write("notes.txt", "\n".join(new) + "\n")]}, {"text": "Done."}])
+    vim.keys(":Amanu go<CR>")
+    vim.until(f"#({STATE} or {{ approvals = {{}} }}).approvals > 0")
+    vim.wait_for_answers()
+    vim.lua("vim.cmd.wincmd('h') vim.cmd.stopinsert()")
+    vim.keys("gg]a<Space>aa")
+    states(vim, "applied! pending pending")
+    vim.keys("Gotyped<Esc>:Amanu /diff<CR>")
+    vim.until("vim.wo.diff")
+
+    def sides() -> list[list[str]]:
+        vim.keys("<C-w>h")
+        left = vim.text()
+        vim.keys("<C-w>l")
+        return [side.splitlines() for side in (left, vim.text())]
+
+    kept, agents = {"_4": "agent 4\nand more"}, {"_12": "agent 12\nand more", "_20": "agent 20"}
+
+    def lines(**by_number: str) -> list[str]:
+        return "\n".join([*changed(LINES, **by_number), "typed"]).splitlines()
+
+    assert sides() == [lines(**kept), lines(**kept, **agents)]
+    assert vim.lua("return vim.fn.line('.')") == 13, "the first that waits"
+    vim.answer("")
+    vim.keys("<Space>ar")
+    states(vim, "applied! rejected pending")
+    vim.until("vim.api.nvim_get_current_line() == 'agent 20'")  # a decision leads on to the next
+    vim.until("vim.fn.line('.') == 21")
+    assert sides() == [lines(**kept), lines(**kept, _20="agent 20")]
+    vim.keys("<Space>aa")
+    states(vim, "applied! rejected applied!")
+    vim.until("vim.wo.winbar:find('0 to review', 1, true)")
+    assert sides() == [lines(**kept), lines(**kept, _20="agent 20")], "what became of it"
+    vim.keys("q:Amanu /diff<CR>")
+    said(vim, "nothing to review in notes.txt; /diff session shows what is applied")
 
 
 def test_back_to_before_a_turn(start: Start, folder: Path) -> None:
