@@ -68,14 +68,21 @@ def shop(tmp_path: Path) -> Path:
     return file.resolve()
 
 
+ALE = "ale"
+"""Of Vim: it names itself nowhere, says that it takes no edits, makes them and answers nothing."""
+
+
 async def begin(
     client: LanguageClient, shop: Path, steps: list[Any], like: str = "neovim", pulls: bool = False, **options: Any
 ) -> PlainEditor:
     script = shop.parent.parent / "script.json"
     script.write_text(json.dumps(steps))
     editor = PlainEditor(client)
-    capabilities = client_capabilities(like)
+    editor.answers_edits = like != ALE
+    capabilities = client_capabilities("neovim" if like == ALE else like)
     assert capabilities.text_document is not None and capabilities.workspace is not None
+    if like == ALE:
+        capabilities.workspace.apply_edit = False
     if pulls:
         capabilities.text_document.diagnostic = types.DiagnosticClientCapabilities()
         capabilities.workspace.diagnostics = types.DiagnosticWorkspaceClientCapabilities(refresh_support=True)
@@ -85,7 +92,7 @@ async def begin(
             capabilities=capabilities,
             process_id=os.getpid(),
             workspace_folders=[folder],
-            client_info=types.ClientInfo(like),
+            client_info=None if like == ALE else types.ClientInfo(like),
             initialization_options={"amanu": {"model": f"scripted:{script}", **options}},
         )
     )
@@ -487,6 +494,20 @@ async def test_an_edit_that_the_editor_dropped_stays_open(client: LanguageClient
     editor.refusing = False
     await editor.act("Amanu: accept this change", shop, FIRST)
     await editor.until(lambda: "quantity" in editor.text(shop))
+
+
+async def test_an_editor_that_says_it_takes_no_edits_but_makes_them(client: LanguageClient, shop: Path) -> None:
+    editor = await begin(client, shop, [BOTH, DONE], ALE)
+    await proposed(editor, shop)
+    mine = SHOP.replace("return None", "return 1")
+    editor.type(shop, mine)  # not saved, and not lost
+    await editor.act("Amanu: accept this change", shop, FIRST)
+    await editor.until(lambda: "quantity" in editor.text(shop))
+    await editor.act("Amanu: accept this change", shop, SECOND)
+    await editor.until(lambda: editor.text(shop) == FIXED.replace("return None", "return 1"))
+    await editor.act("Amanu: undo the last turn's changes", shop)
+    await editor.until(lambda: editor.text(shop) == mine)
+    assert shop.read_text() == SHOP
 
 
 async def test_undo_takes_back_ours_and_only_ours(client: LanguageClient, shop: Path) -> None:

@@ -58,6 +58,7 @@ class PlainEditor:
         self.encoding: Any = "utf-16"
         self.refusing = False
         """It drops edits, says that it applied them, and the user saves the file."""
+        self.answers_edits = True
         self._listen()
 
     def _listen(self) -> None:
@@ -83,7 +84,7 @@ class PlainEditor:
             return types.ShowDocumentResult(success=True)
 
         @on(types.WORKSPACE_APPLY_EDIT)
-        def edit(p: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:  # pyright: ignore[reportUnusedFunction]
+        async def edit(p: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:  # pyright: ignore[reportUnusedFunction]
             changes = dict(p.edit.changes or {})
             for change in p.edit.document_changes or ():
                 assert isinstance(change, types.TextDocumentEdit)
@@ -94,6 +95,8 @@ class PlainEditor:
                 else:
                     document = types.TextDocumentIdentifier(uri)
                     self.client.text_document_did_save(types.DidSaveTextDocumentParams(document))
+            if not self.answers_edits:
+                await asyncio.Event().wait()
             return types.ApplyWorkspaceEditResult(applied=True)
 
         @on(types.WORKSPACE_DIAGNOSTIC_REFRESH)

@@ -75,7 +75,8 @@ class EditorClient:
     own_apply: bool = False
     """It knows `amanu/editor/apply`."""
     takes_edits: bool = True
-    """It takes `workspace/applyEdit`."""
+    """It takes `workspace/applyEdit`. So does ALE, for Vim, which gives no name, says that it does not, and never
+    answers: what it shows afterwards tells."""
     versions: bool = False
     """It knows `documentChanges`, which name the version they are for."""
     process: int | None = None

@@ -324,7 +324,7 @@ class Connection:
             self.protocol.ask,
             result["capabilities"]["positionEncoding"],
             own_apply=self._speaks_amanu and "apply" in offers,
-            takes_edits=_dict(self.capabilities.get("workspace")).get("applyEdit") is not False,
+            takes_edits=not self.name or _dict(self.capabilities.get("workspace")).get("applyEdit") is not False,
             versions=edits.get("documentChanges") is True,
             process=process,
             log=lambda line: self.protocol.send_notification("window/logMessage", {"type": 4, "message": line}),

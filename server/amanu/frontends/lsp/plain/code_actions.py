@@ -220,5 +220,5 @@ def _finding(diagnostic: types.Diagnostic) -> dict[str, Any]:
 def _action(
     title: str, kind: str, command: str, argument: Any = None, diagnostics: Sequence[types.Diagnostic] = ()
 ) -> types.CodeAction:
-    order = types.Command(title, command, arguments=None if argument is None else [argument])
+    order = types.Command(title, command, arguments=[] if argument is None else [argument])  # ALE cannot do without
     return types.CodeAction(title, kind, list(diagnostics) or None, command=order)
