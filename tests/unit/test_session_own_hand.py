@@ -12,6 +12,7 @@ from amanu.permissions import approvals as approval
 from amanu.proposals import tracking
 from amanu.workspace import watcher
 from amanu_protocol.items import Mode
+from amanu_protocol.requests import EditScope, ProposalDecideParams, SeenProposal
 from support.draft_session import DONE, edit, end_daemon, write
 from support.scripted_session import TWELVE, TWO_HUNKS, ScriptedSession, call, scripted_session, step
 
@@ -51,10 +52,9 @@ def waiting(d: ScriptedSession) -> str:
     """By file: what each hunk waits for."""
     signs: dict[str, str] = {}
     for proposal in d.session.state.proposals:
-        for change in (*proposal.files, *proposal.rows):
-            parts = change.hunks if hasattr(change, "hunks") else [change]  # pyright: ignore
-            name = Path(change.path).stem
-            signs[name] = signs.get(name, "") + "".join(SIGNS[each.waits] for each in parts)
+        changes = [(file.path, hunk) for file in proposal.files for hunk in file.hunks]
+        for path, each in [*changes, *((row.path, row) for row in proposal.rows)]:
+            signs[Path(path).stem] = signs.get(Path(path).stem, "") + SIGNS[each.waits]
     signs.pop("last", None)
     return ", ".join(f"{name} {each}" for name, each in signs.items())
 
@@ -260,8 +260,6 @@ async def test_kept_changes_are_not_listened_to(tmp_path: Path) -> None:
 
 
 async def keep(d: ScriptedSession, proposal_id: str) -> None:
-    from amanu_protocol.requests import EditScope, ProposalDecideParams, SeenProposal
-
     version = next(each.version for each in d.session.state.proposals if each.proposal_id == proposal_id)
     seen = [SeenProposal(proposal_id=proposal_id, version=version)]
     params = ProposalDecideParams(session_id="s", scope=EditScope(), decision="keep", seen=seen)

@@ -87,7 +87,7 @@ class HookRunner:
         need = await asyncio.to_thread(_requirements, view, place)
         roots = [place.workspace.guard.real(root) for root in place.workspace.roots]
         program = Program(argv, folder, roots, _environment(view, place), need, _MEMORY_PARTS)
-        async with running(program, place.sandbox) as process:
+        async with place.sandbox.changing(need), running(program, place.sandbox) as process:
             in_time = await _follow(process, stdin, out, err, hook.timeout)
             code = process.code
         if not in_time:

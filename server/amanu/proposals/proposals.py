@@ -43,6 +43,7 @@ from amanu.proposals.writer import ProposalWriter
 from amanu.system.tasks import run_to_completion
 from amanu.text.display import one_line
 from amanu.workspace.diff import unified, unified_hunks
+from amanu.workspace.git.staged import StagedFiles
 from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
@@ -85,6 +86,7 @@ class Proposals:
         rows: RowPlanner | None = None,
         durable: Callable[[], Awaitable[None]] = _nothing,
         asked: Callable[[LiveProposal], bool] = lambda live: False,
+        staged: StagedFiles | None = None,
     ) -> None:
         self._workspace = workspace
         self._recovery = Recovery(workspace, rows)
@@ -92,7 +94,7 @@ class Proposals:
         self._drafting = drafting
         self._live = LiveProposals(workspace.shown_files)
         self.shown_files = self._live.shown_files
-        self._tracking = FileTracking(workspace, self._live, rows, asked)
+        self._tracking = FileTracking(workspace, self._live, rows, asked, staged)
         self._live.listeners.append(on_change)
         self.drafts = Drafts(workspace, self._live, self._tracking, rows)
         transactions = Transactions(workspace, rows, save_preimage, durable, self._live.publish)
@@ -434,8 +436,9 @@ class Proposals:
 
     # Life -------------------------------------------------------------------------------------------
 
-    async def restore(self, proposals: Iterable[Proposal]) -> None:
-        """Take over the proposals of a session that is opened again; what a crash interrupted comes to an end."""
+    async def restore(self, proposals: Iterable[Proposal], staged: Mapping[Path, str] | None = None) -> None:
+        """Take over the proposals of a session that is opened again; what a crash interrupted comes to an end.
+        `staged`: what `staged` returned when it was closed."""
         restored = list(proposals)
         self._live.restore(restored)
         for proposal in restored:
@@ -455,8 +458,12 @@ class Proposals:
                 if row.is_open and row.undecidable:
                     row.state, row.reason = "rejected", row.undecidable
             self._live.publish(live)
-        for proposal in [*self._live.stored.values(), *(live.wire() for live in self._live)]:
-            self._tracking.watch_again(proposal)
+        known = [*self._live.stored.values(), *(live.wire() for live in self._live)]
+        self._tracking.watch_again(known, staged or {})
+
+    def staged(self) -> Mapping[Path, str]:
+        """What git has staged of the files that wait to be reviewed: see `FileTracking.staged`."""
+        return self._tracking.staged()
 
     def question_ended(self) -> None:
         """A question about some proposal is answered, or not asked any more."""

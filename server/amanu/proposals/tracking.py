@@ -31,7 +31,9 @@ from amanu.proposals.presence import BY_HAND, Presence, follow_presence, follow_
 from amanu.proposals.reanchor import Edit, Reanchored, line_edits, reanchor, without_discarded
 from amanu.proposals.row_plan import RowPlanner, Standing
 from amanu.proposals.rows import LiveRow
+from amanu.proposals.staged import Look, keep_staged, keep_staged_row
 from amanu.proposals.text_plan import target_made
+from amanu.workspace.git.staged import StagedFiles, Staging
 from amanu.workspace.overlay import Disk
 from amanu.workspace.text_file import FileText, split_lines
 from amanu.workspace.workspace import Workspace
@@ -51,7 +53,7 @@ _Key = tuple[str, Path]
 
 @dataclass(frozen=True)
 class _Watched:
-    stop: Callable[[], None]
+    stop: Callable[[], object]
     disk: Disk
 
 
@@ -74,11 +76,17 @@ class FileTracking:
         live: LiveProposals,
         rows: RowPlanner | None = None,
         asked: Callable[[LiveProposal], bool] = lambda live: False,
+        staged: StagedFiles | None = None,
     ) -> None:
         self._workspace = workspace
         self._live = live
         self._rows = rows
         self._asked = asked
+        self._staged_files = staged
+        self._known: Mapping[Path, str] = {}
+        """What was staged when the session was closed."""
+        self._staged: dict[Path, Staging] = {}
+        """What was staged since, to be looked at."""
         live.listeners.append(self.watch)
         self._watched: defaultdict[Path, dict[str, _Watched]] = defaultdict(dict)
         """Path → proposals that have the file, oldest first. One proposal may have hundreds of files."""
@@ -106,10 +114,18 @@ class FileTracking:
             (proposal.proposal_id, Path(file.path)) for file in proposal.files if waits_for_file(file.hunks)
         }
 
-    def watch_again(self, proposal: Proposal) -> None:
-        """The same after a restart, for what the user is still to decide, and what their hand took away."""
-        if any(disk in ("looks", "events") for disk, _ in _watched_paths(proposal).values()):
-            self.watch(proposal)
+    def watch_again(self, proposals: Iterable[Proposal], known: Mapping[Path, str]) -> None:
+        """The same after a restart, for what the user is still to decide, and what their hand took away. `known`: see
+        `staged`."""
+        self._known = known
+        for proposal in proposals:
+            if any(disk in ("looks", "events") for disk, _ in _watched_paths(proposal).values()):
+                self.watch(proposal)
+        self._known = {}
+
+    def staged(self) -> dict[Path, str]:
+        """What is staged of the files that are watched; to be known when the session is opened again."""
+        return {} if self._staged_files is None else self._staged_files.known(self._watched.__contains__)
 
     def _watch_file(self, key: _Key, version: int | None, disk: Disk) -> None:
         proposals = self._watched[key[1]]
@@ -312,7 +328,12 @@ class FileTracking:
         return [self._live.find(each) for each in tuple(self._watched[path]) if each != live.proposal_id]
 
     def _listen(self, key: _Key, disk: Disk) -> "_Watched":
-        return _Watched(self._workspace.overlay.watch(key[1], partial(self._schedule, key), disk=disk), disk)
+        path = key[1]
+        stops = [self._workspace.overlay.watch(path, partial(self._schedule, key), disk=disk)]
+        if self._staged_files is not None and disk != "no":
+            on_staged = partial(self._keep_soon, path)
+            stops.append(self._staged_files.follow(path, on_staged, self._known.get(path)))
+        return _Watched(lambda: [stop() for stop in stops], disk)
 
     def question_ended(self) -> None:
         """What a question kept undecided although its file is gone need not wait any more."""
@@ -431,6 +452,40 @@ class FileTracking:
                 found.write_to(file)
         if any(found is not None for _, found in moved):
             self._live.publish(live)
+
+    def _keep_soon(self, path: Path, staging: Staging) -> None:
+        """All that is told of in one moment is looked at together: a commit stages many files."""
+        self._staged[path] = staging
+        if len(self._staged) == 1:
+            task = asyncio.create_task(self._logging_errors(self._keep_staged()))
+            self._follow_tasks.add(task)
+            task.add_done_callback(self._follow_tasks.discard)
+
+    async def _keep_staged(self) -> None:
+        """Keep what waits to be reviewed of the files that the user has staged."""
+        async with self._live.lock:
+            staged, self._staged = self._staged, {}
+            changed: dict[str, LiveProposal] = {}
+            for path, staging in staged.items():
+                for live in self._live.at(path):
+                    if await self._is_kept(live, path, staging):
+                        changed[live.proposal_id] = live
+            for live in changed.values():
+                self._live.publish(live)
+
+    async def _is_kept(self, live: LiveProposal, path: Path, staging: Staging) -> bool:
+        """Returns whether anything of it was marked as reviewed."""
+        files = [file for file in live.files if file.has_path(path) and _disk(file) in ("looks", "events")]
+        rows = [row for row in live.rows if path in row.change.paths and follows_hand(row)]
+        with contextlib.suppress(ToolError, OSError):
+            await self.catch_up(live, files)
+            text = await self._workspace.read_if_exists(path) if files else None
+            if text is not None and text.unsaved:
+                return False
+            found = await asyncio.to_thread(Look, self._workspace, path, text, staging)
+            kept = [file for file in files if await asyncio.to_thread(keep_staged, file, found)]
+            return any([*kept, *(keep_staged_row(row, found) for row in rows)])
+        return False
 
     async def _logging_errors(self, update: Awaitable[None]) -> None:
         try:

@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -98,11 +98,23 @@ class Sandbox:
         self._proving: asyncio.Task[Proof] | None = None
         self._undoing: set[asyncio.Task[Any]] = set()
         self._repositories: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
+        self.changes: Callable[[], AbstractAsyncContextManager[None]] = contextlib.nullcontext
+        """Contexts in which something of Amanu's may change the workspace: what happens meanwhile the user did not
+        do."""
         self._cleaned = False
 
-    def repository_lock(self, root: Path) -> asyncio.Lock:
+    @asynccontextmanager
+    async def repository_lock(self, root: Path) -> AsyncGenerator[None]:
         """Held while commands' changes of the repository in that folder come home: git's own lock does not wait."""
-        return self._repositories.setdefault(root, asyncio.Lock())
+        async with self._repositories.setdefault(root, asyncio.Lock()), self.changes():
+            yield
+
+    @asynccontextmanager
+    async def changing(self, need: SandboxRequirements) -> AsyncGenerator[None]:
+        """A context for a command with those needs: see `changes`. What works on a copy changes nothing."""
+        changes = need.place.writes and not need.place.on_copy
+        async with self.changes() if changes else contextlib.nullcontext():
+            yield
 
     async def proved(self) -> Proof:
         """Which tier works here. The first call runs the self-test, about 0.1 s without blocking the loop; later calls

@@ -176,6 +176,7 @@ class SessionCore:
                 ),
                 durable=self._decision_durable,
                 asked=self._is_asked,
+                staged=services.staged,
             )
             self.layer = SessionLayer(self.workspace, self.proposals, services.sandbox, self.files)
             self.approvals = Approvals(

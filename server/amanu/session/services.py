@@ -25,6 +25,7 @@ from amanu.text.redaction import Secrets
 from amanu.web.fetch import PageFetcher
 from amanu.web.search import SEARCH_KEYS
 from amanu.workspace.file_events import FileEvents
+from amanu.workspace.git.staged import StagedFiles
 from amanu.workspace.overlay import Overlay
 from amanu.workspace.watcher import WorkspaceWatcher
 from amanu_protocol.state import SessionState
@@ -43,6 +44,7 @@ class Services:
     overlay: Overlay
     watching: WorkspaceWatcher
     events: FileEvents
+    staged: StagedFiles
     rules: RuleStore
     trust: TrustStore
     checkers: Checkers
@@ -78,6 +80,8 @@ def make_services(home: Home, settings: Settings, *, headless: bool = False, unt
     if (engine := settings.web.search) is not None and engine in SEARCH_KEYS:
         auth.expect(engine, SEARCH_KEYS[engine])
     sandbox = Sandbox(settings.sandbox, home)
+    staged = StagedFiles(events.watch if FileEvents.are_here() else watching.watch)
+    sandbox.changes = staged.own
     return Services(
         home,
         settings,
@@ -87,6 +91,7 @@ def make_services(home: Home, settings: Settings, *, headless: bool = False, unt
         Overlay(watching.watch, events.watch if FileEvents.are_here() else None),
         watching,
         events,
+        staged,
         RuleStore(home.config, settings),
         TrustStore(home.config / "trust.json", home.state / "trust", policy.unasked, home.private),
         Checkers(settings.checks, sandbox, settings.key_variables),

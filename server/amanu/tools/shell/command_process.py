@@ -274,9 +274,10 @@ class CommandLauncher:
             return
         roots = [self._workspace.guard.real(root) for root in self._workspace.roots]
         try:
-            async with self._sandbox.launch(
-                argv, plan.need, roots, plan.folder, handle, environment, limiter
-            ) as started:
+            async with (
+                self._sandbox.changing(plan.need),
+                self._sandbox.launch(argv, plan.need, roots, plan.folder, handle, environment, limiter) as started,
+            ):
                 yield started
         except SandboxError as error:
             raise ToolError(str(error)) from None
