@@ -1,8 +1,9 @@
 """The base of everything that travels between daemon and clients."""
 
 from functools import cache
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 
@@ -38,6 +39,27 @@ class LineRange(Wire):
     start: int = Field(ge=0)
     end: int = Field(ge=0)
 
+    @classmethod
+    def numbered(cls, first: int, last: int) -> Self:
+        """The lines from `first` to `last`, as people and models count them: from 1, inclusive."""
+        return cls(start=first - 1, end=last)
+
+    @property
+    def first(self) -> int:
+        """As people and models count lines: from 1."""
+        return self.start + 1
+
+    @property
+    def last(self) -> int:
+        """As people and models count lines: from 1, inclusive. Of no lines it is the first."""
+        return max(self.end, self.start + 1)
+
+    @model_validator(mode="after")
+    def _is_ordered(self) -> Self:
+        if self.end < self.start:
+            raise ValueError("lines end before they begin")
+        return self
+
 
 class Position(Wire):
     """LSP's: `line` from 0, `character` from 0 in units of the position encoding that `initialize` settled."""
@@ -51,3 +73,9 @@ class Range(Wire):
 
     start: Position
     end: Position
+
+    @model_validator(mode="after")
+    def _is_ordered(self) -> Self:
+        if (self.end.line, self.end.character) < (self.start.line, self.start.character):
+            raise ValueError("a range ends before it begins")
+        return self

@@ -7,7 +7,7 @@ from amanu_protocol import requests as r
 from amanu_protocol.base import Wire
 from amanu_protocol.events import EventMessage
 
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 4
 
 Direction = Literal["toDaemon", "toClient"]
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from amanu_protocol.base import Message
+from amanu_protocol.base import Message, Position, Range
 from amanu_protocol.events import EventMessage
 from amanu_protocol.items import (
     Attachment,
@@ -1445,11 +1445,10 @@ class EditorDiagnosticsResult(Message):
 
 
 class EditorPositionParams(Message):
-    """A place in a file: line 1-based, `character` the Unicode code points before it in that line."""
+    """A place in a file."""
 
     path: str
-    line: int
-    character: int
+    position: Position
 
 
 class Location(Message):
@@ -1523,13 +1522,10 @@ class EditorRenameParams(EditorPositionParams):
     new_name: str
 
 
-class RangeEdit(Message):
-    """As LSP's TextEdit: lines from 0, characters in units of the encoding that the answer names."""
+class TextEdit(Message):
+    """LSP's: replace what is in the range by `newText`."""
 
-    start_line: int
-    start_character: int
-    end_line: int
-    end_character: int
+    range: Range
     new_text: str
 
 
@@ -1542,24 +1538,15 @@ class RenamedFile(Message):
     sha256: str | None = None
     """Of the open document's text when the answer was made, UTF-8, line ends as in the document. None: it is not
     open."""
-    edits: list[RangeEdit] = []
+    edits: list[TextEdit] = []
 
 
 class EditorRenameResult(Message):
     """No files: the language server renames nothing there. `error` when it would also create or delete files."""
 
     status: EditorStatus
-    encoding: Literal["utf-8", "utf-16", "utf-32"] = "utf-16"
     files: list[RenamedFile] = []
     message: str | None = None
-
-
-class TextEdit(Message):
-    """Replace the characters [start, end) of the text, counted in Unicode code points, by `newText`."""
-
-    start: int
-    end: int
-    new_text: str
 
 
 class EditorReadParams(Message):
@@ -1582,7 +1569,8 @@ class EditorApplyParams(Message):
     expected_sha256: str
     """Of the buffer's text, UTF-8, line ends as in the buffer."""
     edits: list[TextEdit]
-    """In order, not overlapping, positions in the text as it was."""
+    """In order, not overlapping, positions in the text as it was. A place that is not in the text: `error`, and
+    nothing is applied."""
     save: bool
 
 

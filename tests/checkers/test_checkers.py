@@ -21,8 +21,8 @@ from amanu.config import CheckSettings, SandboxSettings
 from amanu.home import find_home
 from amanu.sandbox.sandbox import Sandbox
 from amanu.sandbox.self_test import Tier
-from amanu.workspace.range_edits import apply_range_edits
-from amanu_protocol.requests import EditorRenameParams
+from amanu.workspace.overlay import CodePlace
+from support.range_edits import apply_range_edits
 from support.required_programs import needs
 
 TOY = Path(__file__).parents[1] / "support" / "toy_language_server.py"
@@ -471,16 +471,16 @@ async def test_pyright_renames_in_files_that_are_open_and_others(tmp_path: Path)
     for name, text in texts.items():
         (tmp_path / name).write_text(text if name != "b.py" else "unsaved = 1\n")
     environment = {**ENVIRONMENT, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    params = EditorRenameParams(path=str(tmp_path / "a.py"), line=1, character=4, new_name="sum_up")
+    place = CodePlace(tmp_path / "a.py", 0, "def ")
     shown = {tmp_path / name: texts[name] for name in ("a.py", "b.py")}
     async with started(only(pyright=(needs("pyright-langserver"), "--stdio"))) as held:
-        assert await held.rename(tmp_path, params, shown) is None
+        assert await held.rename(tmp_path, place, "sum_up", shown) is None
         await verdict(held, tmp_path, ("a.py", "", texts["a.py"]), environment=environment)
-        files = await held.rename(tmp_path, params, shown)
+        files = await held.rename(tmp_path, place, "sum_up", shown)
         assert files is not None
         renamed = {
             Path(file.path).name: apply_range_edits(texts[Path(file.path).name], file.edits, "utf-16") for file in files
         }
         assert renamed == {name: text.replace("total", "sum_up") for name, text in texts.items()}
         assert {Path(file.path).name for file in files if file.sha256} == {"a.py", "b.py"}
-        assert await held.rename(tmp_path / "other", params, shown) is None
+        assert await held.rename(tmp_path / "other", place, "sum_up", shown) is None

@@ -41,7 +41,7 @@ class Client:
     async def begin(self, *steps: dict[str, Any], editor: list[str]) -> None:
         script = self.root.parent / "script.json"
         script.write_text(json.dumps(steps))
-        await self.raw.initialize({"experimental": {"amanu": {"protocol": [3], "editor": editor}}})
+        await self.raw.initialize({"experimental": {"amanu": {"protocol": [4], "editor": editor}}})
         made = {"sessionId": "s", "roots": [str(self.root)], "modelId": f"scripted:{script}"}
         assert "result" in await self.raw.request("amanu/session/create", made)
 
@@ -117,7 +117,7 @@ async def test_context_and_questions(client: Client) -> None:
     assert [method.rsplit("/", 1)[1] for method, _ in client.asked] == [
         "diagnostics", "definition", "references", "references", "symbols",
     ]  # fmt: skip
-    assert client.asked[2][1] == {"path": file, "line": 5, "character": 6}
+    assert client.asked[2][1] == {"path": file, "position": {"line": 4, "character": 6}}
 
 
 @pytest.mark.parametrize(

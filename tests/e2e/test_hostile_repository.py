@@ -167,7 +167,7 @@ async def test_nothing_of_it_happens(stage: Stage, listening: tuple[socket.socke
     ground, began = stage.ground, time.monotonic()
     root = str(ground.root)
     await stage.client.initialize(
-        {"experimental": {"amanu": {"protocol": [3], **AMANU["experimental"]["amanu"]}}},
+        {"experimental": {"amanu": {"protocol": [4], **AMANU["experimental"]["amanu"]}}},
         workspaceFolders=[{"uri": ground.root.as_uri(), "name": "repository"}],
     )
     await proved(stage, ground.home.parent / BEGIN)

@@ -14,6 +14,7 @@ import pytest_asyncio
 
 from amanu.frontends.lsp.connection import connect_in_process
 from amanu.session.sessions import open_sessions
+from support.range_edits import apply_wire_edits
 from support.raw_client import RawClient
 from support.warm_process import warm
 
@@ -38,7 +39,7 @@ class PullingEditor:
         self.session_id = session_id
         script = self.file.parent.parent / f"{session_id}.json"
         script.write_text(json.dumps(steps))
-        capabilities = {"experimental": {"amanu": {"protocol": [3], "editor": editor}}}
+        capabilities = {"experimental": {"amanu": {"protocol": [4], "editor": editor}}}
         await self.raw.initialize(capabilities, processId=os.getpid())
         made = {"sessionId": session_id, "roots": [str(self.file.parent)], "modelId": f"scripted:{script}"}
         assert "result" in await self.raw.request("amanu/session/create", made)
@@ -89,8 +90,7 @@ class PullingEditor:
         assert params["path"] == str(self.file)
         if params["expectedSha256"] != sha256(self.text):
             return {"status": "conflict"}
-        for edit in reversed(params["edits"]):
-            self.text = self.text[: edit["start"]] + edit["newText"] + self.text[edit["end"] :]
+        self.text = apply_wire_edits(self.text, params["edits"])
         if self.saves:
             self.file.write_text(self.text)
         return {"status": "success", "sha256": sha256(self.text), "saved": self.saves}

@@ -28,7 +28,7 @@ EDITED = "one\ntwo, nicht gespeichert: ü𝒳\nTHREE\n"
 )
 async def client(lsp_client: LanguageClient, request: pytest.FixtureRequest) -> AsyncGenerator[None]:
     capabilities = client_capabilities(request.param)
-    capabilities.experimental = {"amanu": {"protocol": [3]}}
+    capabilities.experimental = {"amanu": {"protocol": [4]}}
     await lsp_client.initialize_session(types.InitializeParams(capabilities=capabilities, process_id=os.getpid()))
     yield
     await lsp_client.shutdown_session()

@@ -15,8 +15,13 @@ from typing import Any
 
 import pytest
 
+from amanu.frontends.lsp.document_text import DocumentText
+from amanu.frontends.lsp.edit_request import wire_edits
+from amanu.text.code_units import Encoding
 from amanu.text.display import visible
+from amanu.text.span_edits import SpanEdit, edited
 from support.neovim import Neovim
+from support.range_edits import text_edit
 from support.required_programs import needs
 from support.running_daemon import daemon_pid, signal_daemon
 from support.service_thread import serving
@@ -24,6 +29,7 @@ from support.strict_services.anthropic import Anthropic
 from support.strict_services.gemini import Gemini
 from support.strict_services.http import Say, Script, Service, ToolUse
 
+ENCODINGS: tuple[Encoding, ...] = ("utf-8", "utf-16", "utf-32")
 FIXTURES = sorted((Path(__file__).parents[2] / "protocol" / "fixtures").glob("*.json"))
 SHOP = """\
 LIMIT = 5000
@@ -642,20 +648,22 @@ def test_apply_gives_exactly_the_text(start: Start, folder: Path) -> None:
         text = text if end in text and text != end else f"x{end}{text}y{end}"
         breaks = [at for at in range(len(text) + 1) if text[at - 1 : at + 1] != "\r\n"]
         places = sorted(chance.choices(breaks, k=chance.choice([2, 2, 4])))
-        edits: list[dict[str, Any]] = [
-            {"start": first, "end": last, "newText": "".join(chance.choices(alphabet, k=chance.randint(0, 4)))}
+        edits = [
+            SpanEdit(first, last, "".join(chance.choices(alphabet, k=chance.randint(0, 4))))
             for first, last in zip(places[::2], places[1::2], strict=True)
         ]
-        new, behind = "", 0
-        for each in edits:
-            new, behind = new + text[behind : each["start"]] + each["newText"], each["end"]
-        cases.append({"text": text, "edits": edits, "new": new + text[behind:]})
+        encoding: Encoding = chance.choice(ENCODINGS)
+        told = [each.model_dump() for each in wire_edits(DocumentText(text, encoding), edits)]
+        cases.append({"text": text, "edits": told, "new": edited(text, edits), "encoding": encoding})
         (folder / f"{len(cases)}.txt").write_bytes(text.encode())
     vim = start()
     failed = vim.lua(
         """
         local apply, failed = require("amanu.wire.apply"), {}
         for at, case in ipairs(...) do
+          require("amanu.wire.positions").encoding = function()
+            return case.encoding
+          end
           vim.cmd.edit(at .. ".txt")
           local path, sha = vim.api.nvim_buf_get_name(0), vim.fn.sha256
           local params = { path = path, expectedSha256 = sha(case.text), edits = case.edits, save = true }
@@ -679,6 +687,31 @@ def test_apply_gives_exactly_the_text(start: Start, folder: Path) -> None:
         cases,
     )
     assert not failed
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("place", [(0, 9), (3, 0), (2, 1)])
+def test_an_edit_outside_of_the_text_is_refused(
+    start: Start, folder: Path, encoding: str, place: tuple[int, int]
+) -> None:
+    (folder / "a.txt").write_text("𝒳ü\none\n")
+    vim = start("a.txt")
+    edits = [text_edit((1, 0), (1, 3), "two"), text_edit(place, place, "x")]
+    result = vim.lua(
+        """
+        local edits, encoding = ...
+        require("amanu.wire.positions").encoding = function()
+          return encoding
+        end
+        local text = require("amanu.wire.apply").text(0)
+        local params = { path = vim.api.nvim_buf_get_name(0), expectedSha256 = vim.fn.sha256(text), edits = edits }
+        return require("amanu.wire.apply").handle(params, function() end)
+        """,
+        [each.model_dump() for each in edits],
+        encoding,
+    )
+    assert result == {"status": "error", "message": "An edit lies outside the text of a.txt."}
+    assert vim.text() == "𝒳ü\none"
 
 
 # The daemon -------------------------------------------------------------------------------------------------------

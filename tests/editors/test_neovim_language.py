@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from amanu.workspace.range_edits import apply_range_edits
-from amanu_protocol.requests import RangeEdit
+from amanu_protocol.requests import TextEdit
 from editors.test_neovim import ENDED, STATE, Start, folder, home, start
 from support.neovim import Neovim
+from support.range_edits import apply_range_edits
 
 __all__ = ["folder", "home", "start"]  # fixtures: pytest finds them by name
 
@@ -59,6 +59,10 @@ def ask(vim: Neovim, method: str, **params: Any) -> Any:
     return vim.until("Result")
 
 
+def at(line: int, character: int) -> dict[str, int]:
+    return {"line": line, "character": character}
+
+
 def connect(vim: Neovim) -> None:
     """Have a session, and what is told from now on recorded."""
     vim.keys(":Amanu<CR>")
@@ -82,11 +86,11 @@ def test_places_and_symbols(start: Start, folder: Path, encoding: str) -> None:
     vim.lua(ENCODED, encoding)
     serve(vim, folder)
     file = str(folder / "shop.py")
-    for character in (11, 15):  # the first and the last place within `total`
-        answer = ask(vim, "definition", path=file, line=2, character=character)
+    for character in (12, 16):  # the first and the last place within `total`, which comes after 𝄞: two units
+        answer = ask(vim, "definition", path=file, position=at(1, character))
         assert (answer["status"], places(answer)) == ("success", [("shop.py", 1)])
-    assert ask(vim, "definition", path=file, line=2, character=16)["status"] == "success"
-    answer = ask(vim, "references", path=file, line=2, character=11)
+    assert ask(vim, "definition", path=file, position=at(1, 17))["status"] == "success"
+    answer = ask(vim, "references", path=file, position=at(1, 12))
     assert places(answer) == [("shop.py", 1), ("shop.py", 2), ("shop.py", 3)]
     answer = ask(vim, "symbols", path=file)
     assert answer["symbols"] == [
@@ -111,13 +115,13 @@ def test_a_rename_is_answered_and_not_made(start: Start, folder: Path, encoding:
     serve(vim, folder)
     vim.until("vim.lsp.buf_is_attached(0, vim.lsp.get_clients({ name = 'toy' })[1].id)")
     vim.keys("Otyped<Esc>")
-    answer = ask(vim, "rename", path=file, line=2, character=11, newName="sum")
-    assert (answer["status"], answer["encoding"]) == ("success", encoding)
+    answer = ask(vim, "rename", path=file, position=at(1, 12), newName="sum")
+    assert answer["status"] == "success"
     for path, shown in ((file, SHOP), (other, "typed\n𝄞; total()\n")):
         (told,) = [each for each in answer["files"] if each["path"] == path]
         assert told["sha256"] == hashlib.sha256(shown.encode()).hexdigest()
-        edits = [RangeEdit.model_validate(each, by_alias=True) for each in told["edits"]]
-        assert apply_range_edits(shown, edits, answer["encoding"]) == shown.replace("total", "sum")
+        edits = [TextEdit.model_validate(each, by_alias=True) for each in told["edits"]]
+        assert apply_range_edits(shown, edits, "utf-16") == shown.replace("total", "sum")
     assert vim.lua("return vim.fn.getline(2)") == "𝄞; total()"
     assert (folder / "shop.py").read_text() == SHOP
 
@@ -128,26 +132,26 @@ def test_a_rename_of_the_file_too(start: Start, folder: Path, new_name: str, sta
     (folder / "other.py").write_text("def total(): ...\n")
     vim = start("shop.py")
     serve(vim, folder)
-    answer = ask(vim, "rename", path=str(folder / "other.py"), line=1, character=4, newName=new_name)
+    answer = ask(vim, "rename", path=str(folder / "other.py"), position=at(0, 4), newName=new_name)
     assert answer["status"] == status
     if new_path is None:
         assert answer["message"] == "The rename would also create or delete files."
         return
     moved = next(each for each in answer["files"] if each["path"] == str(folder / "other.py"))
     assert moved["newPath"] == str(folder / new_path) and "sha256" not in moved
-    assert [(each["startLine"], each["newText"]) for each in moved["edits"]] == [(0, new_name)]
+    assert [(each["range"]["start"]["line"], each["newText"]) for each in moved["edits"]] == [(0, new_name)]
 
 
 def test_what_a_symbol_is_and_who_calls_it(start: Start, folder: Path) -> None:
     (folder / "shop.py").write_text(SHOP)
     vim = start("shop.py")
     file = str(folder / "shop.py")
-    assert ask(vim, "hover", path=file, line=2, character=11) == {"status": "noServer"}
+    assert ask(vim, "hover", path=file, position=at(1, 12)) == {"status": "noServer"}
     serve(vim, folder)
-    assert ask(vim, "hover", path=file, line=2, character=11) == {"status": "success", "text": "**total**"}
+    assert ask(vim, "hover", path=file, position=at(1, 12)) == {"status": "success", "text": "**total**"}
     caller = {"name": "caller", "kind": "function", "path": file, "startLine": 1, "endLine": 1}
     for direction, calls in (("incoming", [{"symbol": caller, "lines": [1]}]), ("outgoing", [])):
-        answer = ask(vim, "call_hierarchy", path=file, line=2, character=11, direction=direction)
+        answer = ask(vim, "call_hierarchy", path=file, position=at(1, 12), direction=direction)
         assert (answer["status"], answer["calls"]) == ("success", calls)
 
 
@@ -156,21 +160,22 @@ def test_a_file_that_is_not_open_is_asked_about_and_no_buffer_is_made(start: Sta
     (folder / "other.py").write_text("\ndef total(): ...\n")
     vim = start("shop.py")
     serve(vim, folder)
-    answer = ask(vim, "references", path=str(folder / "other.py"), line=2, character=4)
+    answer = ask(vim, "references", path=str(folder / "other.py"), position=at(1, 4))
     assert sorted(places(answer)) == [("other.py", 2), ("shop.py", 1), ("shop.py", 2), ("shop.py", 3)]
-    answer = ask(vim, "references", path=str(folder / "shop.py"), line=1, character=4)
+    answer = ask(vim, "references", path=str(folder / "shop.py"), position=at(0, 4))
     assert ("other.py", 2) not in places(answer)  # it was closed again
     assert vim.lua("return vim.fn.bufloaded('other.py')") == 0
-    assert ask(vim, "definition", path=str(folder / "notes.txt"), line=1, character=0)["status"] == "error"
+    assert ask(vim, "definition", path=str(folder / "notes.txt"), position=at(0, 0))["status"] == "error"
     (folder / "notes.txt").write_text("total\n")
-    assert ask(vim, "definition", path=str(folder / "notes.txt"), line=1, character=0)["status"] == "noServer"
+    assert ask(vim, "definition", path=str(folder / "notes.txt"), position=at(0, 0))["status"] == "noServer"
 
 
 BOTH = """
 Both = {}
 for line = 1, 2 do
   coroutine.wrap(function(path)
-    local answer = require("amanu.wire.language").references(nil, { path = path, line = line, character = 0 })
+    local position = { line = line - 1, character = 0 }
+    local answer = require("amanu.wire.language").references(nil, { path = path, position = position })
     table.insert(Both, answer)
   end)(...)
 end
@@ -186,7 +191,7 @@ def test_two_questions_at_once_show_a_file_once(start: Start, folder: Path) -> N
     vim.lua(BOTH, other)
     vim.until("#Both == 2")
     assert [places(each) for each in vim.lua("return Both")] == [[("other.py", 1), ("other.py", 2)]] * 2
-    ask(vim, "references", path=other, line=1, character=0)  # it was closed, and is opened again
+    ask(vim, "references", path=other, position=at(0, 0))  # it was closed, and is opened again
     once = ["open other.py", "close other.py"]
     assert log.read_text().splitlines()[:4] == ["open shop.py", *once, once[0]]
 
@@ -208,7 +213,7 @@ def test_servers_that_cannot_answer(start: Start, folder: Path, how: tuple[str, 
         serve(vim, folder, *how, ready=how[0] != "late")
     if how == ("busy",):
         vim.until("#vim.lsp.get_clients()[1].progress.pending > 0 or next(vim.lsp.get_clients()[1].progress.pending)")
-    answer = ask(vim, "definition", path=str(folder / "shop.py"), line=1, character=4)
+    answer = ask(vim, "definition", path=str(folder / "shop.py"), position=at(0, 4))
     assert answer["status"] == status
     if status == "error":
         assert "no such luck" in answer["message"]

@@ -40,7 +40,7 @@ class FakeDaemon:
         self.seq = 0
         self.answers: dict[str, Answer] = {
             "initialize": lambda _: {
-                "capabilities": {"experimental": {"amanu": {"protocol": 3, "version": "0.1.0", "methods": []}}}
+                "capabilities": {"experimental": {"amanu": {"protocol": 4, "version": "0.1.0", "methods": []}}}
             },
             "shutdown": lambda _: None,
             "amanu/session/create": lambda _: SessionResult(state=state(), epoch=1, from_seq=1).model_dump(),

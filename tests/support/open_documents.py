@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from e2e.test_prompt_to_edit import SERVE, Editor
+from support.range_edits import apply_wire_edits
 from support.raw_client import RawClient
 from support.warm_process import warm
 
 Moment = Literal["asked", "saved"]
 """The editor has read the request to change a document; the document is changed and saved, but that is not said yet."""
-_CAPABILITIES = {"experimental": {"amanu": {"protocol": [3], "editor": ["apply"]}}}
+_CAPABILITIES = {"experimental": {"amanu": {"protocol": [4], "editor": ["apply"]}}}
 
 
 @dataclass
@@ -43,9 +44,7 @@ class OpenDocuments:
         text = self.texts[path]
         if _sha256(text) != params["expectedSha256"]:
             return {"status": "conflict"}
-        for edit in reversed(params["edits"]):
-            text = text[: edit["start"]] + edit["newText"] + text[edit["end"] :]
-        self.texts[path] = text
+        self.texts[path] = text = apply_wire_edits(text, params["edits"])
         is_saved = self.saves and params["save"]
         if is_saved:
             _save(path, text)

@@ -13,7 +13,7 @@ from amanu.home import Home
 SECONDS = 50.0
 """For an answer that must come; a machine under load is slow."""
 
-AMANU = {"experimental": {"amanu": {"protocol": [3]}}}
+AMANU = {"experimental": {"amanu": {"protocol": [4]}}}
 
 
 class RawClient:

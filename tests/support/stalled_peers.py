@@ -41,7 +41,7 @@ class Stage:
     async def open(self) -> RawClient:
         client = await RawClient.greet(self.home, **{"PATH": os.environ["PATH"], "HOME": str(self.root)})
         self._clients.append(client)
-        await client.initialize({"experimental": {"amanu": {"protocol": [3], "trustedRoots": [str(self.root)]}}})
+        await client.initialize({"experimental": {"amanu": {"protocol": [4], "trustedRoots": [str(self.root)]}}})
         return client
 
     async def session(self, client: RawClient, *steps: dict[str, Any], model: str | None = None) -> str:

@@ -11,6 +11,7 @@ from amanu.config import Settings
 from amanu.core.tool import CallContext, Outcome, Preview, Tool
 from amanu.proposals.proposals import Proposals
 from amanu.sandbox.sandbox import Sandbox
+from amanu.text.span_edits import SpanEdit
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.registry import make_tools
 from amanu.workspace.overlay import Buffer, LanguageQueries, Overlay
@@ -18,7 +19,7 @@ from amanu.workspace.text_file import sha256
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import BlobRef, Hunk, HunkState, Proposal
-from amanu_protocol.requests import EditorApplyResult, HunkDecision, RowDecision, TextEdit
+from amanu_protocol.requests import EditorApplyResult, HunkDecision, RowDecision
 
 
 class FakeEditor:
@@ -33,7 +34,7 @@ class FakeEditor:
         self.language: LanguageQueries | None = None
         self.open: dict[Path, Buffer] = {}
         self.refuses: EditorApplyResult | None = None
-        self.applied: list[tuple[Path, Sequence[TextEdit], bool]] = []
+        self.applied: list[tuple[Path, Sequence[SpanEdit], bool]] = []
 
     def put(self, path: Path, text: str) -> None:
         version = self.open[path].version + 1 if path in self.open else 1
@@ -52,7 +53,7 @@ class FakeEditor:
         return True
 
     async def apply(
-        self, path: Path, expected_sha256: str, edits: Sequence[TextEdit], new_text: str, save: bool
+        self, path: Path, expected_sha256: str, edits: Sequence[SpanEdit], new_text: str, save: bool
     ) -> EditorApplyResult:
         self.applied.append((path, edits, save))
         if self.refuses is not None:

@@ -15,10 +15,7 @@ const range = (line: number, start: number, end: number) => ({
   end: { line, character: end },
 });
 const told = (line: number, start: number, end: number, newText = "total") => ({
-  startLine: line,
-  startCharacter: start,
-  endLine: line,
-  endCharacter: end,
+  range: range(line, start, end),
   newText,
 });
 
@@ -46,8 +43,6 @@ function open(documents: Record<string, string>, answers: Record<string, unknown
     uri: at(path),
     languageId: "typescript",
     isClosed: false,
-    lineCount: documents[path]?.split("\n").length,
-    lineAt: (line: number) => ({ text: documents[path]?.split("\n")[line] }),
     getText: () => documents[path],
   });
   workspace.textDocuments = Object.keys(documents).map(documentOf);
@@ -91,7 +86,7 @@ test.each([
   expect(renamedFiles(change)).toEqual(files);
 });
 
-const place = { path: "/w/a.ts", line: 1, character: 2 };
+const place = { path: "/w/a.ts", position: { line: 0, character: 3 } };
 
 test.each([
   [edit([["/w/a.ts", [range(0, 1, 2)]]]), "success", undefined],

@@ -814,6 +814,16 @@
 ---@field atWork boolean A sub-agent's session that still works for its parent: it has the parent's mode and takes no prompts.
 ---@field purpose amanu.Purpose
 
+---LSP's: `line` from 0, `character` from 0 in units of the position encoding that `initialize` settled.
+---@class amanu.Position
+---@field line integer
+---@field character integer
+
+---LSP's: `end` is exclusive.
+---@class amanu.Range
+---@field start amanu.Position
+---@field end amanu.Position
+
 ---Minted by whoever starts the thing; a repeat with the same id is harmless.
 ---@alias amanu.Id string
 
@@ -1722,11 +1732,10 @@
 ---@field files? amanu.FileFindings[]
 ---@field message? string
 
----A place in a file: line 1-based, `character` the Unicode code points before it in that line.
+---A place in a file.
 ---@class amanu.EditorPositionParams
 ---@field path string
----@field line integer
----@field character integer
+---@field position amanu.Position
 
 ---Lines of a file, 1-based, inclusive.
 ---@class amanu.Location
@@ -1767,8 +1776,7 @@
 ---What calls the function at a position (incoming), or what it calls (outgoing); one level.
 ---@class amanu.EditorCallHierarchyParams
 ---@field path string
----@field line integer
----@field character integer
+---@field position amanu.Position
 ---@field direction "incoming"|"outgoing"
 
 ---The other function, and the lines of the calls: in its file (incoming) or in the file asked about (outgoing).
@@ -1784,16 +1792,12 @@
 ---Nothing is applied: the answer lists the edits.
 ---@class amanu.EditorRenameParams
 ---@field path string
----@field line integer
----@field character integer
+---@field position amanu.Position
 ---@field newName string
 
----As LSP's TextEdit: lines from 0, characters in units of the encoding that the answer names.
----@class amanu.RangeEdit
----@field startLine integer
----@field startCharacter integer
----@field endLine integer
----@field endCharacter integer
+---LSP's: replace what is in the range by `newText`.
+---@class amanu.TextEdit
+---@field range amanu.Range
 ---@field newText string
 
 ---What a rename changes in one file.
@@ -1801,20 +1805,13 @@
 ---@field path string
 ---@field newPath? string The file also moves there.
 ---@field sha256? string Of the open document's text when the answer was made, UTF-8, line ends as in the document. None: it is not open.
----@field edits? amanu.RangeEdit[]
+---@field edits? amanu.TextEdit[]
 
 ---No files: the language server renames nothing there. `error` when it would also create or delete files.
 ---@class amanu.EditorRenameResult
 ---@field status amanu.EditorStatus
----@field encoding? "utf-8"|"utf-16"|"utf-32"
 ---@field files? amanu.RenamedFile[]
 ---@field message? string
-
----Replace the characters [start, end) of the text, counted in Unicode code points, by `newText`.
----@class amanu.TextEdit
----@field start integer
----@field end integer
----@field newText string
 
 ---Answer within 5 seconds. If a client does not answer, the file may have unsaved text there, so it is not edited
 ---for a minute; after that, only text known to be unsaved is protected from being overwritten.
@@ -1828,7 +1825,7 @@
 ---@class amanu.EditorApplyParams
 ---@field path string
 ---@field expectedSha256 string Of the buffer's text, UTF-8, line ends as in the buffer.
----@field edits amanu.TextEdit[] In order, not overlapping, positions in the text as it was.
+---@field edits amanu.TextEdit[] In order, not overlapping, positions in the text as it was. A place that is not in the text: `error`, and nothing is applied.
 ---@field save boolean
 
 ---@class amanu.EditorApplyResult
@@ -1849,7 +1846,7 @@
 
 local M = {}
 
-M.VERSION = 3
+M.VERSION = 4
 M.REQUEST_FAILED = -32803
 M.INVALID_PARAMS = -32602
 

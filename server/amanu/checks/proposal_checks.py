@@ -18,11 +18,11 @@ from amanu.checks.runner import Checkers, ReadyChecker, TextChange
 from amanu.core.tool import ToolError
 from amanu.workspace.diagnostics import FindingsChange, combine, with_summary
 from amanu.workspace.diff import compose, first_line
+from amanu.workspace.overlay import CodePlace, Renaming
 from amanu.workspace.text_file import split_lines
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Check, Finding, HunkState, Proposal, ProposedFile
-from amanu_protocol.requests import EditorRenameParams, EditorRenameResult
 
 PAUSE = 0.2
 """Seconds to wait after a change of the proposal: hunks are often decided one after the other."""
@@ -125,17 +125,16 @@ class ProposalChecks:
         async with contextlib.aclosing(self.check_applied(path, None, file.text)) as changes:
             return combine([change async for change in changes]).added
 
-    async def rename(self, params: EditorRenameParams) -> EditorRenameResult | None:
+    async def rename(self, place: CodePlace, new_name: str) -> Renaming | None:
         """What a language server that still runs since a check would change to rename a symbol. None: none does."""
         if not self._checkers.enabled or not self._trusted():
             return None
-        path = Path(params.path)
-        texts = {**await self._unsaved(), path: (await self._workspace.read(path)).text}
+        texts = {**await self._unsaved(), place.path: (await self._workspace.read(place.path)).text}
         try:
-            files = await self._checkers.rename(self._workspace.root_of(path), params, texts)
+            files = await self._checkers.rename(self._workspace.root_of(place.path), place, new_name, texts)
         except CheckFailed as error:
-            return EditorRenameResult(status="error", message=str(error))
-        return None if files is None else EditorRenameResult(status="success", files=files)
+            return Renaming("error", "utf-16", message=str(error))
+        return None if files is None else Renaming("success", "utf-16", files)
 
     async def stop(self) -> None:
         """Trust was taken back: check nothing in the workspace any more."""

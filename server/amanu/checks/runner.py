@@ -22,9 +22,9 @@ from amanu.sandbox.sandbox import Sandbox
 from amanu.system.process_tree import without_secrets
 from amanu.text.code_units import units
 from amanu.workspace.diagnostics import FindingsChange, compare_findings
-from amanu.workspace.text_file import split_lines
+from amanu.workspace.overlay import CodePlace
 from amanu_protocol.items import Finding
-from amanu_protocol.requests import EditorRenameParams, RenamedFile
+from amanu_protocol.requests import RenamedFile
 
 LIMIT = 15.0
 """Seconds of one check, without starting: by then the user has read the question and decided."""
@@ -143,11 +143,11 @@ class Checkers:
         return await asyncio.to_thread(_differences, fitting, *differences)
 
     async def rename(
-        self, root: Path, params: EditorRenameParams, texts: Mapping[Path, str]
+        self, root: Path, place: CodePlace, new_name: str, texts: Mapping[Path, str]
     ) -> list[RenamedFile] | None:
         """What a language server that runs for that root would change to rename the symbol at that place; `texts` are
         those of its file and of unsaved ones. None: no such server runs; none is started. Raises `CheckFailed`."""
-        path = Path(params.path)
+        path = place.path
         running_servers = [
             (key, running)
             for key, running in self._servers.items()
@@ -162,15 +162,12 @@ class Checkers:
         languages = running.server.languages
         shown = {path: text for path, text in texts.items() if path.suffix.lower() in languages}
         documents = [ServerDocument(path, languages[path.suffix.lower()], text) for path, text in shown.items()]
-        line = next(iter(split_lines(texts[path])[params.line - 1 : params.line]), "")
         async with running.lock:
             running.last_used = time.monotonic()
             try:
                 async with asyncio.timeout(LIMIT):
                     await running.server.show(documents)
-                    answer = await running.server.rename(
-                        path, params.line - 1, units(line[: params.character], "utf-16"), params.new_name
-                    )
+                    answer = await running.server.rename(path, place.line, units(place.before, "utf-16"), new_name)
             except TimeoutError:
                 self._drop(key)
                 raise CheckFailed(f"No answer within {LIMIT:g} seconds.") from None

@@ -9,18 +9,18 @@ from pydantic import ValidationError
 
 from amanu.checks.process import CheckFailed
 from amanu.workspace.text_file import sha256
-from amanu_protocol.requests import RangeEdit, RenamedFile
+from amanu_protocol.requests import RenamedFile, TextEdit
 
 
 def renamed_files(answer: Any, shown_texts: Mapping[Path, str]) -> list[RenamedFile]:
     """The files of an LSP WorkspaceEdit; of those the server was shown, with the hash of that text. Raises
     `CheckFailed` for one that is malformed or does something else to files."""
-    files: dict[str, list[RangeEdit]] = {}
+    files: dict[str, list[TextEdit]] = {}
     try:
         for uri, edits in _text_edits(answer or {}):
             parts = urlsplit(uri)
             path = unquote(parts.path) if parts.scheme == "file" else uri
-            files.setdefault(path, []).extend(map(_range_edit, edits))
+            files.setdefault(path, []).extend(map(TextEdit.model_validate, edits))
     except (KeyError, TypeError, ValueError, AttributeError, ValidationError):
         raise CheckFailed("Its edits cannot be read.") from None
     hashes = {str(path): sha256(text.encode("utf-8", "surrogatepass")) for path, text in shown_texts.items()}
@@ -36,14 +36,3 @@ def _text_edits(answer: Mapping[str, Any]) -> Iterator[tuple[str, Iterable[Any]]
         if "kind" in change:
             raise CheckFailed("The rename would also create, move or delete files.")
         yield change["textDocument"]["uri"], change["edits"]
-
-
-def _range_edit(edit: Any) -> RangeEdit:
-    start, end = edit["range"]["start"], edit["range"]["end"]
-    return RangeEdit(
-        start_line=start["line"],
-        start_character=start["character"],
-        end_line=end["line"],
-        end_character=end["character"],
-        new_text=edit["newText"],
-    )

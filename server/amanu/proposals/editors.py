@@ -7,10 +7,10 @@ from pathlib import Path
 
 from amanu.core.tool import ToolError
 from amanu.proposals.text_plan import TextPlan, changed_message
+from amanu.text.span_edits import SpanEdit
 from amanu.workspace.overlay import Buffer, Editor
 from amanu.workspace.text_file import sha256
 from amanu.workspace.workspace import Workspace
-from amanu_protocol.requests import TextEdit
 
 CLOSED = "The file was closed in the editor at that moment. Try again."
 
@@ -61,12 +61,12 @@ async def _open_document(workspace: Workspace, path: Path, text: str) -> tuple[E
     return document
 
 
-def _inverse(edits: Sequence[TextEdit], text: str) -> list[TextEdit]:
+def _inverse(edits: Sequence[SpanEdit], text: str) -> list[SpanEdit]:
     """The edits that take these edits of `text` back."""
-    inverse: list[TextEdit] = []
+    inverse: list[SpanEdit] = []
     shift = 0
     for edit in edits:
         start = edit.start + shift
-        inverse.append(TextEdit(start=start, end=start + len(edit.new_text), new_text=text[edit.start : edit.end]))
+        inverse.append(SpanEdit(start=start, end=start + len(edit.new_text), new_text=text[edit.start : edit.end]))
         shift += len(edit.new_text) - (edit.end - edit.start)
     return inverse

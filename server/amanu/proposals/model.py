@@ -13,10 +13,10 @@ from typing import Literal, get_args
 from amanu.proposals.deferred_edits import DeferredEdits
 from amanu.proposals.places import placed
 from amanu.proposals.rows import LiveRow, RowChange, RowKey, needed_paths
+from amanu.text.span_edits import SpanEdit
 from amanu.workspace.diff import LineChange, changes, compose, first_line
 from amanu.workspace.text_file import FileText, sha256, split_lines
 from amanu_protocol.items import Check, DraftRun, Hunk, HunkState, Proposal, ProposedFile
-from amanu_protocol.requests import TextEdit
 
 UNDECIDED: Collection[HunkState] = ("pending", "accepted")
 ALL_STATES: Sequence[HunkState] = get_args(HunkState)
@@ -354,10 +354,10 @@ class LiveFile:
             lines += own_lines
         self.anchor = AnchorText([*lines, *previous.lines[line:]], ranges, previous.unplaceable)
 
-    def pending_edits(self) -> list[TextEdit]:
+    def pending_edits(self) -> list[SpanEdit]:
         """What leads from the form before to the form after, as edits of the text."""
         lines = split_lines(self.base.text)
-        edits: list[TextEdit] = []
+        edits: list[SpanEdit] = []
         line, offset = 0, 0
         for hunk in self.hunks:
             if hunk.state not in ("accepted", "applied", "undoing"):
@@ -371,7 +371,7 @@ class LiveFile:
             current, then = hunk.old_text, hunk.new_text
             if hunk.state == "undoing":
                 current, then = then, current
-            edits.append(TextEdit(start=offset, end=offset + len(current), new_text=then))
+            edits.append(SpanEdit(start=offset, end=offset + len(current), new_text=then))
             offset += len(current)
         return edits
 

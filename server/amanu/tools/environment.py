@@ -24,10 +24,10 @@ from amanu.tools.shell.jobs import Jobs
 from amanu.tools.shell.session_layer import SessionLayer
 from amanu.web.fetch import PageFetcher
 from amanu.web.search import SearchService
+from amanu.workspace.overlay import CodePlace, Renaming
 from amanu.workspace.search import Search
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import BlobRef, Mode, Todo
-from amanu_protocol.requests import EditorRenameParams, EditorRenameResult
 
 
 class Blobs(Protocol):
@@ -73,9 +73,9 @@ class ToolEnvironment:
     """Nobody is there to ask."""
     feedback: EditorFeedback | None = None
     """Reports what edits do to the findings of the user's editor; None: there is no editor."""
-    rename: Callable[[EditorRenameParams], Awaitable[EditorRenameResult | None]] | None = None
-    """Asks a language server that the daemon runs for its checks, for when no editor answers; the answer None: none
-    runs."""
+    rename: Callable[[CodePlace, str], Awaitable[Renaming | None]] | None = None
+    """Asks a language server that the daemon runs for its checks to give the symbol there a new name, for when no
+    editor answers; the answer None: none runs."""
     set_todos: Callable[[Sequence[Todo]], None] = lambda todos: None
     """Replaces the session's to-do list."""
     pictures: ShownPictures | None = None

@@ -7,20 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from amanu.text.code_units import Encoding
+from amanu.text.span_edits import SpanEdit
 from amanu_protocol.requests import (
     EditorApplyResult,
-    EditorCallHierarchyParams,
     EditorCallHierarchyResult,
     EditorDiagnosticsParams,
     EditorDiagnosticsResult,
     EditorHoverResult,
     EditorLocationsResult,
-    EditorPositionParams,
-    EditorRenameParams,
-    EditorRenameResult,
+    EditorStatus,
     EditorSymbolsParams,
     EditorSymbolsResult,
-    TextEdit,
+    RenamedFile,
 )
 
 Question = Literal["diagnostics", "definition", "references", "symbols", "hover", "callHierarchy", "rename"]
@@ -38,6 +37,27 @@ class Buffer:
     """When it was changed since it was opened or saved: greater in the document that was last, 0 if it was not."""
 
 
+@dataclass(frozen=True)
+class CodePlace:
+    """A place in a file. Each editor counts characters in units of its own, so this holds the text before them."""
+
+    path: Path
+    line: int
+    """From 0."""
+    before: str
+    """Of that line."""
+
+
+@dataclass(frozen=True)
+class Renaming:
+    """What renaming a symbol changes, in units of whoever found out."""
+
+    status: EditorStatus
+    encoding: Encoding
+    files: Sequence[RenamedFile] = ()
+    message: str | None = None
+
+
 class LanguageQueries(Protocol):
     """What one connected editor's language servers know. Implemented by `frontends/lsp/editor_queries.py`.
 
@@ -53,17 +73,19 @@ class LanguageQueries(Protocol):
 
     async def diagnostics(self, params: EditorDiagnosticsParams) -> EditorDiagnosticsResult: ...
 
-    async def definition(self, params: EditorPositionParams) -> EditorLocationsResult: ...
+    async def definition(self, place: CodePlace) -> EditorLocationsResult: ...
 
-    async def references(self, params: EditorPositionParams) -> EditorLocationsResult: ...
+    async def references(self, place: CodePlace) -> EditorLocationsResult: ...
 
     async def symbols(self, params: EditorSymbolsParams) -> EditorSymbolsResult: ...
 
-    async def hover(self, params: EditorPositionParams) -> EditorHoverResult: ...
+    async def hover(self, place: CodePlace) -> EditorHoverResult: ...
 
-    async def call_hierarchy(self, params: EditorCallHierarchyParams) -> EditorCallHierarchyResult: ...
+    async def call_hierarchy(
+        self, place: CodePlace, direction: Literal["incoming", "outgoing"]
+    ) -> EditorCallHierarchyResult: ...
 
-    async def rename(self, params: EditorRenameParams) -> EditorRenameResult: ...
+    async def rename(self, place: CodePlace, new_name: str) -> Renaming: ...
 
 
 class Editor(Protocol):
@@ -97,7 +119,7 @@ class Editor(Protocol):
         ...
 
     async def apply(
-        self, path: Path, expected_sha256: str, edits: Sequence[TextEdit], new_text: str, save: bool
+        self, path: Path, expected_sha256: str, edits: Sequence[SpanEdit], new_text: str, save: bool
     ) -> EditorApplyResult:
         """Change the buffer through the editor, only if its text has that hash (SHA-256 of its UTF-8).
 

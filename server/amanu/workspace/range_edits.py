@@ -1,20 +1,22 @@
-"""Edits of a language server, which name lines and characters, made to a text; all of them, or none."""
+"""Edits that name lines and characters, found in the text they are for; all of them, or none."""
 
 from collections.abc import Sequence
 
 from amanu.text.code_units import Encoding, code_points, units
+from amanu.text.span_edits import SpanEdit
 from amanu.workspace.text_file import line_end, split_lines
-from amanu_protocol.requests import RangeEdit
+from amanu_protocol.base import Position
+from amanu_protocol.requests import TextEdit
 
 
 class MisplacedEdit(Exception):
     """The edits cannot be meant for this text. The message is a clause for "the edits …"."""
 
 
-def apply_range_edits(text: str, edits: Sequence[RangeEdit], encoding: Encoding) -> str:
-    """The text with the edits made, each at its place in the text as it was. As in LSP a character past the end of its
-    line is the end of the line, and several texts put in at one place come in their order. Line ends of new text become
-    the file's. Raises `MisplacedEdit`."""
+def placed_edits(text: str, edits: Sequence[TextEdit], encoding: Encoding) -> list[SpanEdit]:
+    """The edits in the order of their places, each at its place in the text as it was. As in LSP a character past the
+    end of its line is the end of the line, and several texts put in at one place come in their order. Raises
+    `MisplacedEdit`."""
     lines = list(split_lines(text))
     if not lines or lines[-1].endswith(("\n", "\r")):
         lines.append("")
@@ -22,8 +24,9 @@ def apply_range_edits(text: str, edits: Sequence[RangeEdit], encoding: Encoding)
     for line in lines:
         starts.append(starts[-1] + len(line))
 
-    def offset(line: int, character: int) -> int:
-        if not 0 <= line < len(lines) or character < 0:
+    def offset(position: Position) -> int:
+        line, character = position.line, position.character
+        if line >= len(lines):
             raise MisplacedEdit(f"name a place in line {line + 1} that does not exist")
         content = lines[line].rstrip("\r\n")
         column = code_points(content, character, encoding)
@@ -31,35 +34,25 @@ def apply_range_edits(text: str, edits: Sequence[RangeEdit], encoding: Encoding)
             raise MisplacedEdit(f"cut a character of line {line + 1} in two")
         return starts[line] + column
 
-    newline = line_end(text)
-    placed = sorted(
-        (
-            (
-                offset(edit.start_line, edit.start_character),
-                offset(edit.end_line, edit.end_character),
-                _with_line_ends(edit.new_text, newline),
-            )
-            for edit in edits
-        ),
-        key=lambda each: each[:2],
-    )
-    parts: list[str] = []
+    placed = [SpanEdit(offset(edit.range.start), offset(edit.range.end), edit.new_text) for edit in edits]
+    placed.sort(key=lambda edit: (edit.start, edit.end))
     behind = 0
-    for start, end, new_text in placed:
-        if end < start:
-            raise MisplacedEdit("end before they begin")
-        if start < behind:
+    for edit in placed:
+        if edit.start < behind:
             raise MisplacedEdit("overlap")
-        parts += [text[behind:start], new_text]
-        behind = end
-    return "".join([*parts, text[behind:]])
+        behind = edit.end
+    return placed
 
 
-def _with_line_ends(text: str, newline: str | None) -> str:
-    return (
-        text
-        if newline is None
-        else "".join(
-            line if line == (content := line.rstrip("\r\n")) else content + newline for line in split_lines(text)
-        )
+def with_line_ends_of(text: str, edits: Sequence[SpanEdit]) -> list[SpanEdit]:
+    """The edits with the line ends of the text in what they put in, where all its lines end alike."""
+    newline = line_end(text)
+    if newline is None:
+        return list(edits)
+    return [edit._replace(new_text=_ended(edit.new_text, newline)) for edit in edits]
+
+
+def _ended(text: str, newline: str) -> str:
+    return "".join(
+        line if line == (content := line.rstrip("\r\n")) else content + newline for line in split_lines(text)
     )

@@ -10,7 +10,8 @@ import pytest
 from amanu.frontends.acp.files import ClientFiles, editor_requests
 from amanu.frontends.acp.peer import ClientDisconnected, Peer, RpcError
 from amanu.frontends.acp.schema import ClientFeatures
-from amanu_protocol.requests import EditorApplyParams, TextEdit
+from amanu_protocol.requests import EditorApplyParams
+from support.range_edits import text_edit
 
 
 class Editor:
@@ -79,7 +80,7 @@ async def test_editing(tmp_path: Path, shown: str, expected: str, status: str, w
     edit = EditorApplyParams(
         path=str(tmp_path / "f"),
         expected_sha256=sha256(expected),
-        edits=[TextEdit(start=3, end=4, new_text="B")],
+        edits=[text_edit((1, 0), (1, 1), "B")],
         save=True,
     )
     answer = await ClientFiles(cast("Peer", editor), "s").answer("amanu/editor/apply", edit.model_dump(mode="json"))

@@ -13,14 +13,15 @@ from amanu.frontends.lsp import edit_request
 from amanu.frontends.lsp.buffers import Buffers, EditorClient, path_of, sha256
 from amanu.frontends.lsp.document_text import Position
 from amanu.frontends.lsp.jsonrpc import ClientError
+from amanu.text.span_edits import SpanEdit
 from amanu.workspace.overlay import Overlay
 from amanu_protocol.base import Wire
-from amanu_protocol.requests import EditorApplyParams, EditorApplyResult, TextEdit
+from amanu_protocol.requests import EditorApplyParams, EditorApplyResult
 
 URI = "file:///d/a%20b.txt"
 PATH = Path("/d/a b.txt")
 TEXT = "é𝄞 one\r\ntwo\r\n"
-EDITS = [TextEdit(start=3, end=6, new_text="ONE"), TextEdit(start=8, end=11, new_text="2")]
+EDITS = [SpanEdit(start=3, end=6, new_text="ONE"), SpanEdit(start=8, end=11, new_text="2")]
 NEW = "é𝄞 ONE\r\n2\r\n"
 
 

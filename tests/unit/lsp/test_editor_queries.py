@@ -11,7 +11,8 @@ from amanu.frontends.lsp import editor_queries as module
 from amanu.frontends.lsp.buffers import Buffers, EditorClient
 from amanu.frontends.lsp.editor_queries import EditorLanguage
 from amanu.frontends.lsp.jsonrpc import ClientError
-from amanu.workspace.overlay import Question
+from amanu.text.code_units import Encoding
+from amanu.workspace.overlay import CodePlace, Question
 from amanu_protocol import requests as r
 
 ALL = ("diagnostics", "definition", "references", "symbols", "apply")
@@ -22,12 +23,18 @@ class FakeClient:
     """What the client does with a question."""
 
     def __init__(
-        self, answer: Callable[[], Any], *, offers: tuple[str, ...] = ALL, places: tuple[str, ...] = ()
+        self,
+        answer: Callable[[], Any],
+        *,
+        offers: tuple[str, ...] = ALL,
+        places: tuple[str, ...] = (),
+        encoding: Encoding = "utf-16",
     ) -> None:
         self.asked: list[tuple[str, Any]] = []
         self._answer = answer
-        self.buffers = Buffers(EditorClient("Test", self.ask, "utf-16"))
-        self.language = EditorLanguage("Test", self.ask, offers, self.buffers, lambda: map(Path, places))
+        client = EditorClient("Test", self.ask, encoding)
+        self.buffers = Buffers(client)
+        self.language = EditorLanguage(client, offers, self.buffers, lambda: map(Path, places))
 
     async def ask(self, method: str, params: Any) -> Any:
         self.asked.append((method, params.model_dump()))
@@ -67,9 +74,40 @@ async def never() -> Any:
 async def test_answers(answer: Any, status: str, message: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ANSWER", 0.05)
     client = FakeClient(answer if callable(answer) else lambda: answer)
-    result = await client.language.definition(r.EditorPositionParams(path="/d/a.py", line=3, character=4))
+    result = await client.language.definition(CodePlace(Path("/d/a.py"), 3, "    "))
     assert (result.status, result.message) == (status, message)
-    assert client.asked == [("amanu/editor/definition", {"path": "/d/a.py", "line": 3, "character": 4})]
+    assert client.asked == [("amanu/editor/definition", {"path": "/d/a.py", "position": {"line": 3, "character": 4}})]
+
+
+END = {"line": 0, "character": 2}
+RENAMED = {"range": {"start": {"line": 0, "character": 1}, "end": END}, "newText": "x"}
+BACKWARDS = {"start": {"line": 1, "character": 0}, "end": {"line": 0, "character": 2}}
+FLAT = {"startLine": 0, "startCharacter": 1, "endLine": 0, "endCharacter": 2, "newText": "x"}
+
+
+@pytest.mark.parametrize(
+    ("edit", "status"),
+    [
+        (RENAMED, "success"),
+        ({**RENAMED, "range": BACKWARDS}, "error"),
+        ({**RENAMED, "range": {"start": {"line": -1, "character": 0}, "end": END}}, "error"),
+        ({"range": {"start": {"line": 0}}, "newText": "x"}, "error"),
+        (FLAT, "error"),  # of version 3
+    ],
+)
+async def test_an_edit_has_a_range(edit: dict[str, Any], status: str) -> None:
+    client = FakeClient(lambda: {"status": "success", "files": [{"path": "/d/a.py", "edits": [edit]}]})
+    answer = await client.language.rename(CodePlace(Path("/d/a.py"), 0, "a"), "x")
+    assert (answer.status, len(answer.files)) == (status, status == "success")
+    assert answer.message == (None if status == "success" else "its answer is invalid")
+
+
+@pytest.mark.parametrize(("encoding", "character"), [("utf-8", 7), ("utf-16", 4), ("utf-32", 3)])
+async def test_characters_are_counted_as_the_client_does(encoding: Encoding, character: int) -> None:
+    client = FakeClient(lambda: {"status": "success"}, encoding=encoding)
+    await client.language.hover(CodePlace(Path("/d/a.py"), 2, "😀é "))
+    ((_, asked),) = client.asked
+    assert asked["position"] == {"line": 2, "character": character}
 
 
 async def test_a_file_is_named_as_its_editor_knows_it(tmp_path: Path) -> None:
@@ -77,24 +115,23 @@ async def test_a_file_is_named_as_its_editor_knows_it(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("real")
     real, link = str(tmp_path / "real" / "f"), str(tmp_path / "link" / "f")
     client = FakeClient(lambda: {"status": "success"})
+    place, position = CodePlace(Path(real), 1, ""), {"line": 1, "character": 0}
     client.buffers.opened(Path(link).as_uri(), 1, "x")
     await client.language.diagnostics(r.EditorDiagnosticsParams(paths=[real, "/other"]))
-    await client.language.references(r.EditorPositionParams(path=real, line=1, character=0))
+    await client.language.references(place)
     await client.language.symbols(r.EditorSymbolsParams(path=real))
     await client.language.symbols(r.EditorSymbolsParams(query="q"))
-    await client.language.hover(r.EditorPositionParams(path=real, line=1, character=0))
-    await client.language.call_hierarchy(
-        r.EditorCallHierarchyParams(path=real, line=1, character=0, direction="incoming")
-    )
-    await client.language.rename(r.EditorRenameParams(path=real, line=1, character=0, new_name="x"))
+    await client.language.hover(place)
+    await client.language.call_hierarchy(place, "incoming")
+    await client.language.rename(place, "x")
     assert [params for _, params in client.asked] == [
         {"paths": [link, "/other"]},
-        {"path": link, "line": 1, "character": 0},
+        {"path": link, "position": position},
         {"path": link, "query": None},
         {"path": None, "query": "q"},
-        {"path": link, "line": 1, "character": 0},
-        {"path": link, "line": 1, "character": 0, "direction": "incoming"},
-        {"path": link, "line": 1, "character": 0, "newName": "x"},
+        {"path": link, "position": position},
+        {"path": link, "position": position, "direction": "incoming"},
+        {"path": link, "position": position, "newName": "x"},
     ]
 
 

@@ -30,10 +30,10 @@ def test_commands_are_those_of_the_plain_front() -> None:
         (None, None, True),
         ({}, {}, True),
         ({"somebody": 1}, {"amanu": 1}, True),
-        ({"amanu": {"protocol": [3]}}, None, False),
+        ({"amanu": {"protocol": [4]}}, None, False),
         ({"amanu": {"protocol": [99]}}, None, False),
-        ({"amanu": {"protocol": [3]}}, {"amanu": {"standard": True}}, True),
-        ({"amanu": {"protocol": [3]}}, {"amanu": {"standard": "yes"}}, False),
+        ({"amanu": {"protocol": [4]}}, {"amanu": {"standard": True}}, True),
+        ({"amanu": {"protocol": [4]}}, {"amanu": {"standard": "yes"}}, False),
     ],
 )
 def test_only_a_plain_client_is_shown_our_code_actions(experimental: Any, options: Any, plain: bool) -> None:
@@ -68,8 +68,8 @@ def test_position_encoding(offered: Any, chosen: str) -> None:
 @pytest.mark.parametrize(
     ("amanu", "version"),
     [
-        ({"protocol": [3]}, 3),
-        ({"protocol": [1, 2, 3, 99]}, 3),
+        ({"protocol": [4]}, 4),
+        ({"protocol": [1, 2, 4, 99]}, 4),
         ({"protocol": [1, 2]}, None),
         ({"protocol": []}, None),
         (None, None),
@@ -99,9 +99,9 @@ def test_version(amanu: Any, version: int | None) -> None:
         (params({}), "capabilities.experimental.amanu.protocol"),
         (params({"protocol": "1"}), "capabilities.experimental.amanu.protocol"),
         (params({"protocol": [True]}), "capabilities.experimental.amanu.protocol"),
-        (params({"protocol": [3], "editor": "apply"}), "capabilities.experimental.amanu.editor"),
-        (params({"protocol": [3], "trustedRoots": [1]}), "capabilities.experimental.amanu.trustedRoots"),
-        (params({"protocol": [3], "ripgrep": 1}), "capabilities.experimental.amanu.ripgrep"),
+        (params({"protocol": [4], "editor": "apply"}), "capabilities.experimental.amanu.editor"),
+        (params({"protocol": [4], "trustedRoots": [1]}), "capabilities.experimental.amanu.trustedRoots"),
+        (params({"protocol": [4], "ripgrep": 1}), "capabilities.experimental.amanu.ripgrep"),
         (params([1]), "capabilities.experimental.amanu"),
     ],
 )

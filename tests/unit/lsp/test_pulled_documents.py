@@ -15,9 +15,11 @@ from amanu.frontends.lsp import pulled_documents as module
 from amanu.frontends.lsp.buffers import Buffers, EditorClient, sha256
 from amanu.frontends.lsp.jsonrpc import ClientError
 from amanu.frontends.lsp.pulled_documents import PulledDocuments
+from amanu.text.span_edits import SpanEdit, edited
+from amanu.workspace.range_edits import placed_edits
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import Proposal
-from amanu_protocol.requests import EditorApplyParams, EditorReadParams, TextEdit
+from amanu_protocol.requests import EditorApplyParams, EditorReadParams
 from support.scripted_session import call, scripted_session, step
 from support.tool_harness import ToolHarness, hunks, states
 
@@ -77,9 +79,7 @@ class Client:
         text = self.shows(name)
         if text is None or sha256(text) != params.expected_sha256:
             return {"status": "conflict"}
-        for edit in reversed(params.edits):
-            text = text[: edit.start] + edit.new_text + text[edit.end :]
-        self.typed[name] = text
+        self.typed[name] = text = edited(text, placed_edits(text, params.edits, "utf-16"))
         if params.save:
             self.save(name)
         return {"status": "success", "sha256": sha256(text), "saved": params.save}
@@ -377,7 +377,7 @@ async def test_a_text_from_before_an_edit_does_not_hide_the_edit(held: ToolHarne
 
     client.answer = late
     reading = asyncio.create_task(held.overlay.refresh(path))
-    edits = [TextEdit(start=0, end=5, new_text="edited")]
+    edits = [SpanEdit(start=0, end=5, new_text="edited")]
     result = await client.documents.apply(path, sha256("typed\n"), edits, "edited\n", save=False)
     assert result.status == "success"
     answered.set()
@@ -504,7 +504,7 @@ async def test_apply(
     client.typed = {"a.py": "typed a\n"}
     client.edit_answer = answer
     await text_of(held, "a.py")
-    edits = [TextEdit(start=0, end=5, new_text="edited")]
+    edits = [SpanEdit(start=0, end=5, new_text="edited")]
     for wrong_path, base, expected in ((path, "old", "conflict"), (held.root / "c.py", "typed a\n", "notOpen")):
         assert (await client.documents.apply(wrong_path, sha256(base), edits, NEW, False)).status == expected
     assert ("apply", "a.py") not in client.asked

@@ -179,6 +179,7 @@ async def test_shutdown_answers_what_is_open(connect: Connect) -> None:
         ({}, "names no version", "capabilities.experimental.amanu.protocol"),
         ({"experimental": {"amanu": {"protocol": []}}}, "names no version", "capabilities.experimental.amanu.protocol"),
         ({"experimental": {"amanu": {"protocol": [1, 2]}}}, "speaks version 2 of", "Update the client"),
+        ({"experimental": {"amanu": {"protocol": [3]}}}, "speaks version 3 of", "Update the client"),
         ({"experimental": {"amanu": {"protocol": [99]}}}, "speaks version 99 of", "Update Amanu."),
     ],
 )
@@ -193,7 +194,7 @@ async def test_a_client_without_a_common_version_hears_what_to_update(
     assert message in error["message"]
     assert hint in error["data"]["hint"]
     assert error["data"]["kind"] == "unsupportedVersion"
-    assert error["data"]["details"] == {"supported": [3]}
+    assert error["data"]["details"] == {"supported": [4]}
     assert (await client.request("shutdown"))["result"] is None
 
 
@@ -219,7 +220,7 @@ async def test_what_a_client_says_of_itself(
 ) -> None:
     client = await connect()
     await client.initialize(
-        {"experimental": {"amanu": {"protocol": [3], **amanu}}},
+        {"experimental": {"amanu": {"protocol": [4], **amanu}}},
         clientInfo={"name": "Test Editor"},
         workspaceFolders=[{"uri": "file:///w/one", "name": "one"}, {"uri": "untitled:x", "name": "x"}],
         initializationOptions={"environment": {"MORE": "1"}},
@@ -258,16 +259,16 @@ async def test_documents_are_the_overlay(connect: Connect, core: FakeSessions) -
 async def test_edits_go_through_the_editor(connect: Connect, core: FakeSessions) -> None:
     """Both roads over the wire, and odd keys and nested messages in the client's answer."""
     from amanu.frontends.lsp.buffers import sha256
-    from amanu_protocol.requests import TextEdit
+    from amanu.text.span_edits import SpanEdit
 
-    amanu = {"protocol": [3], "editor": ["apply"]}
+    amanu = {"protocol": [4], "editor": ["apply"]}
     for capabilities in ({}, {"experimental": {"amanu": amanu}}):
         client = await connect()
         await client.initialize(capabilities)
         document = {"uri": "file:///d/t", "languageId": "", "version": 1, "text": "one"}
         client.notify("textDocument/didOpen", {"textDocument": document})
         await client.request("shutdown-is-not-this")
-        edit = TextEdit(start=0, end=3, new_text="two")
+        edit = SpanEdit(start=0, end=3, new_text="two")
         found = core.overlay.find(Path("/d/t"))
         assert found is not None
         task = asyncio.create_task(found[0].apply(Path("/d/t"), sha256("one"), [edit], "two", True))
@@ -298,7 +299,7 @@ async def test_a_client_that_answers_reads_is_asked_for_texts(
     file, outside = tmp_path / "work" / "t", tmp_path / "t"
     client = await connect()
     folder = {"uri": file.parent.as_uri(), "name": ""}
-    amanu = {"protocol": [3], "editor": ["read"]}
+    amanu = {"protocol": [4], "editor": ["read"]}
     await client.initialize({"experimental": {"amanu": amanu}}, workspaceFolders=[folder])
     document = {"uri": file.as_uri(), "languageId": "", "version": 1, "text": "opened"}
     client.notify("textDocument/didOpen", {"textDocument": document})

@@ -11,9 +11,8 @@ import pytest
 from amanu.core.tool import CallContext, Outcome, ToolError
 from amanu.permissions.policy import built_in, decide, of_mode
 from amanu.workspace import editor_queries as asking
-from amanu.workspace.overlay import Question
+from amanu.workspace.overlay import CodePlace, Question, Renaming
 from amanu_protocol import requests as r
-from amanu_protocol.base import Wire
 from support.tool_harness import FakeEditor, ToolHarness
 
 CART = "def subtotal(items):\n    return sum(items)\n\n\nprint(subtotal([1]), cart.subtotal)\n"
@@ -28,7 +27,7 @@ class FakeLanguage:
     def __init__(self, *answers: dict[str, Any], offers: bool = True) -> None:
         self.answer_with = list(answers)
         self.offers = offers
-        self.asked: list[Wire] = []
+        self.asked: list[Any] = []
 
     def answers(self, question: Question, path: Path) -> bool:
         return self.offers
@@ -36,26 +35,27 @@ class FakeLanguage:
     async def diagnostics(self, params: r.EditorDiagnosticsParams) -> r.EditorDiagnosticsResult:
         return r.EditorDiagnosticsResult.model_validate(self._next(params))
 
-    async def definition(self, params: r.EditorPositionParams) -> r.EditorLocationsResult:
-        return r.EditorLocationsResult.model_validate(self._next(params))
+    async def definition(self, place: CodePlace) -> r.EditorLocationsResult:
+        return r.EditorLocationsResult.model_validate(self._next(place))
 
-    async def references(self, params: r.EditorPositionParams) -> r.EditorLocationsResult:
-        return r.EditorLocationsResult.model_validate(self._next(params))
+    async def references(self, place: CodePlace) -> r.EditorLocationsResult:
+        return r.EditorLocationsResult.model_validate(self._next(place))
 
     async def symbols(self, params: r.EditorSymbolsParams) -> r.EditorSymbolsResult:
         return r.EditorSymbolsResult.model_validate(self._next(params))
 
-    async def hover(self, params: r.EditorPositionParams) -> r.EditorHoverResult:
-        return r.EditorHoverResult.model_validate(self._next(params))
+    async def hover(self, place: CodePlace) -> r.EditorHoverResult:
+        return r.EditorHoverResult.model_validate(self._next(place))
 
-    async def call_hierarchy(self, params: r.EditorCallHierarchyParams) -> r.EditorCallHierarchyResult:
-        return r.EditorCallHierarchyResult.model_validate(self._next(params))
+    async def call_hierarchy(self, place: CodePlace, direction: str) -> r.EditorCallHierarchyResult:
+        return r.EditorCallHierarchyResult.model_validate(self._next((place, direction)))
 
-    async def rename(self, params: r.EditorRenameParams) -> r.EditorRenameResult:
-        return r.EditorRenameResult.model_validate(self._next(params))
+    async def rename(self, place: CodePlace, new_name: str) -> Renaming:
+        answer = r.EditorRenameResult.model_validate(self._next((place, new_name)))
+        return Renaming(answer.status, "utf-16", answer.files, answer.message)
 
-    def _next(self, params: Wire) -> dict[str, Any]:
-        self.asked.append(params)
+    def _next(self, asked: Any) -> dict[str, Any]:
+        self.asked.append(asked)
         return self.answer_with.pop(0) if len(self.answer_with) > 1 else self.answer_with[0]
 
 
@@ -114,7 +114,7 @@ async def test_places(tmp_path: Path, tool: str, places: list[tuple[str, int]], 
     result = await use(held, tool, {"path": "cart.py", "line": 5, "symbol": "subtotal"})
     assert text in result.for_model
     assert "own idea" not in result.for_model and "s3cr3t" not in result.for_model
-    assert language.asked == [r.EditorPositionParams(path=str(tmp_path / "cart.py"), line=5, character=6)]
+    assert language.asked == [CodePlace(tmp_path / "cart.py", 4, "print(")]
 
 
 async def test_many_places_are_cut(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ async def test_a_symbol_is_found_in_the_text(tmp_path: Path, line: int, symbol: 
         return
     await use(held, "find_definition", arguments)
     (asked,) = language.asked
-    assert isinstance(asked, r.EditorPositionParams) and asked.character == found
+    assert isinstance(asked, CodePlace) and len(asked.before) == found
 
 
 def symbol(name: str, path: str, line: int, end: int, kind: str = "function", container: str = "") -> dict[str, Any]:
@@ -205,7 +205,7 @@ async def test_hover(tmp_path: Path, text: str, told: str, user: str | None) -> 
     assert result.for_model == told
     assert result.for_user == user or user is None
     assert "\u202e" not in result.for_user
-    assert language.asked == [r.EditorPositionParams(path=str(tmp_path / "cart.py"), line=1, character=4)]
+    assert language.asked == [CodePlace(tmp_path / "cart.py", 0, "def ")]
 
 
 @pytest.mark.parametrize("direction", ["incoming", "outgoing"])
@@ -231,7 +231,7 @@ async def test_call_hierarchy(tmp_path: Path, direction: str) -> None:
     assert result.for_model.endswith("\n[1 more left out]\n")
     assert result.for_user == "101 functions"
     (asked,) = language.asked
-    assert isinstance(asked, r.EditorCallHierarchyParams) and asked.direction == direction
+    assert asked == (CodePlace(tmp_path / "cart.py", 0, "def "), direction)
     result = await use(held, "inspect_symbol", {**PLACE, "show": f"{direction}_calls"})
     assert (result.for_model, result.for_user) == (f"The editor's language server knows no {direction} calls.", "none")
 

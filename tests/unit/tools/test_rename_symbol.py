@@ -9,6 +9,7 @@ import pytest
 
 from amanu.core.tool import Subject, ToolError
 from amanu.tools.code.rename_symbol import RenameSymbol
+from amanu.workspace.overlay import CodePlace, Renaming
 from amanu.workspace.text_file import sha256
 from amanu_protocol import requests as r
 from support.tool_harness import FakeEditor, ToolHarness, states
@@ -29,16 +30,18 @@ class RenamingLanguage(FakeLanguage):
     async def diagnostics(self, params: r.EditorDiagnosticsParams) -> r.EditorDiagnosticsResult:
         return r.EditorDiagnosticsResult(status="noServer")
 
-    async def rename(self, params: r.EditorRenameParams) -> r.EditorRenameResult:
+    async def rename(self, place: CodePlace, new_name: str) -> Renaming:
         self.meanwhile()
-        return await super().rename(params)
+        return await super().rename(place, new_name)
+
+
+def edit(line: int, start: int, end: int, new_text: str) -> Answer:
+    places = {"start": {"line": line, "character": start}, "end": {"line": line, "character": end}}
+    return {"range": places, "newText": new_text}
 
 
 def file(path: object, *places: tuple[int, int], **more: Any) -> Answer:
-    edits = [
-        {"startLine": line, "startCharacter": at, "endLine": line, "endCharacter": at + 8, "newText": "total"}
-        for line, at in places
-    ]
+    edits = [edit(line, at, at + 8, "total") for line, at in places]
     return {"path": str(path), "edits": edits, **more}
 
 
@@ -71,9 +74,7 @@ async def test_all_files_are_one_proposal(tmp_path: Path) -> None:
     assert not outcome.is_error and set(states(held.versions[-1])) == {"applied"}
     assert held.on_disk("cart.py").decode() == CART.replace("subtotal", "total")
     assert held.on_disk("sub/use.py").decode() == USE.replace("subtotal", "total")
-    assert language.asked == [
-        r.EditorRenameParams(path=str(tmp_path / "cart.py"), line=1, character=4, new_name="total")
-    ]
+    assert language.asked == [(CodePlace(tmp_path / "cart.py", 0, "def "), "total")]
 
 
 async def test_the_file_moves_along(tmp_path: Path) -> None:
@@ -104,6 +105,14 @@ async def test_the_file_moves_along(tmp_path: Path) -> None:
             "edits of cart.py name a place in line 8 that does not exist, so they are for",
         ),
         ({"files": [file("{root}/cart.py", (0, 4), (0, 5))]}, "edits of cart.py overlap, so they are for other text."),
+        (  # counted from 1, in both files
+            {"files": [file("{root}/cart.py", (1, 5)), file("{root}/sub/use.py", (1, 18))]},
+            "edit of line 2 of cart.py would replace something else than subtotal: it is for other text, or counts",
+        ),
+        (
+            {"files": [file("{root}/cart.py", (0, 4)), file("{root}/sub/use.py", (0, 17), (1, 4))]},
+            "edit of line 2 of sub/use.py would replace something else than subtotal:",
+        ),
         ({"files": [file("{root}/cart.py", (0, 4)), file("{root}/cart.py", (0, 4))]}, "changed while"),
         ({"files": [file("{root}/cart.py", (0, 4), newPath="/tmp/x.py")]}, "outside"),
         ({"status": "noServer"}, "Instead, find the uses with grep and change them with apply_patch."),
@@ -118,6 +127,15 @@ async def test_all_or_nothing(tmp_path: Path, change: dict[str, Any], said: str)
     assert said.format(root=tmp_path) in str(refused.value)
     assert not held.versions
     assert held.on_disk("cart.py").decode() == CART
+
+
+async def test_nothing_is_written_where_edits_need_no_approval(tmp_path: Path) -> None:
+    """The client counts from 1, as version 3 did elsewhere."""
+    wrong = [file(tmp_path / "cart.py", (0, 5)), file(tmp_path / "sub/use.py", (1, 6))]
+    held, _ = harness(tmp_path, {"status": "success", "files": wrong})
+    with pytest.raises(ToolError, match=r"edit of line 1 of cart\.py would replace something else than subtotal"):
+        await held.run("rename_symbol", CALL)
+    assert (held.on_disk("cart.py").decode(), held.on_disk("sub/use.py").decode()) == (CART, USE)
 
 
 @pytest.mark.parametrize("new_name", ["", " ", "a b", "subtotal", "x\n"])
@@ -203,9 +221,11 @@ async def test_where_a_symbol_is_is_not_told_of_a_file_that_needs_approval(tmp_p
 async def test_without_an_editor_a_server_of_the_checks_answers(tmp_path: Path, answer: Any, said: str | None) -> None:
     held = ToolHarness(tmp_path, FILES)
 
-    async def rename(params: r.EditorRenameParams) -> r.EditorRenameResult | None:
-        told = both(tmp_path) if answer == "both" else answer
-        return None if told is None else r.EditorRenameResult.model_validate(told)
+    async def rename(place: CodePlace, new_name: str) -> Renaming | None:
+        if answer is None:
+            return None
+        told = r.EditorRenameResult.model_validate(both(tmp_path) if answer == "both" else answer)
+        return Renaming(told.status, "utf-16", told.files, told.message)
 
     tool = RenameSymbol(replace(held.environment, rename=rename))
     params = tool.params.model_validate(CALL)

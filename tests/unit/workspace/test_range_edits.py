@@ -5,18 +5,24 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from amanu.frontends.lsp.document_text import DocumentText, Position
+from amanu.frontends.lsp.edit_request import wire_edits
 from amanu.text.code_units import Encoding
-from amanu.workspace.range_edits import MisplacedEdit, apply_range_edits
-from amanu_protocol.requests import RangeEdit
+from amanu.text.span_edits import SpanEdit
+from amanu.workspace.range_edits import MisplacedEdit, placed_edits
+from amanu_protocol.requests import TextEdit
+from support.range_edits import apply_range_edits, text_edit
 
+WIRE = {"utf-8": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
+WIDTH = {"utf-8": 1, "utf-16": 2, "utf-32": 4}
 Numbers = tuple[int, int, int, int, str]
 
 
-def edit(numbers: Numbers) -> RangeEdit:
+def edit(numbers: Numbers) -> TextEdit:
     start_line, start, end_line, end, text = numbers
-    return RangeEdit(start_line=start_line, start_character=start, end_line=end_line, end_character=end, new_text=text)
+    return text_edit((start_line, start), (end_line, end), text)
 
 
 @pytest.mark.parametrize(
@@ -39,11 +45,9 @@ def edit(numbers: Numbers) -> RangeEdit:
         ("ab", [(0, 1, 0, 1, "x"), (0, 1, 0, 1, "y"), (0, 1, 0, 2, "z")], "axyz"),
         ("ab", [(0, 0, 0, 1, "x"), (0, 1, 0, 2, "y")], "xy"),  # they touch
         ("ab\n", [(2, 0, 2, 1, "x")], "name a place in line 3 that does not exist"),
-        ("ab\n", [(0, -1, 0, 1, "x")], "name a place in line 1 that does not exist"),
         ("𝄞\n", [(0, 1, 0, 2, "x")], "cut a character of line 1 in two"),
         ("abc", [(0, 0, 0, 2, "x"), (0, 1, 0, 3, "y")], "overlap"),
         ("abc", [(0, 0, 0, 2, "x"), (0, 1, 0, 1, "y")], "overlap"),
-        ("abc", [(0, 2, 0, 1, "x")], "end before they begin"),
     ],
 )
 def test_edits(text: str, edits: list[Numbers], result: str) -> None:
@@ -52,6 +56,32 @@ def test_edits(text: str, edits: list[Numbers], result: str) -> None:
     except MisplacedEdit as error:
         changed = str(error)
     assert changed == result
+
+
+@pytest.mark.parametrize(("first", "last"), [((0, -1), (0, 1)), ((-1, 0), (0, 1)), ((0, 2), (0, 1)), ((1, 0), (0, 5))])
+def test_a_range_is_ordered_and_from_0(first: tuple[int, int], last: tuple[int, int]) -> None:
+    with pytest.raises(ValidationError):
+        text_edit(first, last, "x")
+
+
+@given(
+    st.lists(st.text(st.sampled_from("a😀é\u2028"), max_size=6), min_size=1, max_size=5),
+    st.lists(st.integers(0, 40), max_size=8),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.sampled_from(["utf-8", "utf-16", "utf-32"]),
+)
+def test_the_wire_and_back(lines: list[str], offsets: list[int], newline: str, encoding: Encoding) -> None:
+    """The daemon's edits reach the client's text at their places, however it counts."""
+    text = newline.join(lines)
+    cuts = {offset for offset in offsets if offset <= len(text) and text[offset - 1 : offset + 1] != "\r\n"}
+    edits = [SpanEdit(start, end, "<é>") for start, end in list(pairwise(sorted(cuts)))[::2]]
+    told = wire_edits(DocumentText(text, encoding), edits)
+    assert placed_edits(text, told, encoding) == edits
+    for edit, (start, end, _) in zip(told, edits, strict=True):
+        before = text[:start].replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        assert edit.range.start.line == len(before) - 1
+        assert edit.range.start.character == len(before[-1].encode(WIRE[encoding])) // WIDTH[encoding]
+        assert (edit.range.end == edit.range.start) is (start == end)
 
 
 @pytest.mark.parametrize(("encoding", "before", "length"), [("utf-8", 7, 2), ("utf-16", 4, 1), ("utf-32", 3, 1)])
@@ -70,7 +100,7 @@ def test_as_if_made_to_the_plain_text(case: tuple[str, list[int]], newline: str,
     text, offsets = case[0], sorted(set(case[1]))
     document = DocumentText(text, encoding)
 
-    def at(start: int, end: int) -> RangeEdit:
+    def at(start: int, end: int) -> TextEdit:
         first, last = document.position(start), document.position(end)
         assert isinstance(first, Position)
         return edit((first.line, first.character, last.line, last.character, "<>"))

@@ -12,9 +12,11 @@ import type {
   EditorSymbolsResult,
   FileFindings,
   Location,
-  RangeEdit,
+  Position,
+  Range,
   RenamedFile,
   Symbol,
+  TextEdit,
 } from "../protocol";
 
 /**
@@ -57,14 +59,13 @@ export const language: {
 
 interface Place {
   path: string;
-  line: number;
-  character: number;
+  position: Position;
 }
 
 async function places(command: string, params: Place): Promise<EditorLocationsResult> {
   return answering(async () => {
     const document = await vscode.workspace.openTextDocument(params.path);
-    const at = position(document, params.line, params.character);
+    const at = position(params);
     const found = await vscode.commands.executeCommand<(vscode.Location | vscode.LocationLink)[]>(
       command,
       document.uri,
@@ -77,7 +78,7 @@ async function places(command: string, params: Place): Promise<EditorLocationsRe
 async function hover(params: Place): Promise<EditorHoverResult> {
   return answering(async () => {
     const document = await vscode.workspace.openTextDocument(params.path);
-    const at = position(document, params.line, params.character);
+    const at = position(params);
     const found = await vscode.commands.executeCommand<vscode.Hover[]>(
       "vscode.executeHoverProvider",
       document.uri,
@@ -95,7 +96,7 @@ async function calls(
 ): Promise<EditorCallHierarchyResult> {
   return answering(async () => {
     const document = await vscode.workspace.openTextDocument(params.path);
-    const at = position(document, params.line, params.character);
+    const at = position(params);
     const items = await vscode.commands.executeCommand<vscode.CallHierarchyItem[]>(
       "vscode.prepareCallHierarchy",
       document.uri,
@@ -118,7 +119,7 @@ async function calls(
 async function rename(params: Place & { newName: string }): Promise<EditorRenameResult> {
   return answering(async () => {
     const document = await vscode.workspace.openTextDocument(params.path);
-    const at = position(document, params.line, params.character);
+    const at = position(params);
     let edit: vscode.WorkspaceEdit | undefined;
     try {
       edit = await vscode.commands.executeCommand<vscode.WorkspaceEdit | undefined>(
@@ -135,13 +136,13 @@ async function rename(params: Place & { newName: string }): Promise<EditorRename
     const files = edit === undefined ? [] : renamedFiles(edit);
     if (files === undefined)
       return { status: "error", message: "The rename would also create or delete files." };
-    return { status: await statusOf(document, files.length), encoding: "utf-16", files };
+    return { status: await statusOf(document, files.length), files };
   });
 }
 
 /** What a rename changes, by file; undefined when it creates or deletes some. */
 export function renamedFiles(edit: vscode.WorkspaceEdit): RenamedFile[] | undefined {
-  type File = RenamedFile & { edits: RangeEdit[] };
+  type File = RenamedFile & { edits: TextEdit[] };
   const files = new Map<string, File>();
   const file = (path: string): File => {
     const known = files.get(path);
@@ -162,13 +163,7 @@ export function renamedFiles(edit: vscode.WorkspaceEdit): RenamedFile[] | undefi
   }
   for (const [uri, edits] of edit.entries())
     for (const { range, newText } of edits)
-      file(before.get(uri.toString()) ?? named(uri)).edits.push({
-        startLine: range.start.line,
-        startCharacter: range.start.character,
-        endLine: range.end.line,
-        endCharacter: range.end.character,
-        newText,
-      });
+      file(before.get(uri.toString()) ?? named(uri)).edits.push({ range: plain(range), newText });
   return [...files.values()];
 }
 
@@ -236,11 +231,15 @@ async function statusOf(document: vscode.TextDocument, found: number): Promise<E
   return outline === undefined ? "noServer" : "success";
 }
 
-/** The daemon counts code points, VS Code UTF-16 units. Beyond the end is the end. */
-function position(document: vscode.TextDocument, line: number, character: number): vscode.Position {
-  const at = Math.min(Math.max(line, 1), document.lineCount) - 1;
-  const before = [...document.lineAt(at).text].slice(0, character).join("");
-  return new vscode.Position(at, before.length);
+function position({ position: { line, character } }: Place): vscode.Position {
+  return new vscode.Position(line, character);
+}
+
+function plain({ start, end }: vscode.Range): Range {
+  return {
+    start: { line: start.line, character: start.character },
+    end: { line: end.line, character: end.character },
+  };
 }
 
 function described(found: vscode.Location | vscode.LocationLink): Location {

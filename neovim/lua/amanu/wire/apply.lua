@@ -1,6 +1,8 @@
 ---`amanu/editor/apply`: the daemon's edits to an open buffer. In one tick, as one undo step of their own, only to the
 ---text they were computed from; while the user is typing they wait.
 
+local positions = require("amanu.wire.positions")
+
 local M = {}
 
 local WAIT_MS = 8000 -- the daemon gives up after ten seconds (frontends/lsp/buffers.py, ANSWER)
@@ -36,27 +38,19 @@ function M.find(path)
   end
 end
 
----Byte places of code point places, which come in growing order.
+---Bytes before each line.
 ---@param text string
----@return fun(place: integer): integer?
-local function byte_places(text)
-  local at, count = 1, 0
-  return function(place)
-    while count < place do
-      if at > #text then
-        return nil
-      end
-      at = at + 1
-      while at <= #text do
-        local byte = text:byte(at)
-        if byte < 0x80 or byte > 0xbf then
-          break
-        end
-        at = at + 1
-      end
-      count = count + 1
+---@param line_end string
+---@return integer[]
+local function line_starts(text, line_end)
+  local starts, from = { 0 }, 1
+  while true do
+    local first, last = text:find(line_end, from, true)
+    if not first then
+      return starts
     end
-    return at - 1
+    table.insert(starts, last)
+    from = last + 1
   end
 end
 
@@ -65,14 +59,26 @@ end
 ---@field last integer
 ---@field new string
 
+---Nothing when one of them is not in the text.
 ---@param text string
 ---@param edits amanu.TextEdit[]
+---@param line_end string
 ---@return amanu.ByteEdit[]? edits
 ---@return string new_text
-local function in_bytes(text, edits)
-  local place, found, parts, behind = byte_places(text), {}, {}, 0
+local function in_bytes(text, edits, line_end)
+  local starts, encoding = line_starts(text, line_end), positions.encoding()
+  local function place(position)
+    local start, next_start = starts[position.line + 1], starts[position.line + 2]
+    if not start then
+      return nil
+    end
+    local line = text:sub(start + 1, next_start and next_start - #line_end or #text)
+    local byte = positions.byte(line, position.character, encoding)
+    return byte and start + byte
+  end
+  local found, parts, behind = {}, {}, 0
   for _, edit in ipairs(edits) do
-    local first, last = place(edit.start), place(edit["end"])
+    local first, last = place(edit.range.start), place(edit.range["end"])
     if not first or not last or first < behind or last < first then
       return nil, text
     end
@@ -125,15 +131,7 @@ end
 ---@param edits amanu.ByteEdit[]
 ---@param line_end string
 local function change(buffer, text, edits, line_end)
-  local starts, from = { 0 }, 1
-  while true do
-    local first, last = text:find(line_end, from, true)
-    if not first then
-      break
-    end
-    table.insert(starts, last)
-    from = last + 1
-  end
+  local starts = line_starts(text, line_end)
   local count = vim.api.nvim_buf_line_count(buffer)
   local function position(byte)
     local low, high = 1, #starts
@@ -229,7 +227,7 @@ local function apply(params, told)
     return { status = "conflict", message = name .. " was changed meanwhile." }
   end
   local line_end = ENDS[vim.bo[buffer].fileformat]
-  local edits, after = in_bytes(before, params.edits)
+  local edits, after = in_bytes(before, params.edits, line_end)
   if not edits then
     return { status = "error", message = "An edit lies outside the text of " .. name .. "." }
   end

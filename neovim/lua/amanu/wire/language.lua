@@ -5,6 +5,7 @@
 ---Each of them runs in a coroutine of vim.lsp's, which takes what is returned as the reply.
 
 local apply = require("amanu.wire.apply")
+local positions = require("amanu.wire.positions")
 
 local M = {}
 
@@ -224,17 +225,15 @@ local function path_of(uri)
   return vim.startswith(uri, "file:") and vim.uri_to_fname(uri) or uri
 end
 
----Units of the client's encoding before that code point of the line.
----@param client vim.lsp.Client
----@param line string
----@param character integer
----@return integer
-local function units(client, line, character)
-  local before = vim.fn.strcharpart(line, 0, character)
-  if client.offset_encoding == "utf-8" then
-    return #before
-  end
-  return client.offset_encoding == "utf-32" and vim.fn.strchars(before) or vim.fn.strutf16len(before)
+---A position, counted in another encoding.
+---@param lines string[]
+---@param position amanu.Position
+---@param from string
+---@param to string
+---@return amanu.Position
+local function converted(lines, position, from, to)
+  local line = lines[position.line + 1] or ""
+  return { line = position.line, character = positions.converted(line, position.character, from, to) }
 end
 
 ---@class amanu.PlaceAnswers
@@ -265,10 +264,9 @@ local function ask_at(params, method, more)
   end
   local over = shown(about, clients)
   local answers, status, message = ask(clients, method, function(client)
-    local line = about.lines[params.line] or ""
     return vim.tbl_extend("error", {
       textDocument = { uri = about.uri },
-      position = { line = params.line - 1, character = units(client, line, params.character) },
+      position = converted(about.lines, params.position, positions.encoding(), client.offset_encoding),
     }, more or {})
   end, about.buffer)
   local result = { status = status, message = message }
@@ -382,9 +380,17 @@ end
 
 ---@param edits { path: string, edit: table }[]
 ---@param moves table<string, string> New paths by the old ones.
+---@param encoding string Of the edits.
 ---@return amanu.RenamedFile[]
-local function by_file(edits, moves)
-  local files, known, old = {}, {}, {}
+local function by_file(edits, moves, encoding)
+  local files, known, old, lines = {}, {}, {}, {}
+  local function at(path, position)
+    if encoding == positions.encoding() then
+      return position
+    end
+    lines[path] = lines[path] or (subject(path) or { lines = {} }).lines
+    return converted(lines[path], position, encoding, positions.encoding())
+  end
   local function file(path)
     if not known[path] then
       local buffer = apply.find(path)
@@ -398,22 +404,18 @@ local function by_file(edits, moves)
     file(from).newPath = to
   end
   for _, each in ipairs(edits) do
-    local first, last = each.edit.range.start, each.edit.range["end"]
-    table.insert(file(old[each.path] or each.path).edits, {
-      startLine = first.line,
-      startCharacter = first.character,
-      endLine = last.line,
-      endCharacter = last.character,
-      newText = each.edit.newText,
-    })
+    local path = old[each.path] or each.path
+    local range = { start = at(path, each.edit.range.start), ["end"] = at(path, each.edit.range["end"]) }
+    table.insert(file(path).edits, { range = range, newText = each.edit.newText })
   end
   return files
 end
 
 ---What a WorkspaceEdit changes, by file; nothing when it creates or deletes some.
 ---@param edit table
+---@param encoding string
 ---@return amanu.RenamedFile[]?
-local function renamed_files(edit)
+local function renamed_files(edit, encoding)
   local edits, moves = {}, {}
   local function add(uri, list)
     for _, each in ipairs(list) do
@@ -424,7 +426,7 @@ local function renamed_files(edit)
     for uri, list in pairs(type(edit.changes) == "table" and edit.changes or {}) do
       add(uri, list)
     end
-    return by_file(edits, moves)
+    return by_file(edits, moves, encoding)
   end
   for _, change in ipairs(edit.documentChanges) do
     if change.kind == "rename" then
@@ -435,7 +437,7 @@ local function renamed_files(edit)
       add(change.textDocument.uri, change.edits)
     end
   end
-  return by_file(edits, moves)
+  return by_file(edits, moves, encoding)
 end
 
 ---A buffer that is not loaded: findings may be known of it all the same.
@@ -561,11 +563,11 @@ function M.rename(_, params)
   end
   asked.over()
   for _, answer in ipairs(asked.answers) do -- one renames; of two the edits would be made twice
-    local files = renamed_files(answer.result)
+    local files = renamed_files(answer.result, answer.client.offset_encoding)
     if not files then
       return { status = "error", message = "The rename would also create or delete files." }
     elseif #files > 0 then
-      return { status = "success", encoding = answer.client.offset_encoding, files = files }
+      return { status = "success", files = files }
     end
   end
   return { status = judged({}, asked.clients, asked.status), files = {}, message = asked.message }

@@ -8,6 +8,8 @@ from typing import Any, Literal
 from amanu.frontends.acp.handshake import mapping
 from amanu.frontends.acp.peer import ClientDisconnected, Peer, RpcError
 from amanu.frontends.acp.schema import ClientFeatures
+from amanu.text.span_edits import edited
+from amanu.workspace.range_edits import MisplacedEdit, placed_edits
 from amanu.workspace.text_file import sha256
 from amanu_protocol import requests as r
 
@@ -71,7 +73,10 @@ class ClientFiles:
         text = await asyncio.to_thread(_with_line_ends, raw, Path(params.path))
         if _sha256(text) != params.expected_sha256:
             return {"status": "conflict", "message": f"{name} was changed in the meantime."}
-        new_text = _edited(text, params.edits)
+        try:
+            new_text = edited(text, placed_edits(text, params.edits, "utf-16"))
+        except MisplacedEdit as error:
+            return {"status": "error", "message": f"The edits {error}."}
         content = new_text if raw == text else new_text.replace("\r\n", "\n")
         written = {"sessionId": self._session_id, "path": params.path, "content": content}
         try:
@@ -93,15 +98,6 @@ def _with_line_ends(text: str, path: Path) -> str:
     except OSError:
         return text
     return text.replace("\n", "\r\n") if b"\r\n" in data and data.count(b"\r\n") == data.count(b"\n") else text
-
-
-def _edited(text: str, edits: list[r.TextEdit]) -> str:
-    parts: list[str] = []
-    end = 0
-    for edit in edits:
-        parts += [text[end : edit.start], edit.new_text]
-        end = edit.end
-    return "".join([*parts, text[end:]])
 
 
 def _sha256(text: str) -> str:

@@ -18,11 +18,12 @@ from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from amanu.frontends.lsp.document_text import DocumentText, Position, breaks_for
-from amanu.frontends.lsp.edit_request import Ask, no_edits, request_edit
+from amanu.frontends.lsp.edit_request import Ask, no_edits, request_edit, wire_edits
 from amanu.frontends.lsp.jsonrpc import ClientError
 from amanu.text.code_units import Encoding
+from amanu.text.span_edits import SpanEdit
 from amanu.workspace.overlay import Buffer, LanguageQueries
-from amanu_protocol.requests import EditorApplyParams, EditorApplyResult, TextEdit
+from amanu_protocol.requests import EditorApplyParams, EditorApplyResult
 
 CONFIRM = 2.0
 """Seconds in which an editor must show the expected text."""
@@ -185,7 +186,7 @@ class Buffers:
         return True
 
     async def apply(
-        self, path: Path, expected_sha256: str, edits: Sequence[TextEdit], new_text: str, save: bool
+        self, path: Path, expected_sha256: str, edits: Sequence[SpanEdit], new_text: str, save: bool
     ) -> EditorApplyResult:
         """See `workspace.overlay.Editor.apply`."""
         document = self._by_path.get(path)
@@ -203,7 +204,7 @@ class Buffers:
             return await self._apply(document, expected_sha256, edits, new_text, save)
 
     async def _apply(
-        self, document: _Document, expected_sha256: str, edits: Sequence[TextEdit], new_text: str, save: bool
+        self, document: _Document, expected_sha256: str, edits: Sequence[SpanEdit], new_text: str, save: bool
     ) -> EditorApplyResult:
         path = document.path
         if document.unconfirmed:
@@ -228,13 +229,16 @@ class Buffers:
         self,
         document: _Document,
         expected_sha256: str,
-        edits: Sequence[TextEdit],
+        edits: Sequence[SpanEdit],
         new_text: str,
         save: bool,
         expected: asyncio.Event,
     ) -> EditorApplyResult:
         params = EditorApplyParams(
-            path=str(document.path), expected_sha256=expected_sha256, edits=list(edits), save=save
+            path=str(document.path),
+            expected_sha256=expected_sha256,
+            edits=wire_edits(document.text, edits),
+            save=save,
         )
         result = await request_edit(self._ask, self._who, params, sha256(new_text))
         if result.status != "success":
@@ -245,7 +249,7 @@ class Buffers:
         return result.model_copy(update={"sha256": sha256(new_text)})
 
     async def _apply_by_edit(
-        self, document: _Document, edits: Sequence[TextEdit], new_text: str, confirmed: asyncio.Event
+        self, document: _Document, edits: Sequence[SpanEdit], new_text: str, confirmed: asyncio.Event
     ) -> EditorApplyResult:
         answer = asyncio.create_task(self._send_edit(self._edit_request(document, edits)))
         confirmation = asyncio.create_task(_within(confirmed, CONFIRM))
@@ -280,17 +284,8 @@ class Buffers:
             await _within(document.heard, LATE)
         return confirmed.is_set()
 
-    def _edit_request(self, document: _Document, edits: Sequence[TextEdit]) -> dict[str, Any]:
-        changes = [
-            {
-                "range": {
-                    "start": document.text.position(edit.start)._asdict(),
-                    "end": document.text.position(edit.end)._asdict(),
-                },
-                "newText": edit.new_text,
-            }
-            for edit in edits
-        ]
+    def _edit_request(self, document: _Document, edits: Sequence[SpanEdit]) -> dict[str, Any]:
+        changes = [edit.model_dump() for edit in wire_edits(document.text, edits)]
         identity = {"uri": document.uri, "version": document.version}
         edit: dict[str, Any] = (
             {"documentChanges": [{"textDocument": identity, "edits": changes}]}

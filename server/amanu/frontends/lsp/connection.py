@@ -337,7 +337,7 @@ class Connection:
             PulledDocuments(client, self._places, on_change, self._attached.__contains__) if is_pulled else self.buffers
         )
         if self._speaks_amanu:
-            self._editor.language = EditorLanguage(self.name, self.protocol.ask, offers, self._editor, self._places)
+            self._editor.language = EditorLanguage(client, offers, self._editor, self._places)
         self._sessions.overlay.add(self._editor)
         if is_plain:
             if not self.folders and isinstance(params.get("rootUri"), str):

@@ -10,6 +10,7 @@ at `\\r`; decided when the document opens, since the buffer's format does not ch
 """
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from amanu.text.code_units import Encoding, code_points, units
@@ -93,13 +94,19 @@ class DocumentText:
     def position(self, offset: int) -> Position:
         """The position of a code-point offset; offsets outside the text are moved into it, one between CR and LF
         to the end of its line."""
-        before = 0
-        for number, line in enumerate(self._lines):
-            if offset < before + len(line) or number == len(self._lines) - 1:
-                content = self._content(line)
-                return Position(number, units(content[: max(0, offset - before)], self.encoding))
-            before += len(line)
-        raise AssertionError("a text has at least one line")
+        return self.positions([offset])[0]
+
+    def positions(self, offsets: Iterable[int]) -> list[Position]:
+        """Of offsets in growing order, as `position` has each."""
+        positions: list[Position] = []
+        number = before = 0
+        for offset in offsets:
+            while offset >= before + len(self._lines[number]) and number < len(self._lines) - 1:
+                before += len(self._lines[number])
+                number += 1
+            content = self._content(self._lines[number])
+            positions.append(Position(number, units(content[: max(0, offset - before)], self.encoding)))
+        return positions
 
     def _place(self, position: Position) -> tuple[int, int]:
         """Line and code points into it."""

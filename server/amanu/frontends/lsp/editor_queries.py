@@ -6,33 +6,35 @@ status, so whoever asks can go on to the next editor.
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
+from amanu.frontends.lsp.buffers import EditorClient
 from amanu.frontends.lsp.jsonrpc import ClientError
-from amanu.workspace.overlay import Editor, Question
+from amanu.text.code_units import Encoding, units
+from amanu.workspace.overlay import CodePlace, Editor, Question, Renaming
 from amanu_protocol import requests as r
-from amanu_protocol.base import Wire
+from amanu_protocol.base import Position, Wire
 
 ANSWER = 10.0
 """Seconds in which a client must answer. It says `starting` when its language server needs longer."""
 
-Ask = Callable[[str, Any], Awaitable[Any]]
 W = TypeVar("W", bound=Wire)
 
 
 class EditorLanguage:
-    """`ask` sends a request to the client, `offers` are the questions it answers (its capabilities), `editor` its open
-    documents, `places` the folders it has before it."""
+    """`offers` are the questions it answers (its capabilities), `editor` its open documents, `places` the folders it
+    has before it."""
 
     def __init__(
-        self, name: str, ask: Ask, offers: Collection[str], editor: Editor, places: Callable[[], Iterable[Path]]
+        self, client: EditorClient, offers: Collection[str], editor: Editor, places: Callable[[], Iterable[Path]]
     ) -> None:
-        self.name = name
-        self._ask = ask
+        self.name = client.name
+        self._ask = client.ask
+        self._encoding: Encoding = client.encoding
         self._offers = offers
         self._editor = editor
         self._places = places
@@ -50,29 +52,35 @@ class EditorLanguage:
         resolved = params.model_copy(update={"paths": [self._client_path(path) for path in params.paths]})
         return await self._answer("diagnostics", resolved, r.EditorDiagnosticsResult)
 
-    async def definition(self, params: r.EditorPositionParams) -> r.EditorLocationsResult:
-        resolved = params.model_copy(update={"path": self._client_path(params.path)})
-        return await self._answer("definition", resolved, r.EditorLocationsResult)
+    async def definition(self, place: CodePlace) -> r.EditorLocationsResult:
+        return await self._answer("definition", self._position(place), r.EditorLocationsResult)
 
-    async def references(self, params: r.EditorPositionParams) -> r.EditorLocationsResult:
-        resolved = params.model_copy(update={"path": self._client_path(params.path)})
-        return await self._answer("references", resolved, r.EditorLocationsResult)
+    async def references(self, place: CodePlace) -> r.EditorLocationsResult:
+        return await self._answer("references", self._position(place), r.EditorLocationsResult)
 
     async def symbols(self, params: r.EditorSymbolsParams) -> r.EditorSymbolsResult:
         resolved = params.model_copy(update={"path": self._client_path(params.path) if params.path else None})
         return await self._answer("symbols", resolved, r.EditorSymbolsResult)
 
-    async def hover(self, params: r.EditorPositionParams) -> r.EditorHoverResult:
-        resolved = params.model_copy(update={"path": self._client_path(params.path)})
-        return await self._answer("hover", resolved, r.EditorHoverResult)
+    async def hover(self, place: CodePlace) -> r.EditorHoverResult:
+        return await self._answer("hover", self._position(place), r.EditorHoverResult)
 
-    async def call_hierarchy(self, params: r.EditorCallHierarchyParams) -> r.EditorCallHierarchyResult:
-        resolved = params.model_copy(update={"path": self._client_path(params.path)})
-        return await self._answer("callHierarchy", resolved, r.EditorCallHierarchyResult)
+    async def call_hierarchy(
+        self, place: CodePlace, direction: Literal["incoming", "outgoing"]
+    ) -> r.EditorCallHierarchyResult:
+        at = self._position(place)
+        params = r.EditorCallHierarchyParams(path=at.path, position=at.position, direction=direction)
+        return await self._answer("callHierarchy", params, r.EditorCallHierarchyResult)
 
-    async def rename(self, params: r.EditorRenameParams) -> r.EditorRenameResult:
-        resolved = params.model_copy(update={"path": self._client_path(params.path)})
-        return await self._answer("rename", resolved, r.EditorRenameResult)
+    async def rename(self, place: CodePlace, new_name: str) -> Renaming:
+        at = self._position(place)
+        params = r.EditorRenameParams(path=at.path, position=at.position, new_name=new_name)
+        answer = await self._answer("rename", params, r.EditorRenameResult)
+        return Renaming(answer.status, self._encoding, answer.files, answer.message)
+
+    def _position(self, place: CodePlace) -> r.EditorPositionParams:
+        position = Position(line=place.line, character=units(place.before, self._encoding))
+        return r.EditorPositionParams(path=self._client_path(str(place.path)), position=position)
 
     def _client_path(self, path: str) -> str:
         """The path as the client spelt it when it opened the file."""

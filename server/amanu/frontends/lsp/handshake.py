@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, cast
 from amanu import __version__
 from amanu.system.frames import BrokenStream, FrameReader, frame
 
-PROTOCOL_VERSIONS = (3,)
+PROTOCOL_VERSIONS = (4,)
 """Versions of the amanu protocol this daemon speaks. A test holds the last against `amanu_protocol`."""
 
 BUILD = f"{__version__} (protocol {PROTOCOL_VERSIONS[-1]})"

@@ -25,12 +25,15 @@ from pydantic import ValidationError
 
 from amanu.core.tool import ToolError
 from amanu.frontends.lsp.buffers import EditorClient, sha256, typed_numbers
-from amanu.frontends.lsp.edit_request import no_edits, request_edit
+from amanu.frontends.lsp.document_text import DocumentText, breaks_for
+from amanu.frontends.lsp.edit_request import no_edits, request_edit, wire_edits
 from amanu.frontends.lsp.jsonrpc import ClientError
+from amanu.text.code_units import Encoding
+from amanu.text.span_edits import SpanEdit
 from amanu.workspace.encodings import decode, decode_as_shown, is_unicode
 from amanu.workspace.overlay import Buffer, LanguageQueries
 from amanu.workspace.text_file import MAX_FILE, as_editors_show, survives
-from amanu_protocol.requests import EditorApplyParams, EditorApplyResult, EditorReadParams, EditorReadResult, TextEdit
+from amanu_protocol.requests import EditorApplyParams, EditorApplyResult, EditorReadParams, EditorReadResult
 
 READ_TIMEOUT = 5.0
 """Seconds in which a client must give a text."""
@@ -108,6 +111,7 @@ class PulledDocuments:
         self.language: LanguageQueries | None = None
         """Set by the connection, when its client answers questions about code."""
         self._ask = client.ask
+        self._encoding: Encoding = client.encoding
         self._takes_edits = client.own_apply
         self._folders = folders
         self._on_change = on_change
@@ -151,7 +155,7 @@ class PulledDocuments:
         return asking.result()
 
     async def apply(
-        self, path: Path, expected_sha256: str, edits: Sequence[TextEdit], new_text: str, save: bool
+        self, path: Path, expected_sha256: str, edits: Sequence[SpanEdit], new_text: str, save: bool
     ) -> EditorApplyResult:
         """See `workspace.overlay.Editor.apply`. Only the client's own hash confirms an edit."""
         document = self._document(path)
@@ -163,7 +167,10 @@ class PulledDocuments:
         if sha256(answer.text) != expected_sha256:
             message = f"{path.name} was changed in {self._who} in the meantime."
             return EditorApplyResult(status="conflict", message=message)
-        params = EditorApplyParams(path=str(answer.path), expected_sha256=expected_sha256, edits=list(edits), save=save)
+        shown = DocumentText(answer.text, self._encoding, breaks_for(self.name, answer.text))
+        params = EditorApplyParams(
+            path=str(answer.path), expected_sha256=expected_sha256, edits=wire_edits(shown, edits), save=save
+        )
         result = await self._request_edit(params, sha256(new_text))
         if result.status == "success":
             await self._edited(replace(answer, text=new_text))

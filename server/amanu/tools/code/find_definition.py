@@ -12,9 +12,9 @@ from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool
 from amanu.tools.environment import SessionTool
 from amanu.tools.locations import quote_locations
 from amanu.workspace.editor_queries import ask
-from amanu.workspace.overlay import LanguageQueries, Question
+from amanu.workspace.overlay import CodePlace, LanguageQueries, Question
 from amanu.workspace.text_file import split_lines
-from amanu_protocol.requests import EditorLocationsResult, EditorPositionParams
+from amanu_protocol.requests import EditorLocationsResult
 
 NEAR = 5
 """Lines with the symbol that are named when the given line does not contain it."""
@@ -53,10 +53,8 @@ class _SymbolTool(SessionTool[SymbolParams]):
     async def run(self, params: SymbolParams, call: CallContext) -> Outcome:
         path = self._workspace.resolve(params.path)
         call.require_reviewed(path)
-        position = symbol_position(path, (await self._workspace.read(path)).text, params)
-        answer = await ask(
-            self._workspace.overlay, self.question, [path], lambda language: self._ask(language, position)
-        )
+        place = symbol_place(path, (await self._workspace.read(path)).text, params)
+        answer = await ask(self._workspace.overlay, self.question, [path], lambda language: self._ask(language, place))
         unique = list({(location.path, location.start_line): location for location in answer.locations}.values())
         if not unique:
             return Outcome(f"{self.none_found} {params.symbol}.", "none")
@@ -67,7 +65,7 @@ class _SymbolTool(SessionTool[SymbolParams]):
         return Outcome("\n".join(lines) + "\n", f"{len(unique)} location{'s' * (len(unique) != 1)}")
 
     @abstractmethod
-    async def _ask(self, language: LanguageQueries, position: EditorPositionParams) -> EditorLocationsResult: ...
+    async def _ask(self, language: LanguageQueries, place: CodePlace) -> EditorLocationsResult: ...
 
 
 class FindDefinition(_SymbolTool):
@@ -80,8 +78,8 @@ class FindDefinition(_SymbolTool):
     title = "Find the definition of"
     none_found = "The editor's language server knows no definition of"
 
-    async def _ask(self, language: LanguageQueries, position: EditorPositionParams) -> EditorLocationsResult:
-        return await language.definition(position)
+    async def _ask(self, language: LanguageQueries, place: CodePlace) -> EditorLocationsResult:
+        return await language.definition(place)
 
 
 class FindReferences(_SymbolTool):
@@ -94,24 +92,20 @@ class FindReferences(_SymbolTool):
     title = "Find uses of"
     none_found = "The editor's language server knows no use of"
 
-    async def _ask(self, language: LanguageQueries, position: EditorPositionParams) -> EditorLocationsResult:
-        return await language.references(position)
+    async def _ask(self, language: LanguageQueries, place: CodePlace) -> EditorLocationsResult:
+        return await language.references(place)
 
 
-def symbol_position(path: Path, text: str, params: SymbolParams) -> EditorPositionParams:
-    """Where the symbol is in that text of the file. Raises `ToolError` like `symbol_column`."""
-    character = symbol_column(split_lines(text), params.line, params.symbol)
-    return EditorPositionParams(path=str(path), line=params.line, character=character)
-
-
-def symbol_column(lines: Sequence[str], line: int, symbol: str) -> int:
-    """How many Unicode code points come before the last name of `symbol` (`total` of `cart.total`) on that line. Lines
-    count from 1. Raises `ToolError`, naming lines that contain the symbol, when this one does not."""
-    index = _find(lines[line - 1], symbol) if line <= len(lines) else None
+def symbol_place(path: Path, text: str, params: SymbolParams) -> CodePlace:
+    """The place of the last name of the symbol (`total` of `cart.total`) in that text of the file. Raises `ToolError`,
+    naming lines that contain the symbol, when the given one does not."""
+    lines, line = split_lines(text), params.line
+    index = _find(lines[line - 1], params.symbol) if line <= len(lines) else None
     if index is None:
-        raise ToolError(_wrong_line_message(lines, line, symbol))
-    last = _LAST_NAME.search(symbol)
-    return index + (last.start() if last else 0)
+        raise ToolError(_wrong_line_message(lines, line, params.symbol))
+    last = _LAST_NAME.search(params.symbol)
+    column = index + (last.start() if last else 0)
+    return CodePlace(path, line - 1, lines[line - 1][:column])
 
 
 def _find(text: str, symbol: str) -> int | None:

@@ -1,17 +1,17 @@
 """Show what the editor's language servers say about a symbol, and what calls it or is called by it."""
 
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from amanu.core.tool import CallContext, Outcome, Preview, Subject
 from amanu.text.display import one_line
-from amanu.tools.code.find_definition import SymbolParams, symbol_position
+from amanu.tools.code.find_definition import SymbolParams, symbol_place
 from amanu.tools.environment import SessionTool
 from amanu.tools.locations import MAX_LINE, display_path, reasons_not_to_quote, resolve_paths
 from amanu.workspace.editor_queries import ask
-from amanu_protocol.requests import Call, EditorCallHierarchyParams, EditorPositionParams
+from amanu.workspace.overlay import CodePlace
+from amanu_protocol.requests import Call
 
 MAX_HOVER = 2000
 """Characters; documentation can be pages long."""
@@ -46,18 +46,18 @@ class InspectSymbol(SessionTool[InspectSymbolParams]):
     async def run(self, params: InspectSymbolParams, call: CallContext) -> Outcome:
         path = self._workspace.resolve(params.path)
         call.require_reviewed(path)
-        position = symbol_position(path, (await self._workspace.read(path)).text, params)
+        place = symbol_place(path, (await self._workspace.read(path)).text, params)
         match params.show:
             case "hover":
-                return await self._hover(params.symbol, position)
+                return await self._hover(params.symbol, place)
             case "incoming_calls":
-                return await self._calls(position, "incoming", call)
+                return await self._calls(place, "incoming", call)
             case "outgoing_calls":
-                return await self._calls(position, "outgoing", call)
+                return await self._calls(place, "outgoing", call)
 
-    async def _hover(self, symbol: str, position: EditorPositionParams) -> Outcome:
-        overlay, paths = self._workspace.overlay, [Path(position.path)]
-        answer = await ask(overlay, "hover", paths, lambda language: language.hover(position))
+    async def _hover(self, symbol: str, place: CodePlace) -> Outcome:
+        overlay, paths = self._workspace.overlay, [place.path]
+        answer = await ask(overlay, "hover", paths, lambda language: language.hover(place))
         text = answer.text.strip()
         if not text:
             return Outcome(f"The editor's language server says nothing about {symbol}.", "nothing")
@@ -66,12 +66,9 @@ class InspectSymbol(SessionTool[InspectSymbolParams]):
         shown = (line for line in text.splitlines() if line.strip() and not line.startswith("```"))
         return Outcome(f"{text}\n", one_line(next(shown, "shown")))
 
-    async def _calls(
-        self, position: EditorPositionParams, direction: Literal["incoming", "outgoing"], call: CallContext
-    ) -> Outcome:
-        request = EditorCallHierarchyParams(**position.model_dump(), direction=direction)
-        overlay, paths = self._workspace.overlay, [Path(position.path)]
-        answer = await ask(overlay, "callHierarchy", paths, lambda language: language.call_hierarchy(request))
+    async def _calls(self, place: CodePlace, direction: Literal["incoming", "outgoing"], call: CallContext) -> Outcome:
+        overlay, paths = self._workspace.overlay, [place.path]
+        answer = await ask(overlay, "callHierarchy", paths, lambda language: language.call_hierarchy(place, direction))
         calls = answer.calls[: self._limits.locations]
         if not calls:
             return Outcome(f"The editor's language server knows no {direction} calls.", "none")

@@ -12,13 +12,16 @@ from pydantic import Field
 from amanu.core.tool import CallContext, Preview, ToolError
 from amanu.text.code_units import Encoding
 from amanu.text.display import one_line
-from amanu.tools.code.find_definition import SymbolParams, symbol_position
+from amanu.text.span_edits import edited
+from amanu.tools.code.find_definition import SymbolParams, symbol_place
+from amanu.tools.code.renamed_names import Rename, WrongEdit
 from amanu.tools.edits.base import EditParams, EditTool, FileChange
 from amanu.tools.locations import resolve_paths
 from amanu.workspace.editor_queries import ask
-from amanu.workspace.range_edits import MisplacedEdit, apply_range_edits
+from amanu.workspace.overlay import CodePlace, Renaming
+from amanu.workspace.range_edits import MisplacedEdit, placed_edits, with_line_ends_of
 from amanu.workspace.text_file import FileText, sha256
-from amanu_protocol.requests import EditorPositionParams, EditorRenameParams, EditorRenameResult, RangeEdit, RenamedFile
+from amanu_protocol.requests import RenamedFile
 
 _LIBRARIES = frozenset({"node_modules", "site-packages"})
 """Folders of other people's code, wherever they are."""
@@ -80,11 +83,12 @@ class RenameSymbol(EditTool[RenameSymbolParams]):
                 for open_path in self._workspace.overlay.paths()
                 for _, buffer in self._workspace.overlay.documents(open_path)
             }
-            answer = await self._ask(await self._position(path, params, call), params)
+            answer = await self._ask(await self._place(path, params, call), params)
             files = await self._read(answer.files, call)
             changed = [file for file in files if file.changed_since(shown_texts)]
             if not changed:
-                return [await self._change(file, answer.encoding) for file in files]
+                rename = Rename(params.symbol, params.new_name)
+                return [await self._change(file, rename, answer.encoding) for file in files]
             if attempt == 2:
                 raise ToolError(
                     f"{self.display_path(changed[0].base)} changed while the language server worked out the rename, or "
@@ -92,12 +96,12 @@ class RenameSymbol(EditTool[RenameSymbolParams]):
                 )
         raise AssertionError("the second attempt returns or raises")
 
-    async def _position(self, path: Path, params: RenameSymbolParams, call: CallContext) -> EditorPositionParams:
+    async def _place(self, path: Path, params: RenameSymbolParams, call: CallContext) -> CodePlace:
         name, read = self._workspace.display_path(path), [self._read_subject(path)]
         if call.denied(read):
             raise ToolError(f"A rule denies reading {name}, so nothing can be renamed from there.")
         try:
-            return symbol_position(path, (await self._workspace.read(path)).text, params)
+            return symbol_place(path, (await self._workspace.read(path)).text, params)
         except ToolError:
             if call.allowed(read):
                 raise
@@ -106,21 +110,20 @@ class RenameSymbol(EditTool[RenameSymbolParams]):
                 "first: that needs the user's approval."
             ) from None
 
-    async def _ask(self, position: EditorPositionParams, params: RenameSymbolParams) -> EditorRenameResult:
-        request = EditorRenameParams(**position.model_dump(), new_name=params.new_name)
-        overlay, paths = self._workspace.overlay, [Path(position.path)]
+    async def _ask(self, place: CodePlace, params: RenameSymbolParams) -> Renaming:
+        overlay, new_name = self._workspace.overlay, params.new_name
         try:
-            answer = await ask(overlay, "rename", paths, lambda language: language.rename(request))
+            answer = await ask(overlay, "rename", [place.path], lambda language: language.rename(place, new_name))
         except ToolError as error:
-            answer = await self._ask_checker(request, error)
+            answer = await self._ask_checker(place, new_name, error)
         if not any(file.edits for file in answer.files):
             raise ToolError(f"The language server cannot rename {params.symbol} there. {_INSTEAD}")
         return answer
 
-    async def _ask_checker(self, request: EditorRenameParams, error: ToolError) -> EditorRenameResult:
+    async def _ask_checker(self, place: CodePlace, new_name: str, error: ToolError) -> Renaming:
         """The answer of a language server of the checks. Raises `error` when none runs."""
         rename = self._environment.rename
-        answer = None if rename is None else await rename(request)
+        answer = None if rename is None else await rename(place, new_name)
         if answer is None:
             raise error
         if answer.status != "success":
@@ -153,8 +156,8 @@ class RenameSymbol(EditTool[RenameSymbolParams]):
             files.append(_ReadFile(file, await self._workspace.read(path)))
         return files
 
-    async def _change(self, file: _ReadFile, encoding: Encoding) -> FileChange:
-        new_text = await asyncio.to_thread(self._renamed_text, file.base, file.renamed.edits, encoding)
+    async def _change(self, file: _ReadFile, rename: Rename, encoding: Encoding) -> FileChange:
+        new_text = await asyncio.to_thread(self._renamed_text, file, rename, encoding)
         return FileChange(
             str(file.base.path),
             partial(self._unless_changed, file.base.text, new_text),
@@ -163,14 +166,21 @@ class RenameSymbol(EditTool[RenameSymbolParams]):
             part=self.display_path(file.base),
         )
 
-    def _renamed_text(self, base: FileText, edits: Sequence[RangeEdit], encoding: Encoding) -> str:
+    def _renamed_text(self, file: _ReadFile, rename: Rename, encoding: Encoding) -> str:
+        text, path = file.base.text, self.display_path(file.base)
         try:
-            return apply_range_edits(base.text, edits, encoding)
+            edits = with_line_ends_of(text, placed_edits(text, file.renamed.edits, encoding))
+            rename.check(text, edits)
         except MisplacedEdit as error:
             raise ToolError(
-                f"The language server's edits of {self.display_path(base)} {error}, so they are for other text. "
-                f"{_INSTEAD}"
+                f"The language server's edits of {path} {error}, so they are for other text. {_INSTEAD}"
             ) from None
+        except WrongEdit as wrong:
+            raise ToolError(
+                f"The language server's edit of line {wrong.line} of {path} would replace something else than "
+                f"{rename.symbol}: it is for other text, or counts otherwise than it says. {_INSTEAD}"
+            ) from None
+        return edited(text, edits)
 
     def _unless_changed(self, old_text: str, new_text: str, base: FileText) -> str:
         if base.text != old_text:

@@ -14,10 +14,10 @@ from weakref import WeakKeyDictionary
 from amanu.frontends.lsp.plain.documents import CHAT, Documents, ManagedDocument
 from amanu.frontends.lsp.plain.transcript import YOUR_TURN, Transcript
 from amanu.text.markdown import prose
+from amanu.text.span_edits import SpanEdit
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import Event
 from amanu_protocol.items import SelectionAttachment
-from amanu_protocol.requests import TextEdit
 
 if TYPE_CHECKING:
     from amanu.session.session import Session
@@ -116,7 +116,7 @@ class ChatDocument:
                         )  # more may have been heard meanwhile
                         self._attempt = ("", "")
 
-    def _appending(self, text: str) -> list[TextEdit]:
+    def _appending(self, text: str) -> list[SpanEdit]:
         heading = _HEADING.search(text)
         above = text[: heading.start()] if heading else text
         previous, tried = self._attempt
@@ -153,23 +153,23 @@ def chat_document(session: "Session", documents: Documents) -> ChatDocument:
     return chat
 
 
-def _above(text: str, addition: str) -> list[TextEdit]:
+def _above(text: str, addition: str) -> list[SpanEdit]:
     """Insert above the last heading; where the user removed it, at the end, with it."""
     heading = _HEADING.search(text)
     if heading is not None:
-        return [TextEdit(start=heading.start(), end=heading.start(), new_text=addition)]
+        return [SpanEdit(start=heading.start(), end=heading.start(), new_text=addition)]
     gap = "" if text.endswith("\n") or not text else "\n"
-    return [TextEdit(start=len(text), end=len(text), new_text=f"{gap}\n{addition}{YOUR_TURN}\n\n")]
+    return [SpanEdit(start=len(text), end=len(text), new_text=f"{gap}\n{addition}{YOUR_TURN}\n\n")]
 
 
-def _without(text: str, written: str) -> list[TextEdit]:
+def _without(text: str, written: str) -> list[SpanEdit]:
     """Remove what was written, if it is still what stands there."""
     heading = _HEADING.search(text)
     if heading is None or text[heading.end() :].strip() != written:
         return []
-    return [TextEdit(start=heading.end(), end=len(text), new_text="\n")]
+    return [SpanEdit(start=heading.end(), end=len(text), new_text="\n")]
 
 
-def _at_end(text: str, addition: str) -> list[TextEdit]:
+def _at_end(text: str, addition: str) -> list[SpanEdit]:
     gap = "" if text.endswith(("\n", " ")) or not text else " "
-    return [TextEdit(start=len(text), end=len(text), new_text=f"{gap}{addition} ")]
+    return [SpanEdit(start=len(text), end=len(text), new_text=f"{gap}{addition} ")]

@@ -8,9 +8,9 @@ from pathlib import Path
 from amanu.frontends.lsp.buffers import sha256
 from amanu.storage.files import write_whole
 from amanu.text.display import one_line
+from amanu.text.span_edits import SpanEdit, edited
 from amanu.workspace.overlay import Overlay
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.requests import TextEdit
 
 FOLDER = "documents"
 CHAT = "chat.md"
@@ -23,7 +23,7 @@ _OF_SESSION = "s-"
 """Before a session's id in the name of its folder: an id may be two dots."""
 _NAME = re.compile(r"[\w.:-]+", re.ASCII)
 
-Change = Callable[[str], list[TextEdit]]
+Change = Callable[[str], list[SpanEdit]]
 
 
 class Documents:
@@ -70,13 +70,13 @@ class ManagedDocument:
             document = self._overlay.find(self.path)
             if document is None:
                 text = await self._stored() or ""
-                await self._write(_edited(text, change(text)))
+                await self._write(edited(text, change(text)))
                 return True
             editor, buffer = document
             edits = change(buffer.text)
             if not edits:
                 return True
-            applied = _edited(buffer.text, edits)
+            applied = edited(buffer.text, edits)
             result = await editor.apply(self.path, sha256(buffer.text), edits, applied, save=False)
             if result.status == "success":
                 return True
@@ -86,7 +86,7 @@ class ManagedDocument:
     async def replace(self, text: str) -> bool:
         """Give it a whole new text."""
         return await self.change(
-            lambda current: [] if current == text else [TextEdit(start=0, end=len(current), new_text=text)]
+            lambda current: [] if current == text else [SpanEdit(start=0, end=len(current), new_text=text)]
         )
 
     async def _stored(self) -> str | None:
@@ -102,12 +102,6 @@ class ManagedDocument:
             await asyncio.to_thread(_write, self.path, text)
         except OSError as error:
             raise AmanuError("storageError", f"{self.path} cannot be written: {error.strerror or error}.") from error
-
-
-def _edited(text: str, edits: list[TextEdit]) -> str:
-    for edit in reversed(edits):
-        text = text[: edit.start] + edit.new_text + text[edit.end :]
-    return text
 
 
 def _read(path: Path) -> str | None:
