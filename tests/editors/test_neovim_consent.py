@@ -12,6 +12,7 @@ from amanu_protocol.labels import IGNORED
 from amanu_protocol.requests import AuditQueryResult, RulePreviewResult, TrustGetResult
 from editors.test_neovim import Start, folder, home, start
 from support.neovim import Neovim
+from support.sample_events import answered
 
 __all__ = ["folder", "home", "start"]  # fixtures: pytest finds them by name
 
@@ -88,7 +89,8 @@ def played(vim: Neovim, approval: dict[str, Any], **replies: Any) -> None:
 
 
 def question(approval: dict[str, Any]) -> dict[str, Any]:
-    return wording.explain_approval(Approval.model_validate(approval)).model_dump(mode="json")
+    explained = wording.explain_approval(Approval.model_validate(approval))
+    return (explained if explained.answers else answered(explained)).model_dump(mode="json")
 
 
 def previewed(preview: dict[str, Any]) -> dict[str, Any]:
@@ -131,10 +133,10 @@ def test_a_question_is_shown_whole_and_its_yes_grants_what_it_says(vim: Neovim) 
         assert (sent["decision"], sent["digest"], sent["grants"] or []) == ("allow", "d1", grants)
     assert vim.lua("return Asked[1].labels") == [
         "Allow once with network access",
-        "Reject with a reason",
-        f"Allow for this session with network access: {RULE}",
         "Allow once without network access",
         "Allow once without the sandbox",
+        f"Allow for this session with network access: {RULE}",
+        "Reject with a reason",
     ]
 
     alone = {"tier": "none", "writes": "everything", "network": True, "summary": "Not sandboxed: no bwrap."}
@@ -327,7 +329,9 @@ def test_text_of_others_is_never_obeyed_or_hidden(start: Start, folder: Path, tm
     sandbox = {"tier": "none", "writes": "everything", "network": True, "summary": evil}
     part = {"text": evil, "decision": "ask", "rule": evil, "reason": evil}
     approval = {**APPROVAL, "title": evil, "detail": evil, "rule": evil, "parts": [part], "sandbox": sandbox}
-    approval["scopes"] = [{"scope": "session", "rule": evil}]
+    session = {"label": f"Allow for this session{evil}", "action": "allow", "scope": "session", "rule": evil}
+    no = {"label": f"Reject{evil}", "action": "reject", "asks": "reason", "explanation": evil}
+    approval["answers"] = [{**session, "explanation": evil}, no]
     preview = {**FINE, "explanation": evil, "covered": [evil]}
     found = {
         "state": "changed",
@@ -390,15 +394,18 @@ def test_text_of_others_is_never_obeyed_or_hidden(start: Start, folder: Path, tm
 
 PLAN = """
 local path = ...
-local options = {}
+local answers = {}
 for _, mode in ipairs({ "acceptEdits", "ask", "auto" }) do
   for _, fresh in ipairs({ false, true }) do
-    table.insert(options, { label = "Approve in " .. mode, mode = mode, freshContext = fresh, grants = {} })
+    table.insert(answers, { label = "Approve in " .. mode, action = "allow", mode = mode, freshContext = fresh,
+      scope = "once", grants = {}, rule = "", explanation = "", asks = "", further = false })
   end
 end
+table.insert(answers, { label = "Keep planning", action = "reject", asks = "reason", scope = "once", grants = {},
+  rule = "", explanation = "", freshContext = false, further = false })
 local session = require("amanu.session")
 local approval = { toolCallId = "c", title = "Carry out this plan", detail = "# Goal", effect = "read", rule = "r",
-  scopes = {}, askedAt = 0, digest = "d1", parts = {}, grants = {}, likelyGrants = {}, lines = {}, options = options,
+  scopes = {}, askedAt = 0, digest = "d1", parts = {}, grants = {}, likelyGrants = {}, lines = {}, answers = answers,
   document = path }
 session.state = { sessionId = "s", title = "", mode = "plan", modelId = "scripted:x", proposals = {}, queue = {},
   roots = { "/w" }, approvals = { approval }, items = {}, questions = {}, jobs = {}, todos = {} }

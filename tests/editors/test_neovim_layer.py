@@ -150,7 +150,7 @@ def test_what_no_hunk_shows_of_a_draft_is_decided_with_it(start: Start, folder: 
     vim.keys(":Amanu Tidy up<CR>")
     vim.until(f"{STATE} and {OPEN} == 1 and #{STATE}.approvals == 1")
     vim.wait_for_answers()
-    vim.answer("Finish the review")
+    vim.answer("Decide later")
     vim.keys(":Amanu /approve<CR>")
     vim.until(f"({ENDED}) == 'completed'")
     vim.lua("require('amanu.review.quickfix').open()")

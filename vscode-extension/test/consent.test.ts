@@ -6,7 +6,7 @@ import { StatusLines } from "../src/chat/view/statusLines";
 import { SandboxBadge } from "../src/chat/view/sandbox";
 import { Folded } from "../src/sessions/fold";
 import type { Approval, CommandPart, Decision, SessionState, ToolCall } from "../src/protocol";
-import { CALL, question, state, sandbox } from "./states";
+import { CALL, question, state, sandbox, approvalAnswer } from "./states";
 
 let measure: () => void;
 
@@ -232,7 +232,13 @@ test.each<[string, Partial<Approval>, string[], string[], string]>([
     "Allow with network access",
   ],
   ["the network it may not need is not", { grants: ["network"] }, [], [], "Allow"],
-  ["and can be taken away", { grants: ["network"], likelyGrants: ["network"] }, ["network"], [], "Allow"],
+  [
+    "and can be taken away",
+    { grants: ["network"], likelyGrants: ["network"] },
+    ["network"],
+    [],
+    "Allow without network access",
+  ],
   ["no sandbox is not ticked where it is not asked for", { grants: ["unsandboxed"] }, [], [], "Allow"],
   [
     "where it is asked for it is, and the button says it",
@@ -409,8 +415,10 @@ const PLAN = {
   detail: "# Goal",
   document: "/state/plan.md",
   lines: [{ tone: "plain" as const, text: "You approve it as it stands." }],
-  options: (["acceptEdits", "ask", "auto"] as const).flatMap((mode) =>
-    [false, true].map((freshContext) => ({ grants: [], label: `Approve in ${mode}`, mode, freshContext })),
+  answers: (["acceptEdits", "ask", "auto"] as const).flatMap((mode) =>
+    [false, true].map((freshContext) =>
+      approvalAnswer(`Approve in ${mode}`, "allow", { mode, freshContext }),
+    ),
   ),
 };
 

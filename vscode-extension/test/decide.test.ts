@@ -132,13 +132,34 @@ test("of several files of a step all are accepted, each as it was asked", async 
   ]);
 });
 
-test("grants are switched in place, and the answers say what they add", () => {
-  const { pick, resolved } = asked({ grants: ["network", "unsandboxed"], likelyGrants: ["network"] });
-  pick()?.press("With network access");
-  pick()?.press("Without the sandbox");
-  pick()?.press("Allow once without the sandbox");
+test("the answers are the daemon's, the rarely wanted last, and each is sent as it is", () => {
+  const grants = ["network", "unsandboxed"] as const;
+  const { pick, resolved } = asked({ grants: [...grants], likelyGrants: ["network"] });
+  const labels = pick()?.items.map(({ label }) => label) ?? [];
+  expect(labels.slice(labels.indexOf("your answer") + 1)).toEqual([
+    "$(check) Allow once with network access",
+    "$(check) Allow once without network access",
+    "$(check) Allow once without the sandbox",
+    "$(check) Allow for this session with network access",
+    "$(edit) Edit the command…",
+    "$(x) Reject",
+    "$(x) Reject with a reason…",
+    "$(eye) Show all of it",
+    "more options",
+    "$(check) Allow for this session without the sandbox",
+  ]);
+  pick()?.press("Allow for this session without the sandbox");
   expect(resolved).toEqual([
-    { toolCallId: "c1", digest: "d1", decision: "allow", scope: "once", rule: null, grants: ["unsandboxed"] },
+    {
+      toolCallId: "c1",
+      digest: "d1",
+      decision: "allow",
+      scope: "session",
+      rule: "run_shell_command+unsandboxed(make)",
+      grants: ["unsandboxed"],
+      mode: null,
+      freshContext: false,
+    },
   ]);
 });
 

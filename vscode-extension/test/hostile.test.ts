@@ -7,7 +7,7 @@ import { Folded } from "../src/sessions/fold";
 import type { Approval, Item, SessionState, Source } from "../src/protocol";
 import { plain, straight, visible } from "../src/editor/visible";
 import { HOSTILE } from "./hostile";
-import { APPROVAL, CALL, state, sandbox } from "./states";
+import { APPROVAL, CALL, approvalAnswer, sandbox, state } from "./states";
 
 /** All that the view itself makes. */
 const TAGS =
@@ -87,7 +87,11 @@ function asked(text: string): Approval {
     agentId: null,
     agent: "",
     likelyGrants: ["network"],
-    options: [{ grants: ["network"], label: text, mode: null, freshContext: false }],
+    answers: [
+      approvalAnswer(text, "allow", { grants: ["network"], explanation: text }),
+      approvalAnswer(text, "allow", { scope: "session", grants: ["network"], rule: text, explanation: text }),
+      approvalAnswer(text, "reject"),
+    ],
     lines: (["warning", "good", "bad"] as const).map((tone) => ({ tone, text })),
   };
 }

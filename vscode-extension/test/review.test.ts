@@ -16,7 +16,7 @@ import type {
   UserMessage,
 } from "../src/protocol";
 import { meaning, row } from "./edits";
-import { state } from "./states";
+import { state, approvalAnswer } from "./states";
 
 beforeEach(() =>
   vi.stubGlobal(
@@ -73,7 +73,8 @@ function approval(toolCallId: string): Approval {
     agent: "",
     likelyGrants: [],
     blocked: "",
-    options: [{ grants: [], label: "", mode: null, freshContext: false }],
+    options: [],
+    answers: [approvalAnswer("Accept all", "allow"), approvalAnswer("Reject", "reject")],
     lines: [],
   };
 }

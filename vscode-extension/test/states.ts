@@ -1,11 +1,15 @@
 import type {
   Approval,
+  ApprovalAnswer,
+  Grant,
   ModelInfo,
+  Scope,
   SessionState,
   SessionSummary,
   ToolCall,
   CommandSandbox,
 } from "../src/protocol";
+import { GRANTS, SCOPES } from "../src/labels";
 
 /** A session's state, with what the test cares about. */
 export function state(given: Partial<SessionState> = {}): SessionState {
@@ -70,7 +74,7 @@ export const CALL: ToolCall = {
   warns: false,
   notUndone: [],
 };
-export const APPROVAL: Approval = {
+const ASKED: Approval = {
   toolCallId: "c1",
   title: "Run make",
   detail: "make",
@@ -97,20 +101,63 @@ export const APPROVAL: Approval = {
   document: null,
   command: "make",
   originalCommand: null,
-  options: [{ grants: [], label: "", mode: null, freshContext: false }],
+  options: [],
+  answers: [],
   lines: [{ tone: "plain", text: "Needs approval: no rule allows it" }],
 };
 
-/** The same question, changed; what it wants is granted by the first answer, as the daemon has it. */
-export function question(changes: Partial<Approval> = {}): Approval {
-  const { likelyGrants, grants } = { ...APPROVAL, ...changes };
-  const first = grants.filter((grant) => likelyGrants.includes(grant));
-  return {
-    ...APPROVAL,
-    options: [{ grants: first, label: "", mode: null, freshContext: false }],
-    ...changes,
-  };
+export function approvalAnswer(
+  label: string,
+  action: ApprovalAnswer["action"],
+  more: Partial<ApprovalAnswer> = {},
+): ApprovalAnswer {
+  const plain = {
+    scope: "once",
+    grants: [],
+    rule: "",
+    explanation: "",
+    mode: null,
+    freshContext: false,
+  } as const;
+  return { label, action, ...plain, grants: [], asks: "", further: false, ...more };
 }
+
+/** The answers as the daemon has them (`permissions/answers.py`): what the call wants is granted by the first. */
+function answersTo({ scopes, grants, likelyGrants, proposalId, command }: Approval): ApprovalAnswer[] {
+  const first = grants.filter((grant) => likelyGrants.includes(grant));
+  const ways = [first, ...(first.length > 0 ? [[]] : []), ...grants.map((grant) => [grant])].filter(
+    (way, at, all) => all.findIndex((each) => `${each}` === `${way}`) === at,
+  );
+  const verb = proposalId === null ? "Allow" : "Accept all";
+  const allow = (scope: Scope, rule: string, explanation: string, way: Grant[], further = false) => {
+    const granted = way.map((grant) => GRANTS[grant].name).join(" and ");
+    const words = granted || (first.length > 0 ? "without network access" : "");
+    const label = `${verb} ${SCOPES[scope]} ${words}`.trim();
+    const marked = rule.replace(/^(\w+)/, `$1${way.map((grant) => `+${grant}`).join("")}`);
+    return approvalAnswer(label, "allow", { scope, grants: way, rule: marked, explanation, further });
+  };
+  const kept = scopes.filter(({ scope }) => scope !== "once");
+  const keep = (way: Grant[]) =>
+    kept.map(({ scope, rule, explanation }) => allow(scope, rule, explanation, way, way !== first));
+  const edit = { grants: first, asks: "command" } as const;
+  return [
+    ...ways.map((way) => allow("once", "", "", way)),
+    ...(proposalId === null ? [] : [approvalAnswer("Review hunk by hunk", "review")]),
+    ...keep(first),
+    ...(command === null ? [] : [approvalAnswer("Edit the command", "editCommand", edit)]),
+    approvalAnswer("Reject", "reject"),
+    approvalAnswer("Reject with a reason", "reject", { asks: "reason" }),
+    ...ways.filter((way) => way !== first && way.length > 0).flatMap(keep),
+  ];
+}
+
+/** The same question, changed. */
+export function question(changes: Partial<Approval> = {}): Approval {
+  const asked = { ...ASKED, ...changes };
+  return { ...asked, answers: changes.answers ?? answersTo(asked) };
+}
+
+export const APPROVAL = question();
 
 export function model(modelId: string, given: Partial<ModelInfo> = {}): ModelInfo {
   return {

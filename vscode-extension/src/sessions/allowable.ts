@@ -11,11 +11,12 @@ const GLANCE = 200;
  * more rights.
  */
 export function allowable(approval: Approval): string | undefined {
-  const { title, detail, lines, proposalId, document, scopes, options, parts } = approval;
+  const { title, detail, lines, proposalId, document, answers, parts } = approval;
   const what = detail.trim();
   if (proposalId !== null || document !== null || what === "" || what.includes("\n")) return undefined;
   const about = lines.map(({ text }) => text).filter((text) => /^(The model says|In): /.test(text));
-  if (!scopes.some(({ scope }) => scope === "once") || (options[0]?.grants.length ?? 0) > 0) return undefined;
+  const [first] = answers;
+  if (first?.action !== "allow" || first.scope !== "once" || first.grants.length > 0) return undefined;
   if (parts.some(({ decision }) => decision === "deny")) return undefined;
   if (reasons(approval).some(({ tone }) => tone === "warning" || tone === "bad")) return undefined;
   const whole = [what, ...about].join(" · ");

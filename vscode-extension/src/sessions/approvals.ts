@@ -5,11 +5,19 @@ import type { Chat } from "../chat/chat";
 import type { OpenChats } from "../chat/openChats";
 import type { Pages } from "../editor/pages";
 import { openPlan } from "./plan";
-import type { Approval, CommandPart, Grant, Line, RulePreviewResult, Scope, SessionState } from "../protocol";
+import type {
+  Approval,
+  ApprovalAnswer,
+  CommandPart,
+  Line,
+  RulePreviewResult,
+  SessionState,
+} from "../protocol";
 import { acceptStep, type Step, standingStep } from "./step";
 import { oneLine, plain, visible } from "../editor/visible";
-import { BUTTONS, GRANTS, SCOPES } from "../labels";
-import { capital, granting, reasons, ruleGranting, wanted } from "./words";
+import { BUTTONS } from "../labels";
+import { sent } from "./answers";
+import { reasons, wanted } from "./words";
 
 const EDIT: vscode.QuickInputButton = {
   iconPath: new vscode.ThemeIcon("edit"),
@@ -25,6 +33,16 @@ const ICONS: Record<CommandPart["decision"], string> = {
   deny: "$(error)",
 };
 
+const ICON: Record<ApprovalAnswer["action"], string> = {
+  allow: "$(check)",
+  review: "$(diff)",
+  editCommand: "$(edit)",
+  reject: "$(x)",
+  finish: "$(clock)",
+};
+
+const WHAT_ELSE = "What should be different? The model sees your answer.";
+
 const TONES: Record<Line["tone"], string> = {
   plain: "$(info)",
   good: "$(pass)",
@@ -36,8 +54,6 @@ interface Answer extends vscode.QuickPickItem {
   /** Settles the question, or leaves it. Without it the row is there to be read. */
   run?(): Promise<unknown>;
   edit?(): Promise<unknown>;
-  /** Switches a grant; the question stays. */
-  grant?: Grant;
 }
 
 /** The keyboard's way to a decision: a quick pick, opened only by the user. */
@@ -65,14 +81,10 @@ export class Approvals {
 
   private ask(approval: Approval, news = ""): void {
     const pick = vscode.window.createQuickPick<Answer>();
-    let grants = approval.options[0]?.grants ?? [];
     pick.title = plain(wanted(approval), ASKED);
     pick.placeholder = news + oneLine(approval.detail, ASKED);
-    const draw = (active: (item: Answer) => boolean) => {
-      pick.items = [...known(approval), ...this.answers(approval, grants)];
-      pick.activeItems = pick.items.filter(active).slice(0, 1);
-    };
-    draw(({ run }) => run !== undefined); // what is known stands above the answers
+    pick.items = [...known(approval), ...this.answers(approval)];
+    pick.activeItems = pick.items.filter(({ run }) => run !== undefined).slice(0, 1); // what is known stands above
     const over = this.chat.onEvent(({ event }) => {
       // decided elsewhere, or over: no question is left
       if (
@@ -88,11 +100,7 @@ export class Approvals {
     });
     pick.onDidAccept(() => {
       const chosen = pick.selectedItems[0];
-      const grant = chosen?.grant;
-      if (grant !== undefined) {
-        grants = grants.includes(grant) ? grants.filter((each) => each !== grant) : [...grants, grant];
-        draw((item) => item.grant === grant);
-      } else if (chosen?.run) {
+      if (chosen?.run) {
         pick.hide();
         void this.chat.attempt(chosen.run, approval.toolCallId);
       }
@@ -108,108 +116,63 @@ export class Approvals {
     pick.show();
   }
 
-  private answers(approval: Approval, grants: Grant[]): Answer[] {
-    const { toolCallId, proposalId, digest, detail, command } = approval;
-    if (approval.document !== null) return this.planAnswers(approval);
-    const edits = proposalId !== null;
-    const allow = (scope: Scope, rule: string | null) =>
-      this.chat.resolve({ toolCallId, digest, decision: "allow", scope, rule, grants });
-    const reject = (reason: string | null) =>
-      this.chat.resolve({ toolCallId, digest, decision: "reject", reason });
-    // what is kept must do for the next call like this one, too
-    const lacking = approval.options[0]?.grants.some(
-      (grant) => !grants.includes(grant) && !grants.includes("unsandboxed"),
+  private answers(approval: Approval): Answer[] {
+    const { proposalId, document, command } = approval;
+    const offered = approval.answers.filter(
+      ({ asks }) => asks !== "command" || !command?.includes("\n"), // an input box has one line
     );
-    const scopes = approval.scopes.filter(({ rule }) => rule === "" || !lacking);
-    const yes = edits ? BUTTONS.acceptAll : "Allow";
-    const added = edits ? "" : granting(grants);
+    const rows = (further: boolean) =>
+      offered
+        .filter((answer) => answer.further === further)
+        .map((answer, at, all) => this.row(approval, answer, all[at - 1]));
     return [
-      ...(proposalId === null
-        ? []
-        : [{ label: `$(diff) ${BUTTONS.reviewHunks}`, run: () => this.openDiff(proposalId) }]),
-      ...scopes.map(({ scope, rule, explanation }, at): Answer => {
-        const label = `$(check) ${yes} ${SCOPES[scope]}${added}`;
-        if (rule === "") return { label, run: () => allow(scope, null) };
-        const edit = async () => {
-          const edited = await this.editRule(ruleGranting(rule, grants), toolCallId);
-          if (edited !== undefined) await allow(scope, edited);
-        };
-        const description = ruleGranting(rule, grants)
-          .split("\n")
-          .map((line) => plain(line))
-          .join("  ·  ");
-        return {
-          label,
-          description,
-          // of several that save the same it is said once; of what other grants were added to, nothing
-          ...(explanation === scopes[at - 1]?.explanation || ruleGranting(rule, grants) !== rule
-            ? {}
-            : { detail: plain(explanation, ASKED) }),
-          buttons: [EDIT],
-          run: () => allow(scope, null),
-          edit,
-        };
-      }),
-      ...approval.grants.map((grant): Answer => {
-        const on = grants.includes(grant);
-        const why = approval.likelyGrants.includes(grant)
-          ? "it probably needs this"
-          : "it did not ask for this";
-        return {
-          label: `${on ? "$(pass-filled)" : "$(circle-large-outline)"} ${capital(GRANTS[grant].name)}`,
-          description: why,
-          grant,
-        };
-      }),
-      ...(command === null || command.includes("\n") // an input box has one line
-        ? []
-        : [
-            {
-              label: `$(edit) ${BUTTONS.editCommand}…`,
-              run: async () => {
-                const own = await vscode.window.showInputBox({
-                  title: BUTTONS.editCommand,
-                  value: command,
-                  prompt: `Enter runs it${granting(grants)}.`,
-                });
-                if (own !== undefined && own !== command)
-                  await this.chat.resolve({ toolCallId, digest, decision: "allow", grants, command: own });
-              },
-            },
-          ]),
-      { label: `$(x) ${BUTTONS.reject}`, run: () => reject(null) },
-      {
-        label: `$(x) ${BUTTONS.rejectWithReason}…`,
-        run: async () => {
-          const reason = await vscode.window.showInputBox({
-            title: oneLine(approval.title, ASKED),
-            prompt: "The model sees your reason.",
-          });
-          if (reason !== undefined) await reject(reason || null);
-        },
-      },
-      ...(edits ? [] : [this.whole(detail)]),
+      ...(document === null ? [] : [{ label: "$(go-to-file) Open the plan", run: () => openPlan(approval) }]),
+      ...rows(false),
+      ...(proposalId === null && document === null ? [this.whole(approval.detail)] : []),
+      ...(offered.some(({ further }) => further) ? [separator("more options")] : []),
+      ...rows(true),
     ];
   }
 
-  private planAnswers(approval: Approval): Answer[] {
-    const { toolCallId, digest, options } = approval;
-    const reject = async () => {
-      const reason = await vscode.window.showInputBox({
-        title: oneLine(approval.title, ASKED),
-        prompt: "What should be different? The model sees your answer.",
-      });
-      if (reason !== undefined)
-        await this.chat.resolve({ toolCallId, digest, decision: "reject", reason: reason || null });
+  /** An answer; what it means is said once where several in a row mean the same. */
+  private row(approval: Approval, answer: ApprovalAnswer, before: ApprovalAnswer | undefined): Answer {
+    const { rule, explanation } = answer;
+    const more = answer.asks === "" ? "" : "…";
+    const label = `${ICON[answer.action]} ${plain(answer.label)}${more}`;
+    const meaning = explanation === before?.explanation ? "" : plain(explanation, ASKED);
+    const run = () => this.send(approval, answer);
+    if (rule === "") return { label, description: meaning, run };
+    const edit = async () => {
+      const edited = await this.editRule(rule, approval.toolCallId);
+      if (edited !== undefined) await this.chat.resolve(sent(approval, answer, { rule: edited }));
     };
-    return [
-      { label: "$(go-to-file) Open the plan", run: () => openPlan(approval) },
-      ...options.map(({ label, mode, freshContext }) => ({
-        label: `$(check) ${plain(label)}`,
-        run: () => this.chat.resolve({ toolCallId, digest, decision: "allow", mode, freshContext }),
-      })),
-      { label: `$(x) ${BUTTONS.keepPlanning}…`, run: reject },
-    ];
+    const description = rule
+      .split("\n")
+      .map((line) => plain(line))
+      .join("  ·  ");
+    return { label, description, ...(meaning && { detail: meaning }), buttons: [EDIT], run, edit };
+  }
+
+  /** Send an answer, with what it asks the user for. */
+  private async send(approval: Approval, answer: ApprovalAnswer): Promise<void> {
+    const { proposalId, command } = approval;
+    if (answer.action === "review") {
+      if (proposalId !== null) await this.openDiff(proposalId);
+      return;
+    }
+    if (answer.asks === "") return void (await this.chat.resolve(sent(approval, answer)));
+    const own = await vscode.window.showInputBox(
+      answer.asks === "command"
+        ? { title: answer.label, value: command ?? "", prompt: `Enter runs it. ${answer.explanation}` }
+        : {
+            title: oneLine(approval.title, ASKED),
+            prompt: approval.document === null ? "The model sees your reason." : WHAT_ELSE,
+          },
+    );
+    if (own === undefined || (answer.asks === "command" && own === command)) return;
+    await this.chat.resolve(
+      sent(approval, answer, answer.asks === "command" ? { command: own } : { reason: own || null }),
+    );
   }
 
   private async acceptStep({ approvals }: Step): Promise<void> {
@@ -268,10 +231,13 @@ export function meaning({ lines }: RulePreviewResult): string {
   return lines.map(({ text }) => oneLine(text, 300)).join(" ");
 }
 
+function separator(label: string): Answer {
+  return { label, kind: vscode.QuickPickItemKind.Separator };
+}
+
 /** What is known of it: rows to be read. */
 function known(approval: Approval): Answer[] {
   const { parts } = approval;
-  const separator = (label: string) => ({ label, kind: vscode.QuickPickItemKind.Separator });
   const fine = parts.filter(({ decision }) => decision === "allow");
   const folded = parts.length > MANY ? fine : [];
   return [

@@ -1,28 +1,7 @@
-import type { Approval, ContextUse, Decision, Grant, Line, ModelInfo } from "../protocol";
-import { GRANTS } from "../labels";
+import type { Approval, ContextUse, Decision, Line, ModelInfo } from "../protocol";
 import { visible } from "../editor/visible";
 
 export const MODE_OF_PARENT = "A sub-agent works in the mode of the session it works for. Change it there.";
-
-const RULE = /^(\*|@?[A-Za-z][\w-]*)(?:\+network)?(?:\+unsandboxed)?(?=\(|\s|$)/;
-
-/** The rules of a text, one a line: those about commands with these grants and no others, as the daemon saves them
- * (`granting` in `server/amanu/core/rules.py`). */
-export function ruleGranting(text: string, grants: Grant[]): string {
-  const marks = (["network", "unsandboxed"] as const)
-    .filter((each) => grants.includes(each))
-    .map((each) => `+${each}`);
-  return text
-    .split("\n")
-    .map((line) => (/^@(read|write)\b/.test(line) ? line : line.replace(RULE, `$1${marks.join("")}`)))
-    .join("\n");
-}
-
-/** What a yes with these grants says more than yes: what runs without the sandbox has the network, too. */
-export function granting(grants: Grant[]): string {
-  const strongest = (["unsandboxed", "network"] as const).find((grant) => grants.includes(grant));
-  return strongest === undefined ? "" : ` ${GRANTS[strongest].name}`;
-}
 
 /** Who or what decided, and what was added. `here` is this client's own name. */
 export function decision({ summary, outcome, client }: Decision, here: string): string {

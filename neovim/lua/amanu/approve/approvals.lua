@@ -122,13 +122,6 @@ local function step()
   return edits, vim.tbl_count(paths)
 end
 
----@param scope amanu.Scope
----@param option amanu.AllowOption
----@return string
-local function allow(scope, option)
-  return vim.trim(("Allow %s %s"):format(labels.SCOPES[scope], option.label))
-end
-
 ---@type table<string, integer> The window that was opened for a plan, by its path.
 local plans = {}
 
@@ -183,96 +176,79 @@ function M.close_plan(document, approved)
   end
 end
 
+---@param answer amanu.ApprovalAnswer
+---@param own? table What the user wrote for it.
+---@return table
+local function sent(answer, own)
+  local fields = {
+    decision = answer.action == "editCommand" and "allow" or answer.action,
+    scope = answer.scope,
+    grants = answer.grants,
+    mode = answer.mode,
+    freshContext = answer.freshContext,
+  }
+  return vim.tbl_extend("force", fields, own or {})
+end
+
 ---@param approval amanu.Approval
----@return { label: string, run: fun() }[]
-local function plan_choices(approval)
-  local found = {}
-  for _, option in ipairs(approval.options) do
-    table.insert(found, {
-      label = visible.line(option.label),
-      run = function()
-        resolve(approval, { decision = "allow", mode = option.mode, freshContext = option.freshContext })
-      end,
-    })
+---@param answer amanu.ApprovalAnswer
+local function choose(approval, answer)
+  if answer.action == "review" then
+    require("amanu.review.diff").open(approval.proposalId)
+  elseif answer.asks == "command" then
+    require("amanu.chat.command").open(approval, answer, function(command, done)
+      resolve(approval, sent(answer, { command = command }), done)
+    end)
+  elseif answer.asks == "reason" then
+    reject(approval)
+  elseif answer.rule ~= "" then
+    require("amanu.approve.rule").open(approval, answer, function(rule, done)
+      resolve(approval, sent(answer, { rule = rule }), done)
+    end)
+  else
+    resolve(approval, sent(answer))
   end
-  table.insert(found, {
-    label = "Open the plan",
-    run = function()
-      M.open_plan(approval)
-    end,
-  })
-  table.insert(found, {
-    label = labels.BUTTONS.keepPlanning,
-    run = function()
-      reject(approval)
-    end,
-  })
-  return found
+end
+
+---Whether the list has it: nothing that is rarely wanted, and a refusal is always one that may have a reason.
+---@param answer amanu.ApprovalAnswer
+---@return boolean
+local function is_listed(answer)
+  return not answer.further and (answer.action ~= "reject" or answer.asks == "reason")
 end
 
 ---@param approval amanu.Approval
 ---@return { label: string, run: fun() }[]
 local function choices(approval)
-  if approval.document then
-    return plan_choices(approval)
-  end
   local found = {}
-  local function add(label, run)
-    table.insert(found, { label = label, run = run })
+  for _, answer in ipairs(vim.tbl_filter(is_listed, approval.answers)) do
+    local rule = answer.rule ~= "" and ": " .. visible.line(answer.rule, 60) or ""
+    local more = answer.action == "finish" and ": " .. visible.line(answer.explanation:gsub("%.$", "")):lower() or ""
+    table.insert(found, {
+      label = visible.line(answer.label) .. rule .. more,
+      run = function()
+        choose(approval, answer)
+      end,
+    })
   end
-  local edit = approval.proposalId ~= nil
-  local first = approval.options[1]
-  local function yes(option)
-    add(allow("once", option), function()
-      resolve(approval, { decision = "allow", grants = option.grants })
-    end)
-  end
-  if edit then
-    add(labels.BUTTONS.acceptAll, function()
-      resolve(approval, { decision = "allow" })
-    end)
-    local edits, files = step()
-    if edits then
-      add(("Accept all of this step (%d files)"):format(files), function()
+  local edits, files = step()
+  if approval.proposalId and edits then
+    table.insert(found, 2, {
+      label = ("Accept all of this step (%d files)"):format(files),
+      run = function()
         for _, each in ipairs(edits) do -- each as it was asked
           resolve(each, { decision = "allow" })
         end
-      end)
-    end
-  else
-    yes(first)
+      end,
+    })
   end
-  if edit then
-    add(labels.BUTTONS.reviewHunks, function()
-      require("amanu.review.diff").open(approval.proposalId)
-    end)
-  end
-  if approval.command then
-    add(labels.BUTTONS.editCommand, function()
-      require("amanu.chat.command").open(approval, function(command, done)
-        resolve(approval, { decision = "allow", command = command, grants = first.grants }, done)
-      end)
-    end)
-  end
-  add(labels.BUTTONS.rejectWithReason, function()
-    reject(approval)
-  end)
-  for _, offer in ipairs(approval.scopes) do
-    if offer.scope ~= "once" then
-      add(("%s: %s"):format(allow(offer.scope, first), visible.line(offer.rule, 60)), function()
-        require("amanu.approve.rule").open(approval, offer, function(rule, done)
-          resolve(approval, { decision = "allow", scope = offer.scope, rule = rule, grants = first.grants }, done)
-        end)
-      end)
-    end
-  end
-  if not edit then
-    vim.tbl_map(yes, vim.list_slice(approval.options, 2))
-  end
-  if edit then
-    add(labels.BUTTONS.finishReview .. ": undecided hunks stay open", function()
-      resolve(approval, { decision = "finish" })
-    end)
+  if approval.document then
+    table.insert(found, #found, {
+      label = "Open the plan",
+      run = function()
+        M.open_plan(approval)
+      end,
+    })
   end
   return found
 end

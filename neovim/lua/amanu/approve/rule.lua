@@ -2,7 +2,6 @@
 ---`:w` saves them and says yes, `:q` leaves it undecided.
 
 local client = require("amanu.wire.client")
-local labels = require("amanu.labels")
 local methods = require("amanu.protocol").methods
 local say = require("amanu.say")
 local session = require("amanu.session")
@@ -55,15 +54,15 @@ local function draw(buffer, approval)
 end
 
 ---@param approval amanu.Approval
----@param offer amanu.ScopeOffer
+---@param answer amanu.ApprovalAnswer
 ---@param save fun(rule: string, done: fun()) Says yes by that rule; `done` when that counted.
-function M.open(approval, offer, save)
+function M.open(approval, answer, save)
   local buffer = vim.api.nvim_create_buf(false, false)
   pcall(vim.api.nvim_buf_set_name, buffer, "amanu://rule/" .. approval.toolCallId)
   vim.bo[buffer].buftype = "acwrite"
   vim.bo[buffer].bufhidden = "wipe"
   vim.bo[buffer].swapfile = false
-  local lines = visible.lines(visible.text(offer.rule))
+  local lines = visible.lines(visible.text(answer.rule))
   vim.api.nvim_buf_set_lines(buffer, 0, -1, true, lines)
   vim.bo[buffer].modified = false
   vim.api.nvim_create_autocmd("BufWriteCmd", {
@@ -96,8 +95,8 @@ function M.open(approval, offer, save)
     end,
   })
   local window = vim.api.nvim_open_win(buffer, true, { split = "below", win = 0, height = #lines + 9 })
-  local scope = vim.trim(labels.SCOPES[offer.scope] .. " " .. approval.options[1].label)
-  vim.wo[window][0].winbar = (" :w allows it %s · :q leaves it undecided%%<"):format(scope)
+  local label = visible.line(answer.label):gsub("%%", "%%%%")
+  vim.wo[window][0].winbar = (" :w: %s · :q leaves it undecided%%<"):format(label)
   draw(buffer, approval)
 end
 

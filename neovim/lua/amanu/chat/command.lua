@@ -6,8 +6,9 @@ local visible = require("amanu.visible")
 local M = {}
 
 ---@param approval amanu.Approval
+---@param answer amanu.ApprovalAnswer
 ---@param run fun(command: string, done: fun()) Approves that command; `done` when that counted.
-function M.open(approval, run)
+function M.open(approval, answer, run)
   local buffer = vim.api.nvim_create_buf(false, false)
   pcall(vim.api.nvim_buf_set_name, buffer, "amanu://command/" .. approval.toolCallId)
   vim.bo[buffer].buftype = "acwrite"
@@ -28,8 +29,8 @@ function M.open(approval, run)
     end,
   })
   local window = vim.api.nvim_open_win(buffer, true, { split = "below", win = 0, height = math.min(#lines + 2, 15) })
-  local allow = visible.line(vim.trim("allows it once " .. approval.options[1].label))
-  vim.wo[window][0].winbar = (" :w %s · :q leaves it undecided%%<"):format(allow:gsub("%%", "%%%%"))
+  local meaning = visible.line("runs it. " .. answer.explanation)
+  vim.wo[window][0].winbar = (" :w %s · :q leaves it undecided%%<"):format((vim.trim(meaning):gsub("%%", "%%%%")))
 end
 
 return M

@@ -1,10 +1,11 @@
 import { changesOf, extent, hunksOf, isDecidable, withHunks } from "../../review/changes";
 import { waits } from "../../review/hunks";
-import type { AllowOption, Approval, Proposal } from "../../protocol";
+import type { Approval, ApprovalAnswer, Proposal } from "../../protocol";
 import { visible } from "../../editor/visible";
 import { CommandField } from "./command";
 import { BUTTONS, SCOPES } from "../../labels";
-import { granting, reasons, wanted } from "../../sessions/words";
+import { yes } from "../../sessions/answers";
+import { reasons, wanted } from "../../sessions/words";
 import type { ToView } from "../messages";
 import { type ChatView, proposalOf } from "./chatView";
 import { Detail } from "./detail";
@@ -17,6 +18,7 @@ import { RuleField } from "./rule";
 import { toned } from "./toned";
 
 const EDITED = "This is the command as you changed it. Nothing has run yet.";
+const NOT_KEPT = "What is kept must grant what the next call like this one needs, too.";
 const AGAIN = "This has changed since you were asked, and nothing was done. Read it again.";
 
 /** The question about a tool call, with all that is known of it and every way to answer it. It never takes the focus. */
@@ -88,23 +90,24 @@ export class ApprovalBox {
     const scope = h("select", { class: "scope", "aria-label": "For how long" });
     for (const offer of approval.scopes)
       scope.append(h("option", { value: offer.scope }, SCOPES[offer.scope]));
-    const chosen = () => approval.scopes[scope.selectedIndex];
+    const chosen = () => yes(approval, approval.scopes[scope.selectedIndex]?.scope ?? "once", grants.chosen);
     scope.addEventListener("change", () => {
-      rule.offer(chosen(), grants.chosen);
+      rule.offer(chosen());
       setText(this.note, "");
       look();
     });
     // a yes says all that it means, wherever that was chosen
     const look = () => {
-      const known = chosen()?.scope ?? "once";
-      this.added = (known === "once" ? "" : ` ${SCOPES[known]}`) + granting(grants.chosen);
-      allow.disabled = rule.blocked;
+      const answer = chosen();
+      this.added = answer === undefined ? "" : beyondYes(answer);
+      allow.disabled = rule.blocked || answer === undefined;
+      allow.title = answer === undefined ? NOT_KEPT : "";
       if (edits) this.label(proposalOf(this.view, approval.proposalId));
       else setText(allow, `Allow${this.added}`);
       command?.label(`Run${this.added}`);
     };
     const grants = new Grants(approval, () => {
-      rule.grant(grants.chosen);
+      if (rule.edited === null) rule.offer(chosen());
       look();
     });
     const rule = new RuleField(this.view, approval, () => look());
@@ -224,7 +227,7 @@ export class ApprovalBox {
 
   private answerPlan(
     { toolCallId, digest }: Approval,
-    chosen: AllowOption | { reason: string | null },
+    chosen: ApprovalAnswer | { reason: string | null },
   ): void {
     const yes = "mode" in chosen;
     this.view.post({
@@ -256,6 +259,11 @@ function meant(proposal: Proposal | undefined): string {
   const changes = proposal === undefined ? [] : changesOf(proposal);
   if (new Set(changes.map(({ file }) => file.path)).size > 1) return ` ${extent(changes)}`;
   return changes.flatMap(({ file }) => file.hunks).length > 1 ? " file" : "";
+}
+
+/** What a yes says beyond yes: for how long, if not once, and with what. */
+function beyondYes({ label }: ApprovalAnswer): string {
+  return visible(label).replace(/^(?:Allow|Accept all)(?: once)?/, "");
 }
 
 function question({ agent, proposalId }: Approval): string {

@@ -9,8 +9,8 @@ export class Grants {
   readonly element: HTMLElement;
 
   constructor(approval: Approval, changed: () => void) {
-    const { likelyGrants, grants, options } = approval;
-    const ticked = options[0]?.grants ?? [];
+    const { likelyGrants, grants, answers } = approval;
+    const ticked = answers[0]?.grants ?? [];
     for (const grant of grants) {
       this.boxes.set(
         grant,

@@ -1,4 +1,4 @@
-import type { AllowOption, Approval } from "../../protocol";
+import type { Approval, ApprovalAnswer } from "../../protocol";
 import { visible } from "../../editor/visible";
 import { BUTTONS } from "../../labels";
 import type { ToHost } from "../messages";
@@ -7,9 +7,9 @@ import { button, h } from "./dom";
 /** The question about a plan. The editor shows its text; here the user only decides. `answer` takes how it is carried
  * out, or why it is not. */
 export function planForm(
-  { toolCallId, options, lines }: Approval,
+  { toolCallId, answers, lines }: Approval,
   post: (message: ToHost) => void,
-  answer: (chosen: AllowOption | { reason: string | null }) => void,
+  answer: (chosen: ApprovalAnswer | { reason: string | null }) => void,
 ): HTMLElement[] {
   const fresh = h("input", { type: "checkbox", class: "fresh" });
   const reason = h("input", {
@@ -21,8 +21,9 @@ export function planForm(
   reason.addEventListener("keydown", (event) => {
     if (event.key === "Enter") reject();
   });
+  const options = answers.filter(({ action }) => action === "allow");
   const ways = options.filter(({ freshContext }) => !freshContext);
-  const approve = (way: AllowOption) =>
+  const approve = (way: ApprovalAnswer) =>
     answer(
       options.find(({ mode, freshContext }) => mode === way.mode && freshContext === fresh.checked) ?? way,
     );

@@ -1,13 +1,12 @@
-import type { Approval, Grant, RulePreviewResult, ScopeOffer } from "../../protocol";
+import type { Approval, ApprovalAnswer, RulePreviewResult } from "../../protocol";
 import { visible } from "../../editor/visible";
-import { ruleGranting } from "../../sessions/words";
 import type { ChatView } from "./chatView";
 import { h, setText } from "./dom";
 
 /** Milliseconds after the last key before a rule is checked. */
 const CHECK_AFTER = 300;
 
-/** The rule a scope would save: its text, to be edited in place, what it allows, and what it would have answered. */
+/** The rule an answer would save: its text, to be edited in place, what it allows, and what it would have answered. */
 export class RuleField {
   private readonly text = h("textarea", {
     class: "rule",
@@ -23,7 +22,6 @@ export class RuleField {
     h("label", {}, h("span", { class: "aside" }, "Saved rules, one per line:"), this.text),
     this.meaning,
   );
-  private offered: ScopeOffer | undefined;
   /** The text as it would be saved, were it not edited. */
   private unedited = "";
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -36,20 +34,14 @@ export class RuleField {
     private readonly changed: () => void,
   ) {}
 
-  /** Show what that scope would save; nothing for once. */
-  offer(offer: ScopeOffer | undefined, grants: Grant[]): void {
+  /** Show what that answer would save; nothing for once. */
+  offer(answer: ApprovalAnswer | undefined): void {
     clearTimeout(this.timer);
-    this.offered = offer;
-    this.unedited = visible(ruleGranting(offer?.rule ?? "", grants));
+    this.unedited = visible(answer?.rule ?? "");
     this.text.value = this.unedited;
     this.element.hidden = this.text.value === "";
-    this.stand("fits", offer?.explanation ?? "");
+    this.stand("fits", answer?.explanation ?? "");
     if (!this.element.hidden) this.check();
-  }
-
-  /** Other grants were chosen: a rule that nobody has edited is saved with those. */
-  grant(grants: Grant[]): void {
-    if (this.edited === null) this.offer(this.offered, grants);
   }
 
   /** The user's own text; null when it is the one offered, or none. */
