@@ -130,6 +130,10 @@ class LiveFile:
         default_factory=lambda: (list[Hunk](), dict[str, int]()), init=False, repr=False, compare=False
     )
     """Where each hunk is in a list of hunks, for as long as that is the list."""
+    _placed: tuple[list[Hunk], list[tuple[int, int]] | None, list[Hunk]] = field(
+        default_factory=lambda: (list[Hunk](), None, list[Hunk]()), init=False, repr=False, compare=False
+    )
+    """The placed hunks of a list of hunks, for as long as that is the list, and these the ranges of `deferred`."""
     renamed_line_counts: tuple[int, int] = (0, 0)
     """Lines added and removed of a file that is renamed, whose one hunk is all of it."""
 
@@ -460,10 +464,21 @@ class LiveFile:
             self._index_by_id = self.hunks, {hunk.hunk_id: index for index, hunk in enumerate(self.hunks)}
         return self._index_by_id[1][hunk_id]
 
+    def copy(self) -> "LiveFile":
+        """The same file, to be moved by itself."""
+        copy = replace(self)
+        copy._placed = self._placed
+        return copy
+
     @property
     def placed_hunks(self) -> list[Hunk]:
-        """The hunks with their places."""
-        return placed(self.hunks, None if self.deferred is None else [start for start, _ in self.deferred.ranges])
+        """The hunks with their places. One decision is told with hundreds of files that it does not concern."""
+        ranges = None if self.deferred is None else self.deferred.ranges
+        hunks, known_ranges, known = self._placed
+        if hunks is not self.hunks or len(known) != len(hunks) or known_ranges is not ranges:
+            known = placed(self.hunks, None if ranges is None else [start for start, _ in ranges])
+            self._placed = self.hunks, ranges, known
+        return list(known)
 
     def wire(self) -> ProposedFile:
         base = self.base

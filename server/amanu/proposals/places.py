@@ -46,4 +46,4 @@ def _is_placed(file: ProposedFile) -> bool:
 
 
 def _lines(start: int, count: int) -> LineRange:
-    return LineRange.model_construct(start=start, end=start + count)
+    return LineRange(start=start, end=start + count)

@@ -304,11 +304,12 @@ class Proposals:
             files = [file for file, hunk in live.hunks() if live.is_waiting(hunk)]
             await run_to_completion(self._tracking.catch_up(live, files))
 
-    async def moved_copies(self, proposal_id: str) -> tuple[int, Sequence[LiveFile]]:
-        """Its version, and copies of its files in which something waits, moved to their texts as they are now."""
+    async def moved_copies(self, proposal_id: str, hunk_ids: Collection[str]) -> tuple[int, Sequence[LiveFile]]:
+        """Its version, and copies of its files in which one of these hunks waits, moved to their texts as they are
+        now."""
         async with self._live.lock:
             live = self._live.find(proposal_id)
-            files = await run_to_completion(self._tracking.moved_copies(live))
+            files = await run_to_completion(self._tracking.moved_copies(live, hunk_ids))
             return live.version, files
 
     async def review_after(self, proposal_id: str) -> Proposal:

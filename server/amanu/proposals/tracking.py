@@ -9,7 +9,7 @@ import logging
 import os
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -157,8 +157,9 @@ class FileTracking:
         the texts."""
         texts: dict[Path, FileText] = {}
         has_news = False
-        for file in {id(file): file for file in files}.values():
-            current = await self._read(file.base.path)
+        moving = list({id(file): file for file in files}.values())
+        current_texts = await asyncio.gather(*(self._read(file.base.path) for file in moving))
+        for file, current in zip(moving, current_texts, strict=True):
             if current is not None:
                 texts[file.base.path] = current
             has_news = await self._move(live, file, current) or has_news
@@ -166,16 +167,16 @@ class FileTracking:
             self._live.publish(live)
         return texts
 
-    async def moved_copies(self, live: LiveProposal) -> list[LiveFile]:
-        """The files in which something waits, moved to their current texts; as copies, for of those nobody has
-        followed it is not known what the user changed. The caller has the lock."""
-        files = [file for file in live.files if file.waits]
+    async def moved_copies(self, live: LiveProposal, hunk_ids: Collection[str]) -> list[LiveFile]:
+        """The files in which one of these hunks waits, moved to their current texts; as copies, for of those nobody
+        has followed it is not known what the user changed. The caller has the lock."""
+        files = [file for file in live.files if any(hunk.waits and hunk.hunk_id in hunk_ids for hunk in file.hunks)]
         texts = await self.catch_up(live, [file for file in files if not file.is_settled or self.follows(live, file)])
         return [await self._moved_copy(file, texts.get(file.base.path)) for file in files]
 
     async def _moved_copy(self, file: LiveFile, current: FileText | None) -> LiveFile:
         """`current`: its text, if it was just read."""
-        copy = replace(file, hunks=list(file.hunks))
+        copy = file.copy()
         if file.change == "edit" and file.is_settled:
             current = current or await self._read(file.base.path)
             with contextlib.suppress(ToolError):

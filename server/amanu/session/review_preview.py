@@ -48,7 +48,7 @@ class SessionPreview:
         waiting: list[_Waiting] = []
         for proposal_id, selection in self._edits.select(params.scope, _WAITING_STATES).items():
             proposal = self._edits.proposal(proposal_id)
-            ids = {each for each in selection.hunk_ids}
+            ids = set(selection.hunk_ids)
             if any(hunk.waits and hunk.hunk_id in ids for file in proposal.files for hunk in file.hunks):
                 waiting += await self._waiting(proposal, ids)
         if sum(each.characters for each in waiting) < SMALL_TEXT:
@@ -61,7 +61,7 @@ class SessionPreview:
         """The files of the proposal in which some of these hunks wait, as they are now; in a session that another
         process has open, as they were last seen."""
         if self._access.writable:
-            version, files = await self._proposals.moved_copies(proposal.proposal_id)
+            version, files = await self._proposals.moved_copies(proposal.proposal_id, ids)
         else:
             version, files = proposal.version, LiveProposal.load(proposal).files
         found: list[_Waiting] = []
