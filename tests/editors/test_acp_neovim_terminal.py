@@ -31,7 +31,7 @@ def decide(vim: Neovim) -> None:
     vim.until(f"{OPEN} == 1")
     vim.until_text(FIRST_HUNK.rstrip())
     vim.answer("eleven stays a number")
-    vim.keys("]a<Space>ar")
+    vim.keys("gg]a<Space>ar")
     vim.until(f"{STATE}.lastTurn")
     vim.keys(":Amanu /mode acceptEdits<CR>")
     vim.until(f"{STATE}.mode == 'acceptEdits'")

@@ -314,7 +314,8 @@ def test_review_after(start: Start, folder: Path) -> None:
     ]
     vim.keys("gg]a<Space>aa")
     states(vim, "applied! applied applied")
-    vim.keys("]a<Space>ar")
+    vim.until("vim.fn.line('.') == 12")
+    vim.keys("<Space>ar")
     states(vim, "applied! reverted applied")
     vim.until_text("\n".join(changed(new, _12="line 12")))
     vim.keys("12G<Space>aU")
@@ -462,6 +463,7 @@ def test_side_by_side_only_what_waits_differs(start: Start, folder: Path) -> Non
     vim.keys("<Space>aa")
     states(vim, "applied! rejected applied!")
     vim.until("vim.wo.winbar:find('0 to review', 1, true)")
+    vim.until_text("\n".join(lines(**kept, _20="agent 20")))
     assert sides() == [lines(**kept), lines(**kept, _20="agent 20")], "what became of it"
     vim.keys("q:Amanu /diff<CR>")
     said(vim, "nothing to review in notes.txt; /diff session shows what is applied")

@@ -451,7 +451,16 @@ local function current_change(which)
   return M.current(which)
 end
 
-local jumps = 0 ---Of the user, so far.
+local jumps = 0 -- of the user, so far
+local SEEN_MS = 500 -- a key that comes sooner was pressed before the user saw where a decision led
+local led = { at = -SEEN_MS, buffer = 0, line = 0 } -- where a decision led last
+
+---@return boolean
+local function was_just_led()
+  local line = vim.api.nvim_win_get_cursor(0)[1]
+  local is_there = led.buffer == vim.api.nvim_get_current_buf() and led.line == line
+  return is_there and vim.uv.now() - led.at < SEEN_MS
+end
 
 ---After a jump, show the whole change, if it fits, and say which of all it is: "3/12 helpers.py".
 ---@param note? string Said before that.
@@ -575,6 +584,9 @@ end
 ---@param step 1|-1
 function M.jump(step)
   jumps = jumps + 1
+  if step == 1 and was_just_led() then
+    return arrive() -- it is the next already
+  end
   local firsts = firsts_of(vim.api.nvim_get_current_buf())
   local line = vim.api.nvim_win_get_cursor(0)[1] - 1
   local target
@@ -634,6 +646,7 @@ local function moving_on(change, first)
       return say_left()
     end
     go_to_row(next_one or firsts[1])
+    led = { at = vim.uv.now(), buffer = buffer, line = vim.api.nvim_win_get_cursor(0)[1] }
   end
 end
 
