@@ -181,6 +181,7 @@ def test_next_and_previous_go_through_files(start: Start, folder: Path) -> None:
     first = proposed(folder, hunk(1, "one\n", "1\n"), hunk(3, "drei\n", "three\n", "h2", state="applied"))
     second = proposed(folder, hunk(2, "two\n", "2\n", "h3"), path=str(folder / "other.txt"))
     vim.lua(SHOW.replace("{ ... }", "..."), [first, second])
+    vim.lua("require('amanu.say').brief = function(text) table.insert(Said, text) end")
     where = "return vim.fs.basename(vim.api.nvim_buf_get_name(0)) .. ':' .. vim.api.nvim_win_get_cursor(0)[1]"
     seen: list[str] = []
     vim.keys("2G")
@@ -191,6 +192,11 @@ def test_next_and_previous_go_through_files(start: Start, folder: Path) -> None:
         *("notes.txt:3", "other.txt:2", "notes.txt:1"),
         *("other.txt:2", "notes.txt:3", "notes.txt:1"),
         *("other.txt:2", "notes.txt:1"),
+    ]
+    assert vim.lua("return Said") == [
+        *("2/3 notes.txt", "3/3 other.txt", "that was the last · 1/3 notes.txt"),
+        *("that was the first · 3/3 other.txt", "2/3 notes.txt", "1/3 notes.txt"),
+        *("3/3 other.txt", "that was the last · 1/3 notes.txt"),
     ]
 
 

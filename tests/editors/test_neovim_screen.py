@@ -146,7 +146,7 @@ def test_a_hunk_taller_than_the_window_is_asked_about(size: tuple[int, int], sta
         "prompt": f"Not all of this hunk fits on the screen (+{TALL} -1).",
         "labels": ["Show it side by side", "Accept it all the same"],
     }
-    assert vim.lua("return vim.wo.diff") is True
+    vim.until("vim.wo.diff")
     shown = vim.window("vim.api.nvim_get_current_buf()")
     assert "new 58.1\n" in shown and "new 58.9\n" in shown, "it begins on the screen"
     vim.keys("<Space>aa")  # closed without an answer
