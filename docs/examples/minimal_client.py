@@ -85,7 +85,7 @@ def review(daemon: Daemon, session_id: str, proposal_id: str) -> None:
 def approve(daemon: Daemon, session_id: str, approval: Json) -> None:
     """Show the answers that the daemon offers, and send the chosen one."""
     print(f"\n{approval['title']}\n{approval['detail']}")
-    answers = [answer for answer in approval["answers"] if answer["asks"] != "command"]
+    answers = [answer for answer in approval["answers"] if answer["asks"] != "command" and not answer["further"]]
     for number, answer in enumerate(answers, 1):
         print(f"{number}. {answer['label']}")
     chosen = answers[int(input("which? ")) - 1]
