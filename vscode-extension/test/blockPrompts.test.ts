@@ -1,4 +1,5 @@
 import { expect, test, vi } from "vitest";
+import { meaning } from "./edits";
 import type { Event, Proposal } from "../src/protocol";
 
 vi.mock("vscode", () => ({
@@ -44,7 +45,7 @@ function actions(): { blocks: InstanceType<typeof BlockActions>; said: string[][
 }
 
 function proposed(turnId: string, state: "pending" | "applied"): Event {
-  const files = [{ path: "/w/a.py", hunks: [{ hunkId: "h", state, review: "before" }] }];
+  const files = [{ path: "/w/a.py", hunks: [{ hunkId: "h", state, ...meaning(state, true) }] }];
   return {
     kind: "proposalChanged",
     proposal: { proposalId: `p-${turnId}`, turnId, files } as unknown as Proposal,

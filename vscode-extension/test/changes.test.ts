@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { lastTurn, entries, title, turnEdits, undoing, whereabouts, within } from "../src/review/changes";
+import { lastTurn, entries, title, turnEdits, undoing, within } from "../src/review/changes";
 import { attachment } from "../src/review/comments";
-import { altered, locate, original, waits } from "../src/review/hunks";
+import { altered, locate, original } from "../src/review/hunks";
 import type { Check, Hunk, HunkState, Proposal, UndoneFile, UserMessage } from "../src/protocol";
 import { summary } from "../src/review/scm";
 import { verdict } from "../src/review/verdict";
@@ -16,19 +16,6 @@ function two(at: HunkState, reviewed = false): Hunk {
 function five(at: HunkState, reviewed = false): Hunk {
   return hunk("b", 5, "five\n", "fünf\n", at, reviewed);
 }
-
-test.each<[HunkState, boolean, ReturnType<typeof waits>]>([
-  ["pending", false, "decision"],
-  ["conflicted", false, "decision"],
-  ["accepted", false, undefined],
-  ["applied", false, "review"],
-  ["applied", true, undefined],
-  ["undoing", false, undefined],
-  ["rejected", false, undefined],
-  ["reverted", false, undefined],
-])("%s, reviewed %s, waits for %s", (at, reviewed, expected) => {
-  expect(waits(two(at, reviewed))).toBe(expected);
-});
 
 const NOW = BASE.replace("two\n", "zwei\nund mehr\n");
 test.each<[string, string, Hunk[], [string, number, number][]]>([
@@ -64,7 +51,7 @@ test.each<[string, string, Hunk[], [string, number, number][]]>([
   }
 });
 
-const review = (each: Hunk) => waits(each) === "review";
+const review = (each: Hunk) => each.waits === "review";
 const BOTH = NOW.replace("five", "fünf");
 test.each<[string, string, { base: string; hunks: Hunk[] }[], string]>([
   ["one proposal", NOW, [{ base: BASE, hunks: [two("applied"), five("pending")] }], BASE],
@@ -156,13 +143,10 @@ test.each([
   expect(within(P, scope).map((each) => each.proposalId)).toEqual(expected);
 });
 
-test("a renamed file is where the rename brought it, once that is applied", () => {
-  const rename = (at: HunkState) =>
-    file("/w/old.py", BASE, [hunk("r", 1, BASE, BASE, at)], { change: "rename", newPath: "/w/new.py" });
-  expect(whereabouts(rename("pending"))).toBe("/w/old.py");
-  expect(whereabouts(rename("applied"))).toBe("/w/new.py");
-  expect(whereabouts(rename("reverted"))).toBe("/w/old.py");
-  expect(title({ file: rename("pending") })).toBe("old.py → new.py");
+test("a file that is to be renamed has both names", () => {
+  const hunks = [hunk("r", 1, BASE, BASE)];
+  const renamed = file("/w/old.py", BASE, hunks, { change: "rename", newPath: "/w/new.py" });
+  expect(title({ file: renamed })).toBe("old.py → new.py");
 });
 
 const undone: UndoneFile = {

@@ -117,7 +117,7 @@ export function row(rowId: string, path: string, more: Partial<Row> = {}): Row {
     committed: [],
     earlier: [],
     turnId: "t",
-    presentPath: (PRESENT.has(more.state ?? "pending") && more.newPath) || path,
+    presentPath: (PRESENT.has(more.state ?? "pending") && more.newPath) || (more.path ?? path),
     ...meaning(more.state ?? "pending", more.reviewed ?? false),
     ...(more.undecidable ? { verbs: [] } : {}),
     ...more,

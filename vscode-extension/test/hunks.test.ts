@@ -56,7 +56,7 @@ test.each<[string, (text: string) => string, Record<string, string>, boolean]>([
 });
 
 test("what is decided already is not taken from an edit", () => {
-  const decided = { ...TWO, state: "applied" as const };
+  const decided = hunk("a", 2, "two\n", "zwei\nund mehr\n", "applied");
   const { text, places } = compose(BASE, [decided, FIVE], SHOWN);
   expect(ownTexts(text, places, text.replace("zwei", "2"))).toMatchObject({ outside: true });
 });

@@ -179,6 +179,8 @@ test("what a rule applied is one row, kept or undone there", () => {
   const hunk = {
     hunkId: "h",
     state: "applied",
+    waits: "review",
+    verbs: ["keep", "undo"],
     reviewed: false,
     oldText: "a",
     newText: "b",

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import type { Chat } from "./chat";
-import { waits } from "../review/hunks";
 import type { Event } from "../protocol";
 import { application, commandOf, editedFile } from "./code";
 import { find } from "./files";
@@ -46,6 +45,6 @@ export class BlockActions {
     if (event.kind !== "proposalChanged" || !this.turns.delete(event.proposal.turnId)) return;
     const { proposalId, files } = event.proposal;
     const [file] = files;
-    if (file?.hunks.some((hunk) => waits(hunk) === "decision")) await this.show(proposalId, file.path);
+    if (file?.hunks.some((hunk) => hunk.waits === "decision")) await this.show(proposalId, file.path);
   }
 }

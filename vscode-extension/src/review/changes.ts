@@ -1,4 +1,3 @@
-import { DONE, OPEN, waits } from "./hunks";
 import type {
   EditScope,
   Hunk,
@@ -88,18 +87,12 @@ export function targets(sessions: Proposing[]): Target[] {
 
 /** Those with something that waits. */
 export function waiting(sessions: Proposing[]): Target[] {
-  return targets(sessions).filter(({ file }) => file.hunks.some((hunk) => waits(hunk) !== undefined));
-}
-
-/** Where the file is now: a rename may have been applied. */
-export function whereabouts({ change, path, newPath, hunks }: ProposedFile): string {
-  const moved = change === "rename" && hunks.some((hunk) => DONE.has(hunk.state));
-  return moved ? (newPath ?? path) : path;
+  return targets(sessions).filter(({ file }) => file.hunks.some((hunk) => hunk.waits !== ""));
 }
 
 /** The name of what is changed, and what becomes of it. */
 export function title({ file, row }: Change): string {
-  if (row !== undefined) return `${called(whereabouts(file), row)}: ${rowTitle(row)}`;
+  if (row !== undefined) return `${called(file.presentPath, row)}: ${rowTitle(row)}`;
   const what = {
     edit: "",
     create: " (new file)",
@@ -121,7 +114,7 @@ export function called(path: string, row?: Row): string {
 export function extent(changes: Change[]): string {
   const git = changes.some(({ row }) => row?.kind === "git");
   const [folders, others] = [changes.filter(isFolder), changes.filter((each) => !isFolder(each))];
-  const paths = others.filter(({ row }) => row?.kind !== "git").map(({ file }) => whereabouts(file));
+  const paths = others.filter(({ row }) => row?.kind !== "git").map(({ file }) => file.presentPath);
   const files = new Set(paths).size;
   return [
     ...(files > 0 || !(git || folders.length > 0) ? [plural(files, "file")] : []),
@@ -141,8 +134,8 @@ export function isDecidable({ row }: Change): boolean {
 
 /** The words that go after the yes to an open row: the number of changes that are accepted with it. */
 export function needing(row: Row | undefined): string {
-  const { state, needs } = row ?? { state: "applied", needs: [] };
-  return OPEN.has(state) && needs.length > 0 ? ` with ${plural(needs.length, "change")} it needs` : "";
+  if (row?.waits !== "decision" || row.needs.length === 0) return "";
+  return ` with ${plural(row.needs.length, "change")} it needs`;
 }
 
 /** A file's name as it is shown. */
@@ -154,7 +147,7 @@ export function name(path: string): string {
 export function entries(sessions: Proposing[]): Entry[] {
   const found = new Map<string, Map<string, Target[]>>();
   for (const target of waiting(sessions)) {
-    const path = whereabouts(target.file);
+    const path = target.file.presentPath;
     const kinds = found.get(path) ?? new Map<string, Target[]>();
     const kind = target.row?.kind ?? "";
     found.set(path, kinds.set(kind, [...(kinds.get(kind) ?? []), target]));
@@ -167,15 +160,15 @@ export function entries(sessions: Proposing[]): Entry[] {
 function entry(path: string, group: Target[]): Entry {
   const row = group.at(-1)?.row;
   const files = group.map(({ file }) => file);
-  const hunks = files.flatMap((file) => file.hunks).filter((hunk) => waits(hunk) !== undefined);
+  const hunks = files.flatMap((file) => file.hunks).filter((hunk) => hunk.waits !== "");
   return {
     path,
     ...(row === undefined ? {} : { row }),
     targets: group,
-    open: hunks.filter((hunk) => OPEN.has(hunk.state)).length,
-    review: hunks.filter((hunk) => waits(hunk) === "review").length,
+    open: hunks.filter((hunk) => hunk.waits === "decision").length,
+    review: hunks.filter((hunk) => hunk.waits === "review").length,
     conflicts: hunks.filter((hunk) => hunk.state === "conflicted").length,
-    ...lines(row === undefined ? files : [], (hunk) => waits(hunk) !== undefined),
+    ...lines(row === undefined ? files : [], (hunk) => hunk.waits !== ""),
   };
 }
 
@@ -190,7 +183,7 @@ export function turnEdits(proposals: Proposal[], turnId: string, plan?: string):
   return {
     extent: extent(found),
     ...lines(files, ({ state }) => state !== "rejected" && state !== "reverted"),
-    open: count((hunk) => OPEN.has(hunk.state)),
+    open: count((hunk) => hunk.waits === "decision"),
     applied: count((hunk) => hunk.state === "applied"),
     undone: count((hunk) => hunk.state === "reverted"),
   };

@@ -1,9 +1,8 @@
 import * as vscode from "vscode";
-import { called, plural, scopeOf, type Target, whereabouts, withHunks } from "./changes";
+import { called, plural, scopeOf, type Target, withHunks } from "./changes";
 import type { SeenFile } from "../chat/messages";
 import type { OpenChats } from "../chat/openChats";
 import type { Edits } from "./edits";
-import { OPEN, waits } from "./hunks";
 import type { Proposals } from "./proposals";
 import type { Navigation } from "./navigation";
 import type { Owner } from "./owner";
@@ -41,7 +40,7 @@ export class Decisions {
   /** What a rule applied, from the diff that opens in the gutter: the change on that line, from 0. */
   async decideAt(uri: vscode.Uri, line: number, yes: boolean): Promise<void> {
     const document = await vscode.workspace.openTextDocument(uri);
-    const change = this.places.at(document, line, (hunk) => waits(hunk) === "review");
+    const change = this.places.at(document, line, (hunk) => hunk.waits === "review");
     if (change === undefined) this.nothing();
     else await this.settleOne(change, yes);
   }
@@ -49,11 +48,11 @@ export class Decisions {
   /** No to the open change at the cursor, and why: the model hears it. */
   async rejectBecause(): Promise<void> {
     const editor = vscode.window.activeTextEditor;
-    const change = this.atCursor((hunk) => OPEN.has(hunk.state));
+    const change = this.atCursor((hunk) => hunk.waits === "decision");
     if (editor === undefined || change === undefined) return this.goOn(1);
     if (!isOnScreen(editor, change)) return this.navigation.reveal(editor, change);
     const { proposal, file, row } = change.target;
-    const title = `Reject the change in ${called(whereabouts(file), row)}`;
+    const title = `Reject the change in ${called(file.presentPath, row)}`;
     const reason = await vscode.window.showInputBox({ title, prompt: "Why? The model sees your reason." });
     if (reason === undefined) return;
     const now = this.named(proposal.proposalId, file.path, change.hunk.hunkId); // it may have moved meanwhile
@@ -107,13 +106,13 @@ export class Decisions {
   /** All that waits in these files, or that waits for one thing. */
   async settle(chosen: Target[], yes: boolean, only?: Only): Promise<void> {
     if (chosen.length === 0) return this.goOn(1);
-    await this.proposals.settle(chosen, (hunk) => only === undefined || waits(hunk) === only, yes);
+    await this.proposals.settle(chosen, (hunk) => only === undefined || hunk.waits === only, yes);
   }
 
   /** Review what the file before the user shows, else the first that waits, at another time. */
   async setReview(review: "before" | "after"): Promise<void> {
     const what = review === "after" ? "decision" : "review";
-    const fits = ({ file }: Target) => file.hunks.some((hunk) => waits(hunk) === what);
+    const fits = ({ file }: Target) => file.hunks.some((hunk) => hunk.waits === what);
     const { document } = vscode.window.activeTextEditor ?? {};
     const here = document === undefined ? [] : this.places.targets(document);
     const target = here.find(fits) ?? this.proposals.waitingIn(this.owner.sessionId).find(fits);

@@ -1,5 +1,4 @@
 import * as vscode from "vscode";
-import { waits } from "./hunks";
 import { BASE } from "./proposals";
 import { newLines } from "./newLines";
 import type { LocatedChange, Places } from "./places";
@@ -58,7 +57,7 @@ export class Decorations implements vscode.Disposable {
     };
     const ranges = (test: (change: LocatedChange) => boolean) =>
       changes.filter(test).map(({ start, lines }) => range(start, lines));
-    const applied = ({ hunk }: LocatedChange) => waits(hunk) === "review";
+    const applied = ({ hunk }: LocatedChange) => hunk.waits === "review";
     editor.setDecorations(
       this.added,
       changes

@@ -1,6 +1,5 @@
 import * as vscode from "vscode";
 import type { Target } from "./changes";
-import { waits } from "./hunks";
 import { type Proposals, sides } from "./proposals";
 
 /** Milliseconds in which VS Code goes to a file of an editor. */
@@ -82,7 +81,7 @@ export class FilesEditor {
   }
 
   private waits(shown: Shown): boolean {
-    return this.target(shown)?.file.hunks.some((hunk) => waits(hunk) !== undefined) ?? false;
+    return this.target(shown)?.file.hunks.some((hunk) => hunk.waits !== "") ?? false;
   }
 }
 

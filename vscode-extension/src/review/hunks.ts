@@ -14,7 +14,6 @@ export interface Place {
   lines: number;
 }
 
-export const OPEN: ReadonlySet<HunkState> = new Set<HunkState>(["pending", "conflicted"]);
 /** What the proposed side of a diff shows: everything that is not refused. */
 export const SHOWN: ReadonlySet<HunkState> = new Set<HunkState>([
   "pending",
@@ -25,12 +24,6 @@ export const SHOWN: ReadonlySet<HunkState> = new Set<HunkState>([
 ]);
 /** What stands in the file already. */
 export const DONE: ReadonlySet<HunkState> = new Set<HunkState>(["accepted", "applied", "undoing"]);
-
-/** What a hunk waits for: a yes before it is applied, a yes after a rule applied it, or nothing. */
-export function waits(hunk: Hunk): "decision" | "review" | undefined {
-  if (OPEN.has(hunk.state)) return "decision";
-  return hunk.state === "applied" && !hunk.reviewed ? "review" : undefined;
-}
 
 /** The base with those of its hunks that are in one of the states; `own` are the user's own texts, by hunk. */
 export function compose(
@@ -88,7 +81,7 @@ export function ownTexts(composed: string, places: Place[], edited: string): Own
   let shift = 0;
   for (const change of changes) {
     const place = places.find((each) => change.start >= each.start && change.end <= each.start + each.lines);
-    if (place === undefined || !OPEN.has(place.hunk.state)) outside = true;
+    if (place === undefined || place.hunk.waits !== "decision") outside = true;
     else {
       const known = touched.get(place);
       const grown = change.added - (change.end - change.start);
@@ -112,7 +105,7 @@ export function locate(
   text: string,
   base: string | undefined,
   hunks: Hunk[],
-  wanted: (hunk: Hunk) => boolean = (hunk) => waits(hunk) !== undefined,
+  wanted: (hunk: Hunk) => boolean = (hunk) => hunk.waits !== "",
 ): Place[] {
   const lines = split(text).map(bare);
   const found = placesIn(hunks, DONE);

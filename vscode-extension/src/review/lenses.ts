@@ -1,6 +1,5 @@
 import * as vscode from "vscode";
 import { isDecidable, needing } from "./changes";
-import { DONE, waits } from "./hunks";
 import { PROPOSED, type Proposals } from "./proposals";
 import type { Hunk } from "../protocol";
 import type { Sessions } from "../sessions/sessions";
@@ -45,7 +44,7 @@ export class Lenses implements vscode.CodeLensProvider, vscode.HoverProvider {
     };
     const proposed = document.uri.scheme === PROPOSED;
     // what is decided already looks like the rest in the diff
-    const applied = ({ state, ...hunk }: Hunk) => DONE.has(state) && waits({ ...hunk, state }) === undefined;
+    const applied = ({ state, waits }: Hunk) => state === "applied" && waits === "";
     const decided = (proposed ? this.proposals.places(document) : [])
       .filter(({ hunk, lines }) => applied(hunk) && lines > 0)
       .map(({ start }) => lens(start, "$(pass) applied", ""));
@@ -97,14 +96,14 @@ function named(session: string | undefined): string[] {
 
 function answers({ target, hunk }: LocatedChange, proposed: boolean): Answer[] {
   const [yes, no] =
-    WORDS[waits(hunk) === "review" ? "review" : hunk.state === "conflicted" ? "conflicted" : "open"];
+    WORDS[hunk.waits === "review" ? "review" : hunk.state === "conflicted" ? "conflicted" : "open"];
   if (target.row !== undefined && !isDecidable(target)) return [[plain(target.row.undecidable), ""]];
   const what = WHOLE[target.file.change];
   const lines = `−${hunk.oldLines} +${hunk.newLines}`;
   const refuse: Answer = [`$(${no === "Undo" ? "discard" : "x"}) ${no}${what}`, "amanu.rejectHunk"];
   const agree: Answer = [`$(check) ${yes}${what}${needing(target.row)}`, "amanu.acceptHunk"];
   if (proposed) return [agree, refuse];
-  if (waits(hunk) === "review") return [agree, refuse, [lines, "amanu.openDiff"]];
+  if (hunk.waits === "review") return [agree, refuse, [lines, "amanu.openDiff"]];
   return [[`Amanu proposes ${lines}: Review`, "amanu.openDiff"], refuse];
 }
 
@@ -113,7 +112,7 @@ function ofAll(changes: LocatedChange[], proposed: boolean): Answer[] {
   const [first] = changes;
   if (first === undefined || changes.length < 2) return [];
   const { sessionId, proposal, file } = first.target;
-  const open = changes.some(({ hunk }) => waits(hunk) === "decision");
+  const open = changes.some(({ hunk }) => hunk.waits === "decision");
   const [yes, no] = WORDS[open ? "open" : "review"];
   const refuse: Answer = [`$(${open ? "close-all" : "discard"}) ${no} all`, "amanu.rejectFile", sessionId];
   if (open && !proposed)

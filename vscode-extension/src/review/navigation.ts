@@ -1,6 +1,5 @@
 import * as vscode from "vscode";
-import { name, type Target, targets, title, whereabouts } from "./changes";
-import { OPEN, waits } from "./hunks";
+import { name, type Target, targets, title } from "./changes";
 import type { Hunk, Proposal } from "../protocol";
 import { PROPOSED, proposedUri, type Proposals } from "./proposals";
 import { closeDiff } from "./tabs";
@@ -99,17 +98,17 @@ export class Navigation implements vscode.Disposable {
   async show(target: Target, aim: Aim = {}): Promise<void> {
     const there = await this.files.goTo(target);
     if (there !== undefined) return this.aim(aim, there);
-    const open = target.file.hunks.some((hunk) => OPEN.has(hunk.state));
+    const open = target.file.hunks.some((hunk) => hunk.waits === "decision");
     if (open || target.file.change === "delete" || target.row !== undefined)
       return this.showDiff(target, aim);
-    const document = await vscode.workspace.openTextDocument(vscode.Uri.file(whereabouts(target.file)));
+    const document = await vscode.workspace.openTextDocument(vscode.Uri.file(target.file.presentPath));
     await vscode.window.showTextDocument(document, { preview: true });
     this.aim(aim);
   }
 
   /** To the change, in the diff when it is proposed. */
   async reveal(editor: vscode.TextEditor, change: LocatedChange): Promise<void> {
-    if (waits(change.hunk) === "decision" && editor.document.uri.scheme !== PROPOSED)
+    if (change.hunk.waits === "decision" && editor.document.uri.scheme !== PROPOSED)
       return this.showDiff(change.target, { hunkId: change.hunk.hunkId });
     goToLine(editor, change.start);
     this.came.fire(this.described(change));
@@ -118,7 +117,7 @@ export class Navigation implements vscode.Disposable {
   async showDiff(target: Target, aim: Aim = { step: 1 }): Promise<void> {
     const uri = proposedUri(target);
     this.offered.add(uri.toString());
-    if (isPreview(vscode.Uri.file(whereabouts(target.file)))) this.replaced.add(uri.toString());
+    if (isPreview(vscode.Uri.file(target.file.presentPath))) this.replaced.add(uri.toString());
     await this.proposals.show(target, aim.preserveFocus);
     if (aim.preserveFocus !== true) this.aim(aim, uri);
   }
@@ -145,7 +144,7 @@ export class Navigation implements vscode.Disposable {
     for (const target of targets([{ sessionId, proposals: [proposal] }])) {
       const { file, row } = target;
       // an applied file is reviewed in its own editor, an applied row in the document where it was proposed
-      const stays = (hunk: Hunk) => (row === undefined ? OPEN.has(hunk.state) : waits(hunk) !== undefined);
+      const stays = (hunk: Hunk) => (row === undefined ? hunk.waits === "decision" : hunk.waits !== "");
       if (file.hunks.some(stays)) continue;
       const uri = proposedUri(target);
       const { activeTextEditor } = vscode.window;
@@ -186,7 +185,7 @@ export class Navigation implements vscode.Disposable {
   /** What is proposed for the file the editor shows, in that session. */
   private undecided(editor: vscode.TextEditor | undefined, sessionId: string): Target | undefined {
     if (editor?.document.uri.scheme !== "file") return undefined;
-    const found = this.places.targets(editor.document, (hunk) => waits(hunk) === "decision");
+    const found = this.places.targets(editor.document, (hunk) => hunk.waits === "decision");
     return found.find((target) => target.sessionId === sessionId);
   }
 
@@ -226,7 +225,7 @@ export class Navigation implements vscode.Disposable {
     if (step < 0) return changes.findLast(({ start }) => start < line);
     // in the file itself one that is proposed was not shown yet, though the cursor is in it
     const unseen = ({ hunk, start }: LocatedChange) =>
-      document.uri.scheme !== PROPOSED && waits(hunk) === "decision" && start >= line;
+      document.uri.scheme !== PROPOSED && hunk.waits === "decision" && start >= line;
     return changes.find((each) => each.start > line || unseen(each));
   }
 

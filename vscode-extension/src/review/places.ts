@@ -1,6 +1,6 @@
 import type * as vscode from "vscode";
-import { type Target, whereabouts } from "./changes";
-import { locate, type Place, waits } from "./hunks";
+import type { Target } from "./changes";
+import { locate, type Place } from "./hunks";
 import { PROPOSED, type Proposals } from "./proposals";
 import type { Hunk } from "../protocol";
 
@@ -11,7 +11,7 @@ export interface LocatedChange extends Place {
 
 export type Wanted = (hunk: Hunk) => boolean;
 
-const waiting: Wanted = (hunk) => waits(hunk) !== undefined;
+const waiting: Wanted = (hunk) => hunk.waits !== "";
 
 /** Where in documents the changes stand: proposed text in a diff, applied text and what would be replaced in the file. */
 export class Places {
@@ -25,7 +25,7 @@ export class Places {
     }
     if (uri.scheme !== "file") return [];
     return this.proposals.all.filter(
-      ({ file, row }) => !row && whereabouts(file) === uri.path && file.hunks.some(wanted),
+      ({ file, row }) => !row && file.presentPath === uri.path && file.hunks.some(wanted),
     );
   }
 

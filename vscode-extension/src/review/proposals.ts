@@ -1,19 +1,9 @@
 import * as vscode from "vscode";
 import type { BaseTexts } from "./baseTexts";
-import {
-  changesOf,
-  isDecidable,
-  scopeOf,
-  type Target,
-  targets,
-  title,
-  waiting,
-  whereabouts,
-  withHunks,
-} from "./changes";
+import { changesOf, isDecidable, scopeOf, type Target, targets, title, waiting, withHunks } from "./changes";
 import type { OpenChats } from "../chat/openChats";
 import type { Decided, Edits } from "./edits";
-import { compose, OPEN, original, ownTexts, type Place, placesIn, present, SHOWN, waits } from "./hunks";
+import { compose, original, ownTexts, type Place, placesIn, present, SHOWN } from "./hunks";
 import { inline } from "./inlineDiff";
 import type { Hunk, ProposedFile, SessionState } from "../protocol";
 import type { SessionEvent, Sessions } from "../sessions/sessions";
@@ -162,8 +152,8 @@ export class Proposals implements vscode.FileSystemProvider {
     const [first] = chosen;
     if (first === undefined) return;
     const { sessionId, proposal } = first;
-    const open = withHunks(chosen, (hunk) => waits(hunk) === "decision" && wanted(hunk));
-    const review = withHunks(chosen, (hunk) => waits(hunk) === "review" && wanted(hunk));
+    const open = withHunks(chosen, (hunk) => hunk.waits === "decision" && wanted(hunk));
+    const review = withHunks(chosen, (hunk) => hunk.waits === "review" && wanted(hunk));
     const no = { decision: "reject", reason };
     const decided: Decided = {
       hunks: open.flatMap((target) => {
@@ -210,14 +200,14 @@ export class Proposals implements vscode.FileSystemProvider {
   async showSession(session: SessionState): Promise<void> {
     const done = targets([session]).filter(({ file }) => file.hunks.some((hunk) => hunk.state === "applied"));
     const [files, rows] = [done.filter(({ row }) => !row), done.filter(({ row }) => row)];
-    const paths = [...new Set(files.map(({ file }) => whereabouts(file)))];
+    const paths = [...new Set(files.map(({ file }) => file.presentPath))];
     const all = [
       ...paths.map((path) => [
         vscode.Uri.file(path),
         baselineUri(path, "session", session.sessionId),
         vscode.Uri.file(path),
       ]),
-      ...rows.map((target) => [vscode.Uri.file(whereabouts(target.file)), ...sides(target)]),
+      ...rows.map((target) => [vscode.Uri.file(target.file.presentPath), ...sides(target)]),
     ];
     if (all.length === 0)
       this.openChats.tell({ level: "info", text: "Amanu has not changed anything in this session." });
@@ -232,11 +222,11 @@ export class Proposals implements vscode.FileSystemProvider {
       const { file, row } = change;
       const uri = proposedUri({ proposal, ...change });
       const own = this.own.get(uri.toString());
-      for (const hunk of file.hunks) if (!OPEN.has(hunk.state)) own?.delete(hunk.hunkId);
+      for (const hunk of file.hunks) if (hunk.waits !== "decision") own?.delete(hunk.hunkId);
       this.touch(uri);
       this.touch(uri.with({ scheme: BASE }));
       if (row !== undefined) continue;
-      const now = whereabouts(file);
+      const now = file.presentPath;
       this.touch(baselineUri(now, "unreviewed"));
       this.touch(baselineUri(now, "session", sessionId));
       const key = `${proposal.proposalId} ${file.path}`;
@@ -368,7 +358,7 @@ export class Proposals implements vscode.FileSystemProvider {
   private touching(uri: vscode.Uri): Target[] {
     const own = (sessionId: string) => uri.query === "" || uri.query === sessionId;
     return this.all.filter(
-      ({ sessionId, file, row }) => !row && own(sessionId) && whereabouts(file) === uri.path,
+      ({ sessionId, file, row }) => !row && own(sessionId) && file.presentPath === uri.path,
     );
   }
 
@@ -378,7 +368,7 @@ export class Proposals implements vscode.FileSystemProvider {
     const last = all.at(-1)?.file;
     if (last === undefined) return "";
     const parts = all.map(({ file }) => ({ base: this.bases.get(file), hunks: file.hunks }));
-    const unreviewed = (hunk: Hunk) => waits(hunk) === "review";
+    const unreviewed = (hunk: Hunk) => hunk.waits === "review";
     const wanted = uri.authority === "unreviewed" ? unreviewed : undefined;
     return original(present(this.bases.get(last) ?? "", last.hunks), parts, wanted);
   }
@@ -488,9 +478,9 @@ export function baselineUri(path: string, baseline: Baseline, sessionId = ""): v
 
 export function sides(target: Target): [before: vscode.Uri, after: vscode.Uri] {
   const proposed = proposedUri(target);
-  const file = vscode.Uri.file(whereabouts(target.file));
+  const file = vscode.Uri.file(target.file.presentPath);
   const gone = target.file.change === "delete";
-  const open = target.file.hunks.some((hunk) => OPEN.has(hunk.state));
+  const open = target.file.hunks.some((hunk) => hunk.waits === "decision");
   return [proposed.with({ scheme: BASE }), open || gone || target.row ? proposed : file];
 }
 

@@ -1,9 +1,8 @@
 import * as vscode from "vscode";
-import { type Entry, type Target, whereabouts } from "./changes";
+import type { Entry, Target } from "./changes";
 import type { SeenFile } from "../chat/messages";
 import type { OpenChats } from "../chat/openChats";
 import type { Edits } from "./edits";
-import { waits } from "./hunks";
 import type { Hunk } from "../protocol";
 import { PROPOSED, type Proposals } from "./proposals";
 import { Decisions, type Only } from "./decisions";
@@ -22,9 +21,9 @@ import type { Sessions } from "../sessions/sessions";
 
 /** What VS Code is told of the changes, for menus and keys. */
 const CONTEXTS: Record<string, (hunk: Hunk) => boolean> = {
-  "amanu.pending": (hunk) => waits(hunk) !== undefined,
-  "amanu.open": (hunk) => waits(hunk) === "decision",
-  "amanu.review": (hunk) => waits(hunk) === "review",
+  "amanu.pending": (hunk) => hunk.waits !== "",
+  "amanu.open": (hunk) => hunk.waits === "decision",
+  "amanu.review": (hunk) => hunk.waits === "review",
   "amanu.undoable": (hunk) => hunk.state === "applied",
   "amanu.redoable": (hunk) => hunk.state === "reverted",
 };
@@ -212,7 +211,7 @@ export class Review implements vscode.Disposable {
 
   private async openEntry({ targets }: Entry): Promise<void> {
     const target =
-      targets.find(({ file }) => file.hunks.some((hunk) => waits(hunk) === "decision")) ?? targets[0];
+      targets.find(({ file }) => file.hunks.some((hunk) => hunk.waits === "decision")) ?? targets[0];
     if (target !== undefined) await this.navigation.show(target);
   }
 
@@ -231,7 +230,7 @@ export class Review implements vscode.Disposable {
   }
 
   private refresh(): void {
-    this.waiting = new Set(this.waitingFiles.map(({ file }) => whereabouts(file)));
+    this.waiting = new Set(this.waitingFiles.map(({ file }) => file.presentPath));
     this.draw();
     const hunks = this.proposals.all.flatMap(({ file }) => file.hunks);
     for (const [key, test] of Object.entries(CONTEXTS)) this.tell(key, hunks.some(test));
@@ -251,8 +250,8 @@ export class Review implements vscode.Disposable {
 
   /** For the buttons of their editors. */
   private filesThatWait(what: Only): string[] {
-    const found = this.waitingFiles.filter(({ file }) => file.hunks.some((hunk) => waits(hunk) === what));
-    return [...new Set(found.map(({ file }) => vscode.Uri.file(whereabouts(file)).fsPath))];
+    const found = this.waitingFiles.filter(({ file }) => file.hunks.some((hunk) => hunk.waits === what));
+    return [...new Set(found.map(({ file }) => vscode.Uri.file(file.presentPath).fsPath))];
   }
 
   private tell(key: string, value: unknown): void {

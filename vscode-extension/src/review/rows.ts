@@ -30,11 +30,12 @@ export function rowIcon(row: Row): string {
 }
 
 /** The path of its file in the workspace now; undefined where there is no file to be opened. */
-export function openable({ kind, path, newPath, before, after, state }: Row): string | undefined {
+export function openable({ kind, path, presentPath, before, after, state }: Row): string | undefined {
   if (kind === "git") return undefined;
   if (kind === "mode") return path;
-  const now = DONE.has(state) ? after : before;
-  return now?.kind === "file" ? (DONE.has(state) ? (newPath ?? path) : path) : undefined;
+  const done = DONE.has(state);
+  const now = done ? after : before;
+  return now?.kind === "file" ? presentPath : undefined;
 }
 
 const ICONS: Record<RowKind, string> = {

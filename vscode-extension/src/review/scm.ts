@@ -1,6 +1,5 @@
 import * as vscode from "vscode";
-import { called, entries, type Entry, isDecidable, needing, plural, title, whereabouts } from "./changes";
-import { waits } from "./hunks";
+import { called, entries, type Entry, isDecidable, needing, plural, title } from "./changes";
 import { baselineUri, type Proposals } from "./proposals";
 import type { SessionState } from "../protocol";
 import type { Sessions } from "../sessions/sessions";
@@ -61,7 +60,7 @@ export class Changes implements vscode.QuickDiffProvider, vscode.FileDecorationP
     if (uri.scheme !== "file") return undefined;
     const applied = this.proposals.waiting.some(
       ({ file, row }) =>
-        !row && whereabouts(file) === uri.path && file.hunks.some((hunk) => waits(hunk) === "review"),
+        !row && file.presentPath === uri.path && file.hunks.some((hunk) => hunk.waits === "review"),
     );
     return applied ? baselineUri(uri.path, "unreviewed") : undefined;
   }

@@ -1,5 +1,4 @@
 import * as vscode from "vscode";
-import { waits } from "./hunks";
 import { PROPOSED } from "./proposals";
 import { changeKey, type LocatedChange, type Places } from "./places";
 
@@ -34,7 +33,7 @@ export function isOnScreen(
   { document, visibleRanges }: vscode.TextEditor,
   { hunk, start, lines }: LocatedChange,
 ): boolean {
-  if (document.uri.scheme !== PROPOSED && waits(hunk) === "decision") return false;
+  if (document.uri.scheme !== PROPOSED && hunk.waits === "decision") return false;
   return visibleRanges.some(
     (range) => range.end.line >= start && range.start.line < start + Math.max(1, lines),
   );

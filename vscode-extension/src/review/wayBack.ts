@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { lastTurn, name, scopeOf, whereabouts } from "./changes";
+import { lastTurn, name, scopeOf } from "./changes";
 import type { OpenChats } from "../chat/openChats";
 import type { Edits } from "./edits";
 import type { Proposals } from "./proposals";
@@ -54,7 +54,7 @@ export class WayBack {
   /** The sessions that have changed the file; the active chat's, which says so, when none has. */
   private sessionsAt(path: string): string[] {
     const applied = this.proposals.all.filter(
-      ({ file }) => whereabouts(file) === path && file.hunks.some((hunk) => hunk.state === "applied"),
+      ({ file }) => file.presentPath === path && file.hunks.some((hunk) => hunk.state === "applied"),
     );
     const sessions = [...new Set(applied.map(({ sessionId }) => sessionId))];
     return sessions.length > 0 ? sessions : [this.openChats.state.sessionId];

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import type { Target } from "./changes";
-import { altered, type Place, waits } from "./hunks";
+import { altered, type Place } from "./hunks";
 import type { Hunk, Item } from "../protocol";
 import { verdict } from "./verdict";
 import { oneLine, visible } from "../editor/visible";
@@ -40,7 +40,7 @@ export function reasons(
 
 function standing(hunk: Hunk): string {
   const mine = altered(hunk);
-  if (waits(hunk) === "review") return `applied by a rule, to be reviewed${mine}`;
+  if (hunk.waits === "review") return `applied by a rule, to be reviewed${mine}`;
   const words = {
     pending: "proposed, nothing is written yet",
     accepted: "being applied",

@@ -1,5 +1,4 @@
 import { changesOf, extent, hunksOf, isDecidable, withHunks } from "../../review/changes";
-import { waits } from "../../review/hunks";
 import type { Approval, ApprovalAnswer, Proposal } from "../../protocol";
 import { visible } from "../../editor/visible";
 import { CommandField } from "./command";
@@ -211,7 +210,7 @@ export class ApprovalBox {
 
   private review(proposalId: string | null): void {
     const proposal = proposalOf(this.view, proposalId);
-    const [first] = proposal ? withHunks(changesOf(proposal), (hunk) => waits(hunk) !== undefined) : [];
+    const [first] = proposal ? withHunks(changesOf(proposal), (hunk) => hunk.waits !== "") : [];
     if (proposal === undefined || first === undefined) return;
     const { file, row } = first;
     const rowId = row && { rowId: row.rowId };

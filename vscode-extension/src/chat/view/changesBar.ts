@@ -8,7 +8,6 @@ import {
   needing,
   plural,
 } from "../../review/changes";
-import { waits } from "../../review/hunks";
 import type { Proposal } from "../../protocol";
 import { rowIcon, rowTitle } from "../../review/rows";
 import { visible } from "../../editor/visible";
@@ -39,8 +38,7 @@ export class ChangesBar {
   }
 
   note(proposal: Proposal): void {
-    if (hunksOf(proposal).some((hunk) => waits(hunk) !== undefined))
-      this.waiting.set(proposal.proposalId, proposal);
+    if (hunksOf(proposal).some((hunk) => hunk.waits !== "")) this.waiting.set(proposal.proposalId, proposal);
     else if (!this.waiting.delete(proposal.proposalId)) return;
     this.stale = true;
   }

@@ -12,7 +12,7 @@ import {
   title,
   withHunks,
 } from "../../review/changes";
-import { altered, OPEN, waits } from "../../review/hunks";
+import { altered } from "../../review/hunks";
 import type {
   Approval,
   Hunk,
@@ -97,7 +97,7 @@ export class HunksBox {
   private whole(proposal: Proposal, asked: boolean): HTMLElement[] {
     const { proposalId, version } = proposal;
     const decidable = changesOf(proposal).filter(isDecidable);
-    const found = decidable.flatMap(({ file }) => file.hunks).map(waits);
+    const found = decidable.flatMap(({ file }) => file.hunks).map(({ waits }) => waits);
     const open = found.includes("decision") && !asked;
     const review = found.includes("review");
     const at = (review: "before" | "after") => () =>
@@ -128,7 +128,7 @@ export class HunksBox {
     const alone = changes.length === 1;
     if (this.unfolded || hunks.length <= FEW)
       return changes.map((change) => this.change(proposal, change, change.file.hunks, asked, alone));
-    const first = hunks.find((hunk) => waits(hunk) !== undefined) ?? hunks[0];
+    const first = hunks.find((hunk) => hunk.waits !== "") ?? hunks[0];
     const shown = changes.find(({ file }) => file.hunks.some((hunk) => hunk === first));
     return changes.map((change) => {
       const own = change === shown && first !== undefined ? [first] : [];
@@ -163,7 +163,7 @@ export class HunksBox {
     alone: boolean,
   ): HTMLElement {
     const { file, row } = change;
-    const open = shown.some((hunk) => waits(hunk) !== undefined);
+    const open = shown.some((hunk) => hunk.waits !== "");
     const checks = h("div", { class: "checks", role: "status", hidden: true });
     if (row === undefined) this.checks.set(file.path, checks);
     const said = common(file);
@@ -267,8 +267,8 @@ export class HunksBox {
     const later = (decision: "keep" | "redo") => () =>
       this.view.post({ type: "decide", scope, decision, seen: seen([proposal]) });
     const undo = () => this.view.post({ type: "undo", scope });
-    const open = OPEN.has(hunk.state) && !(only && hunk.state === "pending");
-    const review = waits(hunk) === "review";
+    const open = hunk.waits === "decision" && !(only && hunk.state === "pending");
+    const review = hunk.waits === "review";
     const state = STATES[hunk.state] + altered(hunk);
     if (row !== undefined && !isDecidable(change))
       return h("div", { class: "row" }, h("span", { class: "aside" }, visible(row.undecidable)));
@@ -334,7 +334,7 @@ function differs({ oldText, newText }: Hunk): boolean {
 
 /** What checkers say of a file: in one line, then what they found. Of a proposed text as long as it is open. */
 function checked({ hunks, checks }: ProposedFile): string[] {
-  const open = hunks.some((hunk) => OPEN.has(hunk.state));
+  const open = hunks.some((hunk) => hunk.waits === "decision");
   const told = checks
     .filter(({ about }) => about === "applied" || open)
     .map((check) => verdict(check, 1, Infinity));

@@ -1,5 +1,4 @@
 import { changesOf, hunksOf, isDecidable, name, seen } from "../../review/changes";
-import { waits } from "../../review/hunks";
 import type { Approval, Hunk, HunkState, Item, Proposal, ToolCall, ToolCallState } from "../../protocol";
 import { oneLine, visible } from "../../editor/visible";
 import { decision } from "../../sessions/words";
@@ -171,7 +170,7 @@ export class ToolCard implements Card {
 
   /** What a rule applied is kept or undone without unfolding it. */
   private offerKeeping(proposal: Proposal | undefined): void {
-    const waiting = proposal && decidable(proposal).some((hunk) => waits(hunk) === "review");
+    const waiting = proposal && decidable(proposal).some((hunk) => hunk.waits === "review");
     const key = proposal && waiting ? `${proposal.proposalId} ${proposal.version}` : "";
     if (this.keeping.dataset.drawn === key) return; // a button that is drawn anew loses the focus
     this.keeping.dataset.drawn = key;
@@ -251,7 +250,7 @@ function telling({ decision: decided }: ToolCall): boolean {
 
 /** Whether anything in it is to be decided now; what is applied can be looked at later. */
 function isOpen(proposal: Proposal): boolean {
-  return decidable(proposal).some((hunk) => waits(hunk) === "decision");
+  return decidable(proposal).some((hunk) => hunk.waits === "decision");
 }
 
 function decidable(proposal: Proposal): Hunk[] {
