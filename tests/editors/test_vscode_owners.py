@@ -98,6 +98,8 @@ async def test_a_review_is_of_the_session_in_front(window: Path) -> None:
             await page.locator(f'.statusbar-item [aria-label^="Ln {then}, "]').wait_for(timeout=SECONDS)
         await shoot(page, "owners-4-decided")
         await key.press("Control+Alt+y")
+        done = page.locator(".statusbar-item", has_text="All changes of this session are reviewed")
+        await done.wait_for(timeout=SECONDS)
         await answered(chat, "The third is decided")
         await tab.wait_for(state="detached", timeout=SECONDS)
         assert (folder / "c.txt").read_text() == changed(20)

@@ -5,7 +5,6 @@ import { Questions } from "./sessions/questions";
 import { Running } from "./sessions/running";
 import { apply } from "./editor/apply";
 import { showAudit } from "./sessions/audit";
-import { BaseTexts } from "./review/baseTexts";
 import { Chats } from "./chat/chats";
 import { messageMenu } from "./chat/messageMenu";
 import { TAB } from "./chat/tab";
@@ -39,6 +38,7 @@ import { SettingsPage } from "./settings/page";
 import { Setup } from "./daemon/setup";
 import { RememberedSession } from "./sessions/rememberedSession";
 import { Status } from "./sessions/status";
+import { Texts } from "./review/texts";
 import { Trust } from "./daemon/trust";
 
 export function activate(context: vscode.ExtensionContext): void {
@@ -74,7 +74,7 @@ export function activate(context: vscode.ExtensionContext): void {
     daemon,
     (sessionId, text, attachments) => void chats.giveBack(sessionId, text, attachments),
   );
-  const proposals = new Proposals(sessions, openChats, edits, new BaseTexts(daemon));
+  const proposals = new Proposals(sessions, openChats, edits, new Texts(daemon));
   const review = new Review(sessions, openChats, proposals, edits);
   const pages = new Pages();
   const highlighter = new Highlighter(context.extensionUri);

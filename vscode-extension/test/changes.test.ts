@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { lastTurn, entries, title, turnEdits, undoing, within } from "../src/review/changes";
 import { attachment } from "../src/review/comments";
-import { altered, locate, original } from "../src/review/hunks";
+import { altered } from "../src/review/hunks";
 import type { Check, Hunk, HunkState, Proposal, UndoneFile, UserMessage } from "../src/protocol";
 import { summary } from "../src/review/scm";
 import { verdict } from "../src/review/verdict";
@@ -16,68 +16,6 @@ function two(at: HunkState, reviewed = false): Hunk {
 function five(at: HunkState, reviewed = false): Hunk {
   return hunk("b", 5, "five\n", "fünf\n", at, reviewed);
 }
-
-const NOW = BASE.replace("two\n", "zwei\nund mehr\n");
-test.each<[string, string, Hunk[], [string, number, number][]]>([
-  [
-    "an applied one by its new lines, an open one by its old",
-    NOW,
-    [two("applied"), five("pending")],
-    [
-      ["a", 1, 2],
-      ["b", 5, 1],
-    ],
-  ],
-  [
-    "lines typed above",
-    `x\n${NOW}`,
-    [two("applied"), five("pending")],
-    [
-      ["a", 2, 2],
-      ["b", 6, 1],
-    ],
-  ],
-  ["what is kept waits for nothing", NOW, [two("applied", true), five("pending")], [["b", 5, 1]]],
-  [
-    "an applied one that was edited since",
-    NOW.replace("zwei", "2"),
-    [two("applied"), five("pending")],
-    [["b", 5, 1]],
-  ],
-])("where hunks stand: %s", (_, text, hunks, expected) => {
-  for (const base of [BASE, undefined]) {
-    const found = locate(text, base, hunks).map(({ hunk, start, lines }) => [hunk.hunkId, start, lines]);
-    expect(found).toEqual(expected);
-  }
-});
-
-const review = (each: Hunk) => each.waits === "review";
-const BOTH = NOW.replace("five", "fünf");
-test.each<[string, string, { base: string; hunks: Hunk[] }[], string]>([
-  ["one proposal", NOW, [{ base: BASE, hunks: [two("applied"), five("pending")] }], BASE],
-  ["what is kept stays", BOTH, [{ base: BASE, hunks: [two("applied", true), five("applied")] }], NOW],
-  [
-    "two proposals for one file",
-    BOTH,
-    [
-      { base: BASE.replace("five", "fünf"), hunks: [two("applied")] },
-      { base: NOW, hunks: [hunk("c", 6, "five\n", "fünf\n", "applied")] },
-    ],
-    BASE,
-  ],
-  [
-    "a later one on the lines of an earlier",
-    BASE.replace("two", "2"),
-    [
-      { base: BASE, hunks: [hunk("a", 2, "two\n", "2\n", "applied")] },
-      { base: BASE.replace("two", "zwei"), hunks: [hunk("c", 2, "zwei\n", "2\n", "applied")] },
-    ],
-    BASE,
-  ],
-  ["nothing of ours", BASE, [{ base: BASE, hunks: [two("reverted"), five("rejected")] }], BASE],
-])("the text without what a rule applied: %s", (_, text, parts, expected) => {
-  expect(original(text, parts, review)).toBe(expected);
-});
 
 const P: Proposal[] = [
   proposal("p", "t1", [
@@ -119,7 +57,7 @@ test("what a turn's edits came to", () => {
 });
 
 test("of a renamed file that was changed a little, that little counts", () => {
-  const whole = hunk("c", 1, BASE, NOW, "applied");
+  const whole = hunk("c", 1, BASE, BASE.replace("two\n", "zwei\nund mehr\n"), "applied");
   const moved = { ...file("/w/a.py", BASE, [whole]), change: "rename" as const, newPath: "/w/b.py" };
   const little = { ...moved, added: 1, removed: 1 };
   expect(turnEdits([proposal("p", "t", [little])], "t")).toMatchObject({ added: 1, removed: 1 });

@@ -117,8 +117,8 @@ test.each<[string, Partial<Row>, string, ToHost[]]>([
   [
     "is in conflict",
     { state: "conflicted", reason: "It has changed.\u202e" },
-    "Try againRejectconflict: It has changed.<U+202E>",
-    [said("accept"), said("reject")],
+    "Try againAsk Amanu to redo this changeRejectconflict: It has changed.<U+202E>",
+    [said("accept"), { type: "retryChange", version: 1, scope }, said("reject")],
   ],
   ["was rejected", { state: "rejected", reason: "Not that." }, "rejected: Not that.", []],
   [

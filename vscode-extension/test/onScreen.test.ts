@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { OpenChats } from "../src/chat/openChats";
 import type { Edits } from "../src/review/edits";
-import { compose, SHOWN } from "../src/review/hunks";
 import type { HunkState } from "../src/protocol";
 import { PROPOSED, type Proposals } from "../src/review/proposals";
 import { Decisions } from "../src/review/decisions";
@@ -21,11 +20,10 @@ const BASE = Array.from({ length: 200 }, (_, at) => `line ${at + 1}\n`).join("")
 function editor(scheme: string, state: HunkState, cursor: number, shown: [from: number, to: number]) {
   const hunks = [2, 50, 150].map((line) => hunk(`h${line}`, line, `line ${line}\n`, `LINE ${line}\n`, state));
   const target = { sessionId: "s1", proposal: proposal("p", "t", []), file: file("/w/a", BASE, hunks) };
-  const text = compose(BASE, hunks, new Set<HunkState>(scheme === PROPOSED ? SHOWN : ["applied"])).text;
   const range = ([from, to]: [number, number]) => ({ start: { line: from }, end: { line: to } });
   const look = (lines: [number, number]) => [range(lines)];
   const shownEditor = {
-    document: { uri: { scheme, path: "/w/a" }, getText: () => text, lineCount: 200 },
+    document: { uri: { scheme, path: "/w/a" }, lineCount: 200 },
     selection: { active: { line: cursor } },
     visibleRanges: look(shown),
   };
@@ -35,7 +33,7 @@ function editor(scheme: string, state: HunkState, cursor: number, shown: [from: 
     all: [target],
     waiting: [target],
     target: () => target,
-    places: () => compose(BASE, hunks, SHOWN).places,
+    shown: () => target.file.hunks,
     settle: async (_: unknown, wanted: (each: unknown) => boolean, yes: boolean) =>
       said.push(`${yes ? "yes" : "no"} ${hunks.filter(wanted).map(({ hunkId }) => hunkId)}`),
   } as unknown as Proposals;

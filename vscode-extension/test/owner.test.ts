@@ -42,7 +42,7 @@ function chats(...sessions: string[]) {
     all: TARGETS,
     waiting: TARGETS,
     target: () => TARGETS[1],
-    places: () => [],
+    shown: () => [],
   } as unknown as Proposals;
   return { openChats, all, owner: new Owner(openChats, new Places(proposals)) };
 }

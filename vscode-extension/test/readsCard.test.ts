@@ -180,6 +180,7 @@ test("what a rule applied is one row, kept or undone there", () => {
     hunkId: "h",
     state: "applied",
     waits: "review",
+    lines: { start: 0, end: 1 },
     verbs: ["keep", "undo"],
     reviewed: false,
     oldText: "a",

@@ -19,6 +19,7 @@ import type { Navigation } from "../src/review/navigation";
 import type { Owner } from "../src/review/owner";
 import { Places } from "../src/review/places";
 import { Seen } from "../src/review/seen";
+import { Texts } from "../src/review/texts";
 import { WayBack } from "../src/review/wayBack";
 import { Changes } from "../src/review/scm";
 import type { Session } from "../src/sessions/session";
@@ -47,11 +48,8 @@ function at(given: Proposal) {
     },
   };
   const edits = new Edits(sessions, openChats, daemon as unknown as Daemon, () => undefined);
-  const bases = {
-    get: ({ baseText }: { baseText: string | null }) => baseText ?? "",
-    load: async () => undefined,
-  };
-  const proposals = new Proposals(sessions as unknown as Sessions, openChats, edits, bases as never);
+  const texts = new Texts(daemon as unknown as Daemon);
+  const proposals = new Proposals(sessions as unknown as Sessions, openChats, edits, texts);
   const places = new Places(proposals);
   const navigation = {
     inEditor: (decide: () => Promise<void>) => decide(),
@@ -66,6 +64,8 @@ function at(given: Proposal) {
   const receive = async (message: ToHost) => {
     if (message.type === "hunks") await edits.resolve("s1", message, message);
     if (message.type === "decide") await edits.decide("s1", message.scope, message.decision, message.seen);
+    if (message.type === "retryChange")
+      await edits.retry("s1", { version: message.version, proposalId: "p" }, message.scope);
     if (message.type === "undo") await edits.undo("s1", message.scope);
     if (message.type === "settle")
       await decisions.settleSeen(message.files, message.yes, message.only ?? undefined);
@@ -97,7 +97,7 @@ const both = (more: Partial<Row> = {}) =>
   proposal("p", "t", [EDIT], [row("r", "/w/run.sh", { ...MODE, ...more })]);
 const alone = (more: Partial<Row> = {}) => proposal("p", "t", [], [row("r", "/w/x", more)]);
 const VERSION = { proposalId: "p", version: 1 };
-const yes = { hunkId: "h", decision: "accept", newText: null };
+const yes = { hunkId: "h", decision: "accept" };
 const no = { decision: "reject", reason: null };
 const scope = { proposalId: "p", rowIds: ["r"] };
 const seen = [VERSION];
@@ -171,6 +171,13 @@ test.each<[string, Proposal, "bar" | "card", string[], [string, unknown][]]>([
     [["resolve", { ...VERSION, hunks: [], rows: [{ rowId: "r", decision: "accept" }] }]],
   ],
   [
+    "made again by the model, on its card",
+    alone({ state: "conflicted" }),
+    "card",
+    ["Ask Amanu to redo this change"],
+    [["retry", { ...VERSION, hunkIds: null, rowIds: ["r"] }]],
+  ],
+  [
     "redone, on its card",
     alone({ state: "reverted" }),
     "card",
@@ -202,7 +209,7 @@ function description(given: Proposal) {
   const target = targets([shown.session.state]).find((each) => each.row !== undefined);
   if (target === undefined) throw new Error("no row");
   const uri = proposedUri(target);
-  const { text } = shown.proposals.composed(target);
+  const text = target.file.hunks[0]?.newText ?? "";
   const document = {
     uri,
     isDirty: false,
@@ -220,7 +227,11 @@ test.each<[string, Proposal, string[]]>([
     ["$(check) Accept with 1 change it needs", "$(x) Reject", "2 of 2", "$(arrow-up)", "$(arrow-down)"],
   ],
   ["a deletion", alone({ kind: "deletion" }), ["$(check) Accept the deletion", "$(x) Reject the deletion"]],
-  ["in conflict", alone({ state: "conflicted" }), ["$(check) Try again", "$(x) Reject"]],
+  [
+    "in conflict",
+    alone({ state: "conflicted" }),
+    ["$(check) Try again", "$(sparkle) Ask Amanu to redo this change", "$(x) Reject"],
+  ],
   ["applied by a rule", alone({ state: "applied" }), ["$(check) Keep", "$(discard) Undo"]],
   ["kept", alone({ state: "applied", reviewed: true }), ["$(pass) applied"]],
   ["that nobody can decide", alone({ undecidable: "$(x) late" }), ["\\$(x) late"]],
@@ -250,7 +261,7 @@ test("what describes a row is a document of its own, which nobody can write", as
   expect(proposals.target(uri)?.row?.rowId).toBe("r");
   expect(proposals.target(proposedUri({ proposal: target.proposal, file: EDIT }))?.row).toBeUndefined();
   expect(await proposals.stat(uri)).toMatchObject({ permissions: 1 });
-  expect(() => proposals.writeFile(uri, Buffer.from("mine"))).toThrow("NoPermissions");
+  await expect(proposals.writeFile(uri, Buffer.from("mine"))).rejects.toThrow("NoPermissions");
   expect(describesRow(uri)).toBe(true);
   expect(describesRow(proposedUri({ proposal: target.proposal, file: EDIT }))).toBe(false);
 });

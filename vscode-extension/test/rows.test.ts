@@ -12,7 +12,7 @@ import {
   within,
 } from "../src/review/changes";
 import { Folded } from "../src/sessions/fold";
-import { compose, SHOWN } from "../src/review/hunks";
+import { Texts } from "../src/review/texts";
 import type { Hunk, HunkState, Proposal, Row } from "../src/protocol";
 import { asFile, openable, rowIcon } from "../src/review/rows";
 import { spoken } from "../src/review/navigation";
@@ -57,12 +57,16 @@ test.each<[string, Partial<Row>, string, string]>([
     "deleted",
   ],
   ["git", GIT, "", "1 commit on main\nFix the sum\nmoves <U+202E>main"],
-])("a row is described as it was and as it will be: %s", (_, more, before, after) => {
-  const shown = (at: HunkState) => {
-    const { baseText, hunks } = asFile(row("r", "/w/x", { ...more, state: at }));
-    return compose(baseText ?? "", hunks, SHOWN).text;
+])("a row is described as it was and as it will be: %s", async (_, more, before, after) => {
+  const texts = new Texts({ request: () => Promise.reject(new Error("nothing is to be asked")) });
+  const shown = async (at: HunkState) => {
+    const one = row("r", "/w/x", { ...more, state: at });
+    const target = { sessionId: "s", proposal: proposal("p", "t", [], [one]), file: asFile(one), row: one };
+    const { base, proposed } = await texts.of(target);
+    return [base, proposed];
   };
-  expect([shown("rejected"), shown("pending"), shown("applied")]).toEqual([before, after, after]);
+  expect(await shown("rejected")).toEqual([before, before]);
+  for (const at of ["pending", "applied"] as const) expect(await shown(at)).toEqual([before, after]);
 });
 
 test("the same row is the same file: who compares them finds it again", () => {

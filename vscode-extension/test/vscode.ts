@@ -18,12 +18,15 @@ export const env = { appRoot: "/nowhere" };
 /** The user's settings by their whole names, and the event of a change. */
 export const settings: Record<string, unknown> = {};
 export const configured = new EventEmitter<unknown>();
+/** A text becomes another. */
+export const typed = new EventEmitter<unknown>();
 export const workspace = {
   isTrusted: true,
   getConfiguration: () => ({ get: (name: string, or?: unknown) => settings[name] ?? or }),
   onDidChangeConfiguration: configured.event,
   workspaceFolders: [{ uri: { scheme: "file", fsPath: "/w" } }],
-  textDocuments: [],
+  textDocuments: [] as unknown[],
+  onDidChangeTextDocument: typed.event,
 };
 
 interface Parts {
@@ -63,8 +66,12 @@ export class Uri {
 }
 
 export const FileType = { File: 1 };
+export const FileChangeType = { Changed: 1 };
 export const FilePermission = { Readonly: 1 };
-export const FileSystemError = { NoPermissions: (uri: Uri) => new Error(`NoPermissions ${uri.path}`) };
+export const FileSystemError = {
+  NoPermissions: (uri: Uri) => new Error(`NoPermissions ${uri.path}`),
+  Unavailable: (text: string) => new Error(text),
+};
 
 export class Range {
   readonly start: Position;

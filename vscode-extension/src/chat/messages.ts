@@ -180,6 +180,7 @@ export type ToHost =
   /** All that waits in those files, of the proposals as they were seen: of what is proposed, of what is applied, or both. */
   | { type: "settle"; files: SeenFile[]; yes: boolean; only: "decision" | "review" | null }
   | { type: "undo"; scope: EditScope }
+  | { type: "retryChange"; version: number; scope: EditScope }
   | { type: "setReview"; proposalId: string; version: number; review: "before" | "after" }
   | { type: "turn"; what: TurnWish; turnId: string }
   /** `rowId`: the row at the path is meant, and not the file. */

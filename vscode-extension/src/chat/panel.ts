@@ -253,6 +253,10 @@ export class Panel implements vscode.Disposable {
       }
       case "undo":
         return this.shared.edits.undo(sessionId, message.scope);
+      case "retryChange": {
+        const { version, scope } = message;
+        return this.shared.edits.retry(sessionId, { version, proposalId: scope.proposalId ?? "" }, scope);
+      }
       case "setReview":
         return this.shared.edits.setReview(sessionId, message, message.review);
       case "turn":

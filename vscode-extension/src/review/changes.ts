@@ -8,6 +8,7 @@ import type {
   SessionState,
   UndoneFile,
 } from "../protocol";
+import { lineCounts } from "./hunks";
 import { asFile, rowTitle } from "./rows";
 import { visible } from "../editor/visible";
 
@@ -246,7 +247,7 @@ function lines(found: ProposedFile[], test: (hunk: Hunk) => boolean): { added: n
   const counted = found.flatMap((file) => {
     const hunks = file.hunks.filter((hunk) => test(hunk) && hunk.oldText !== hunk.newText); // a mere rename changes none
     if (file.change === "rename") return hunks.length > 0 ? [file] : [];
-    return hunks.map(({ newLines, oldLines }) => ({ added: newLines, removed: oldLines }));
+    return hunks.map(lineCounts);
   });
   return {
     added: counted.reduce((sum, { added }) => sum + added, 0),

@@ -9,6 +9,13 @@ import type { Owner } from "./owner";
 import { changeKey, type LocatedChange, type Places, type Wanted } from "./places";
 import { isOnScreen, type Seen } from "./seen";
 
+/** The change a lens stands above. */
+export interface NamedChange {
+  proposalId: string;
+  path: string;
+  hunkId: string;
+}
+
 /** What waits for what. */
 export type Only = "decision" | "review";
 
@@ -28,7 +35,7 @@ export class Decisions {
   ) {}
 
   /** The change a lens stands above, or that at the cursor. */
-  async decide(yes: boolean, lens?: { proposalId: string; path: string; hunkId: string }): Promise<void> {
+  async decide(yes: boolean, lens?: NamedChange): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     if (lens !== undefined) return this.decideNamed(yes, lens);
     const change = editor && this.places.at(editor.document, editor.selection.active.line);
@@ -58,6 +65,20 @@ export class Decisions {
     const now = this.named(proposal.proposalId, file.path, change.hunk.hunkId); // it may have moved meanwhile
     if (now === undefined) return this.nothing();
     await this.settleOne({ ...change, target: now }, false, reason.trim() || null);
+  }
+
+  /** Have the model make a change again: the one a lens stands above, or that in conflict at the cursor. */
+  async retry(lens?: NamedChange): Promise<void> {
+    const change = lens === undefined ? this.atCursor(({ state }) => state === "conflicted") : undefined;
+    const target = lens === undefined ? change?.target : this.named(lens.proposalId, lens.path, lens.hunkId);
+    const hunkId = lens?.hunkId ?? change?.hunk.hunkId;
+    if (target === undefined) return this.goOn(1);
+    const { sessionId, proposal } = target;
+    const scope = scopeOf(
+      proposal.proposalId,
+      withHunks([target], (hunk) => hunk.hunkId === hunkId),
+    );
+    await this.navigation.inEditor(() => this.edits.retry(sessionId, proposal, scope));
   }
 
   /**
@@ -144,10 +165,7 @@ export class Decisions {
     this.openChats.tell({ level: "info", text });
   }
 
-  private async decideNamed(
-    yes: boolean,
-    { proposalId, path, hunkId }: { proposalId: string; path: string; hunkId: string },
-  ): Promise<void> {
+  private async decideNamed(yes: boolean, { proposalId, path, hunkId }: NamedChange): Promise<void> {
     const target = this.named(proposalId, path, hunkId);
     const hunk = target?.file.hunks.find((each) => each.hunkId === hunkId);
     if (target === undefined || hunk === undefined) return this.nothing();

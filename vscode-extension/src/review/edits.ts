@@ -10,6 +10,7 @@ import type {
   HunkDecision,
   Proposal,
   ProposalDecideParams,
+  ProposalReviseResult,
   RowDecision,
   UndoneFile,
 } from "../protocol";
@@ -17,6 +18,9 @@ import type { Sessions } from "../sessions/sessions";
 import { plain, visible } from "../editor/visible";
 
 type Version = Pick<Proposal, "proposalId" | "version">;
+
+/** The hunks and rows that are to be made again. */
+type RetryScope = Pick<EditScope, "hunkIds" | "rowIds">;
 
 /** The decisions on a proposal's changes. */
 export interface Decided {
@@ -94,15 +98,23 @@ export class Edits {
     if (note) this.openChats.tell({ level: "info", text: visible(note) }, sessionId);
   }
 
-  /** The user's own text for an open hunk, without deciding it. */
-  async revise(
+  /** An edited copy of a file's proposed text, without deciding anything. */
+  revise(
     sessionId: string,
     { proposalId, version }: Version,
-    hunkId: string,
+    path: string,
     newText: string,
-  ): Promise<Proposal> {
-    const params = { sessionId, proposalId, version, hunkId, newText };
-    return (await this.daemon.request("amanu/proposal/revise", params)).proposal;
+  ): Promise<ProposalReviseResult> {
+    const params = { sessionId, proposalId, version, path, newText };
+    return this.daemon.request("amanu/proposal/revise", params);
+  }
+
+  /** Have the model make changes again, on the files as they are now. */
+  async retry(sessionId: string, { proposalId, version }: Version, scope: RetryScope): Promise<void> {
+    const { hunkIds = null, rowIds = null } = scope;
+    const params = { sessionId, proposalId, version, hunkIds, rowIds };
+    const { status, proposal } = await this.daemon.request("amanu/proposal/retry", params);
+    if (status === "tooSoon") this.openChats.tell(tooSoon(proposal.toolCallIds.at(-1) ?? ""), sessionId);
   }
 
   /** Apply now and review after, or take back and review before. */

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { isDecidable, needing } from "./changes";
+import { lineCounts } from "./hunks";
 import { PROPOSED, type Proposals } from "./proposals";
 import type { Hunk } from "../protocol";
 import type { Sessions } from "../sessions/sessions";
@@ -27,7 +28,7 @@ export class Lenses implements vscode.CodeLensProvider, vscode.HoverProvider {
 
   constructor(
     private readonly places: Places,
-    private readonly proposals: Pick<Proposals, "places" | "whose">,
+    private readonly proposals: Pick<Proposals, "whose">,
     private readonly sessions: Pick<Sessions, "get">,
   ) {}
 
@@ -45,8 +46,8 @@ export class Lenses implements vscode.CodeLensProvider, vscode.HoverProvider {
     const proposed = document.uri.scheme === PROPOSED;
     // what is decided already looks like the rest in the diff
     const applied = ({ state, waits }: Hunk) => state === "applied" && waits === "";
-    const decided = (proposed ? this.proposals.places(document) : [])
-      .filter(({ hunk, lines }) => applied(hunk) && lines > 0)
+    const decided = (proposed ? this.places.in(document, applied) : [])
+      .filter(({ lines }) => lines > 0)
       .map(({ start }) => lens(start, "$(pass) applied", ""));
     const numbers = new Map(
       changes.map(({ target: { sessionId } }) => [sessionId, this.places.numbers(sessionId)]),
@@ -99,12 +100,15 @@ function answers({ target, hunk }: LocatedChange, proposed: boolean): Answer[] {
     WORDS[hunk.waits === "review" ? "review" : hunk.state === "conflicted" ? "conflicted" : "open"];
   if (target.row !== undefined && !isDecidable(target)) return [[plain(target.row.undecidable), ""]];
   const what = WHOLE[target.file.change];
-  const lines = `−${hunk.oldLines} +${hunk.newLines}`;
+  const { removed, added } = lineCounts(hunk);
+  const lines = `−${removed} +${added}`;
   const refuse: Answer = [`$(${no === "Undo" ? "discard" : "x"}) ${no}${what}`, "amanu.rejectHunk"];
   const agree: Answer = [`$(check) ${yes}${what}${needing(target.row)}`, "amanu.acceptHunk"];
-  if (proposed) return [agree, refuse];
+  const redo: Answer[] =
+    hunk.state === "conflicted" ? [["$(sparkle) Ask Amanu to redo this change", "amanu.retryHunk"]] : [];
+  if (proposed) return [agree, ...redo, refuse];
   if (hunk.waits === "review") return [agree, refuse, [lines, "amanu.openDiff"]];
-  return [[`Amanu proposes ${lines}: Review`, "amanu.openDiff"], refuse];
+  return [[`Amanu proposes ${lines}: Review`, "amanu.openDiff"], ...redo, refuse];
 }
 
 /** What is offered for all changes of a session in a document that has several. */

@@ -8,6 +8,9 @@ import type { Owner } from "./owner";
 import { changeKey, type LocatedChange, type Places } from "./places";
 import { oneLine } from "../editor/visible";
 
+/** Milliseconds for which the status bar says that nothing is left. */
+const SAID = 8000;
+
 /** Characters of a text that are spoken. */
 const SPOKEN = 200;
 
@@ -140,6 +143,7 @@ export class Navigation implements vscode.Disposable {
     const preserveFocus = this.deciding === 0; // else who decided in the chat would be torn out of it
     const together = this.files.files.length > 0;
     await this.files.closeDone();
+    if (!preserveFocus && this.proposals.waitingIn(sessionId).length === 0) this.sayDone();
     if (together && !preserveFocus) return this.inTurn(() => this.goOnTogether());
     for (const target of targets([{ sessionId, proposals: [proposal] }])) {
       const { file, row } = target;
@@ -157,6 +161,12 @@ export class Navigation implements vscode.Disposable {
       const options = { preview: true, selection: at, preserveFocus };
       await vscode.window.showTextDocument(vscode.Uri.file(file.path), options);
     }
+  }
+
+  private sayDone(): void {
+    const text = "All changes of this session are reviewed.";
+    vscode.window.setStatusBarMessage(`$(pass) ${text}`, SAID);
+    this.came.fire(text);
   }
 
   private async goOnTogether(): Promise<void> {
@@ -193,10 +203,10 @@ export class Navigation implements vscode.Disposable {
   private movedLine({ document, selection }: vscode.TextEditor, target: Target): number {
     const line = selection.active.line;
     const before = this.places.in(document).findLast((each) => each.target === target && each.start <= line);
-    const after = this.proposals.composed(target).places.find(({ hunk }) => hunk === before?.hunk);
-    if (before === undefined || after === undefined) return line;
+    if (before === undefined) return line;
     const end = before.start + before.lines;
-    return line < end ? after.start : after.start + after.lines + line - end;
+    const { proposedLines } = before.hunk;
+    return line < end ? proposedLines.start : proposedLines.end + line - end;
   }
 
   private aim({ hunkId, step = 1, line }: Aim, uri?: vscode.Uri): void {

@@ -1,21 +1,35 @@
-import type * as vscode from "vscode";
+import * as vscode from "vscode";
 import type { Target } from "./changes";
-import { locate, type Place } from "./hunks";
+import { LineEdits } from "./lineEdits";
 import { PROPOSED, type Proposals } from "./proposals";
 import type { Hunk } from "../protocol";
 
-/** A change, and where it stands in a document. */
-export interface LocatedChange extends Place {
+/** A change, and the lines in a document where it stands, from 0. `lines` may be 0: then before line `start`. */
+export interface LocatedChange {
   target: Target;
+  hunk: Hunk;
+  start: number;
+  lines: number;
 }
 
+export type Place = Pick<LocatedChange, "hunk" | "start" | "lines">;
 export type Wanted = (hunk: Hunk) => boolean;
 
 const waiting: Wanted = (hunk) => hunk.waits !== "";
 
-/** Where in documents the changes stand: proposed text in a diff, applied text and what would be replaced in the file. */
-export class Places {
-  constructor(private readonly proposals: Pick<Proposals, "all" | "waiting" | "target" | "places">) {}
+/**
+ * Where in documents the changes stand: proposed text in a diff, applied text and what would be replaced in the file.
+ * The daemon says it of a version that it has seen; what was typed since shifts it.
+ */
+export class Places implements vscode.Disposable {
+  private readonly edits = new WeakMap<vscode.TextDocument, LineEdits>();
+  private readonly subscription = vscode.workspace.onDidChangeTextDocument((change) => this.note(change));
+
+  constructor(private readonly proposals: Pick<Proposals, "all" | "waiting" | "target" | "shown">) {}
+
+  dispose(): void {
+    this.subscription.dispose();
+  }
 
   /** The files of proposals that the document shows, with something wanted in them. */
   targets({ uri }: vscode.TextDocument, wanted = waiting): Target[] {
@@ -29,17 +43,17 @@ export class Places {
     );
   }
 
-  /** In the order of the text. A side with no lines stands before the line at its start. */
+  /** In the order of the text. */
   in(document: vscode.TextDocument, wanted = waiting): LocatedChange[] {
+    const proposed = document.uri.scheme === PROPOSED;
     return this.targets(document, wanted)
       .flatMap((target) => {
-        const { baseText, baseBlob, hunks } = target.file;
-        const base = baseBlob === null ? (baseText ?? "") : undefined;
-        const places =
-          document.uri.scheme === PROPOSED
-            ? this.proposals.places(document).filter(({ hunk }) => wanted(hunk))
-            : locate(document.getText(), base, hunks, wanted);
-        return places.map((place) => ({ ...place, target }));
+        const hunks = proposed ? this.proposals.shown(document.uri) : target.file.hunks;
+        return hunks.filter(wanted).map((hunk) => {
+          const lines = proposed ? hunk.proposedLines : hunk.lines;
+          const { start, end } = this.shift(document, lines, proposed ? null : target.file.baseVersion);
+          return { target, hunk, start, lines: end - start };
+        });
       })
       .sort((a, b) => a.start - b.start);
   }
@@ -55,12 +69,23 @@ export class Places {
   numbers(sessionId: string): { of: ReadonlyMap<string, number>; count: number } {
     const own = this.proposals.waiting.filter((target) => target.sessionId === sessionId);
     const keys = own.flatMap((target) =>
-      target.file.hunks
-        .filter(waiting)
-        .sort((a, b) => a.oldStart - b.oldStart)
-        .map((hunk) => changeKey({ target, hunk })),
+      target.file.hunks.filter(waiting).map((hunk) => changeKey({ target, hunk })),
     );
     return { of: new Map(keys.map((key, at) => [key, at + 1])), count: keys.length };
+  }
+
+  private shift(document: vscode.TextDocument, lines: Hunk["lines"], since: number | null): Hunk["lines"] {
+    return this.edits.get(document)?.shift(lines, since) ?? lines;
+  }
+
+  /** A document of ours that is clean has the text that was read, however it came to it. */
+  private note({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
+    const { scheme } = document.uri;
+    if (scheme !== "file" && scheme !== PROPOSED) return;
+    const edits = this.edits.get(document) ?? new LineEdits();
+    this.edits.set(document, edits);
+    if (scheme === PROPOSED && !document.isDirty) edits.clear();
+    else if (contentChanges.length > 0) edits.add(document.version, contentChanges);
   }
 }
 

@@ -1,13 +1,12 @@
 import * as vscode from "vscode";
-import type { BaseTexts } from "./baseTexts";
 import { changesOf, isDecidable, scopeOf, type Target, targets, title, waiting, withHunks } from "./changes";
 import type { OpenChats } from "../chat/openChats";
 import type { Decided, Edits } from "./edits";
-import { compose, original, ownTexts, type Place, placesIn, present, SHOWN } from "./hunks";
 import { inline } from "./inlineDiff";
-import type { Hunk, ProposedFile, SessionState } from "../protocol";
+import type { Hunk, Proposal, ProposedFile, SessionState } from "../protocol";
 import type { SessionEvent, Sessions } from "../sessions/sessions";
 import { CHANGED, closeGone, reopen } from "./tabs";
+import type { Texts } from "./texts";
 import { titled, visible } from "../editor/visible";
 
 /** The proposed side of a diff, writable: edit, then accept. */
@@ -27,17 +26,23 @@ const LOADING = 20_000;
 /** Milliseconds that VS Code has to read a document again. */
 const READING = 2000;
 
-/** A composed text, where its hunks are, and the file it was composed from. */
-interface Made {
+/** Documents of which the texts are kept: enough for a few open diffs. */
+const KEPT = 16;
+
+const MOVED_ON =
+  "The proposal has changed since this text was shown, so your unsaved edits of it were not taken. Copy what you need, then revert the file.";
+const OUTSIDE = "Edits outside the proposed changes were ignored: make them in the file itself.";
+
+/** The text of a document of ours; of a proposed one with its hunks, whose places are in it. */
+interface Content {
   text: string;
-  places: Place[];
-  file: ProposedFile;
+  bytes: Uint8Array;
+  hunks: Hunk[];
 }
 
-/** The same, as VS Code read it, and when. */
-interface Given extends Made {
+/** The same, as it was at that time. */
+interface Read extends Content {
   mtime: number;
-  size: number;
 }
 
 /** Proposals as documents: what VS Code reads, what the user makes of it, and the decision with their own text. */
@@ -45,9 +50,9 @@ export class Proposals implements vscode.FileSystemProvider {
   private readonly changes = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
   readonly onDidChangeFile = this.changes.event;
   /** What VS Code last read: an unsaved document was made from that, whatever the proposal has become since. */
-  private readonly given = new Map<string, Given>();
-  /** The user's own texts of undecided hunks, by document and hunk. */
-  private readonly own = new Map<string, Map<string, string>>();
+  private readonly reads = new Map<string, Read>();
+  /** The documents asked for last. */
+  private readonly cached = new Map<string, { mtime: number; content: Promise<Content> }>();
   /** Documents that are saved only to be clean again: their text was read before. */
   private readonly settling = new Set<string>();
   private readonly started = Date.now();
@@ -61,7 +66,7 @@ export class Proposals implements vscode.FileSystemProvider {
     private readonly sessions: Pick<Sessions, "states" | "get" | "onReset">,
     private readonly openChats: Pick<OpenChats, "tell" | "attempt">,
     private readonly edits: Edits,
-    private readonly bases: Pick<BaseTexts, "get" | "load">,
+    private readonly texts: Pick<Texts, "of" | "baseline">,
   ) {}
 
   /** All files of all proposals of all sessions with something that waits for the user, in order. */
@@ -98,26 +103,16 @@ export class Proposals implements vscode.FileSystemProvider {
     });
   }
 
-  /** The current proposed text, with the user's own texts, and where its hunks are; the text is right only if its base
-   * is loaded. */
-  composed(target: Target): { text: string; places: Place[] } {
-    const own = this.own.get(proposedUri(target).toString());
-    return compose(this.bases.get(target.file) ?? "", target.file.hunks, SHOWN, own);
-  }
-
-  /** Where the hunks are in the document, saved or not. */
-  places(document: vscode.TextDocument): Place[] {
-    const target = this.target(document.uri);
-    if (target === undefined) return [];
-    if (!document.isDirty) return this.composed(target).places;
-    const { text, places, file } = this.read(target);
-    const known = this.own.get(document.uri.toString());
-    const { texts } = ownTexts(text, places, document.getText());
-    const now = new Map(target.file.hunks.map((hunk) => [hunk.hunkId, hunk]));
-    const there = placesIn(file.hunks, SHOWN, new Map([...(known ?? []), ...texts]));
-    return there.flatMap((place) => {
-      const hunk = now.get(place.hunk.hunkId);
-      return hunk === undefined ? [] : [{ ...place, hunk }];
+  /** The hunks of a proposed text that VS Code has read, with their places in it; those that are others by now are not
+   * offered. */
+  shown(uri: vscode.Uri): Hunk[] {
+    const hunks = this.target(uri)?.file.hunks ?? [];
+    const read = this.reads.get(uri.toString());
+    if (read === undefined) return hunks;
+    const now = new Map(hunks.map((hunk) => [hunk.hunkId, hunk]));
+    return read.hunks.flatMap(({ hunkId, newText, proposedLines }) => {
+      const hunk = now.get(hunkId);
+      return hunk?.newText === newText ? [{ ...hunk, proposedLines }] : [];
     });
   }
 
@@ -136,33 +131,31 @@ export class Proposals implements vscode.FileSystemProvider {
     const [lost] = named;
     if (chosen.length === 0 && lost?.row !== undefined)
       this.openChats.tell({ level: "info", text: visible(lost.row.undecidable) }, lost.sessionId);
-    for (const target of chosen) await this.take(target);
     for (const proposalId of new Set(chosen.map(({ proposal }) => proposal.proposalId))) {
       const own = chosen.filter(({ proposal }) => proposal.proposalId === proposalId);
-      await this.settleOne(own, wanted, yes, reason);
+      let proposal = own[0]?.proposal;
+      for (const target of own) proposal = proposal && (await this.take({ ...target, proposal }));
+      if (proposal !== undefined) await this.settleOne(own, proposal, wanted, yes, reason);
     }
   }
 
   private async settleOne(
     chosen: Target[],
+    proposal: Proposal,
     wanted: (hunk: Hunk) => boolean,
     yes: boolean,
     reason: string | null,
   ): Promise<void> {
     const [first] = chosen;
     if (first === undefined) return;
-    const { sessionId, proposal } = first;
+    const { sessionId } = first;
     const open = withHunks(chosen, (hunk) => hunk.waits === "decision" && wanted(hunk));
     const review = withHunks(chosen, (hunk) => hunk.waits === "review" && wanted(hunk));
     const no = { decision: "reject", reason };
     const decided: Decided = {
       hunks: open.flatMap((target) => {
-        const own = this.own.get(proposedUri(target).toString());
         const hunks = target.row === undefined ? target.file.hunks : [];
-        return hunks.map(({ hunkId }) => ({
-          hunkId,
-          ...(yes ? { decision: "accept", newText: own?.get(hunkId) ?? null } : no),
-        }));
+        return hunks.map(({ hunkId }) => ({ hunkId, ...(yes ? { decision: "accept" } : no) }));
       }),
       rows: open.flatMap(({ row }) =>
         row === undefined ? [] : [{ rowId: row.rowId, ...(yes ? { decision: "accept" } : no) }],
@@ -221,8 +214,6 @@ export class Proposals implements vscode.FileSystemProvider {
     for (const change of changesOf(proposal)) {
       const { file, row } = change;
       const uri = proposedUri({ proposal, ...change });
-      const own = this.own.get(uri.toString());
-      for (const hunk of file.hunks) if (hunk.waits !== "decision") own?.delete(hunk.hunkId);
       this.touch(uri);
       this.touch(uri.with({ scheme: BASE }));
       if (row !== undefined) continue;
@@ -235,11 +226,12 @@ export class Proposals implements vscode.FileSystemProvider {
     }
   }
 
-  /** Until the document has the text that was composed last: VS Code reads it a moment after it was told to. */
+  /** Until the document has the present proposed text: VS Code reads it a moment after it was told to. */
   async upToDate(document: vscode.TextDocument): Promise<void> {
-    const target = document.uri.scheme === PROPOSED ? this.target(document.uri) : undefined;
-    const reads = () => target === undefined || document.getText() === this.composed(target).text;
-    if (document.isDirty || reads()) return;
+    if (document.isDirty || document.uri.scheme !== PROPOSED || !this.target(document.uri)) return;
+    const { text } = await this.content(document.uri);
+    const reads = () => document.getText() === text;
+    if (reads()) return;
     await new Promise<void>((resolve) => {
       const end = () => {
         clearTimeout(timer);
@@ -260,32 +252,24 @@ export class Proposals implements vscode.FileSystemProvider {
   // FileSystemProvider: only what documents need; everything else is no permission
 
   async stat(uri: vscode.Uri): Promise<vscode.FileStat> {
-    await this.loaded(uri);
+    await this.attached(uri);
     const key = uri.toString();
     // one that is saved only to be clean again must not be told that it moved on meanwhile
-    const held = this.settling.has(key) ? this.given.get(key) : undefined;
-    const size = held?.size ?? this.content(uri).length;
+    const held = this.settling.has(key) ? this.reads.get(key) : undefined;
     const mtime = held?.mtime ?? this.time(key);
+    const size = (held ?? (await this.content(uri))).bytes.length;
     const stat = { type: vscode.FileType.File, ctime: 0, mtime, size };
     return describesRow(uri) ? { ...stat, permissions: vscode.FilePermission.Readonly } : stat;
   }
 
   async readFile(uri: vscode.Uri): Promise<Uint8Array> {
-    await this.loaded(uri);
-    const content = this.content(uri);
-    const target = this.target(uri);
-    const key = uri.toString();
-    if (target && uri.scheme === PROPOSED)
-      this.given.set(key, { ...this.made(target), mtime: this.time(key), size: content.length });
-    return content;
-  }
-
-  /** Loads the base texts that the document is made of. */
-  private async loaded(uri: vscode.Uri): Promise<void> {
     await this.attached(uri);
-    const targets = uri.authority === "" ? [this.target(uri)] : this.touching(uri);
-    for (const target of targets)
-      if (target !== undefined) await this.bases.load(target.sessionId, target.file);
+    const key = uri.toString();
+    const mtime = this.time(key);
+    const content = await this.content(uri);
+    if (uri.scheme === PROPOSED && mtime >= (this.reads.get(key)?.mtime ?? 0))
+      this.reads.set(key, { ...content, mtime });
+    return content.bytes;
   }
 
   /** A window that is loaded anew asks for the documents of its tabs before it has their sessions. */
@@ -308,13 +292,7 @@ export class Proposals implements vscode.FileSystemProvider {
     return uri.query === "" || this.sessions.get(uri.query) !== undefined;
   }
 
-  private content(uri: vscode.Uri): Uint8Array {
-    const text = Buffer.from(uri.authority === "" ? this.text(uri) : this.baseline(uri), "utf8");
-    const encoding = vscode.workspace.getConfiguration("files", uri).get<string>("encoding");
-    return encoding === "utf8" ? text : Buffer.concat([BOM, text]);
-  }
-
-  writeFile(uri: vscode.Uri, content: Uint8Array): void {
+  async writeFile(uri: vscode.Uri, content: Uint8Array): Promise<void> {
     const target = this.target(uri);
     if (target === undefined) throw vscode.FileSystemError.FileNotFound(uri);
     if (target.row !== undefined) throw vscode.FileSystemError.NoPermissions(uri);
@@ -322,7 +300,7 @@ export class Proposals implements vscode.FileSystemProvider {
       const text = Buffer.from(content)
         .toString("utf8")
         .replace(/^\uFEFF/, "");
-      void this.openChats.attempt(() => this.revise(target, this.learn(target, text)));
+      if ((await this.revise(target, text)) === undefined) throw vscode.FileSystemError.Unavailable(MOVED_ON);
     }
     this.touch(uri);
   }
@@ -347,54 +325,67 @@ export class Proposals implements vscode.FileSystemProvider {
     throw vscode.FileSystemError.NoPermissions();
   }
 
-  /** One side of a proposal. */
-  private text(uri: vscode.Uri): string {
+  /** Asked of the daemon once, until a proposal changes. */
+  private content(uri: vscode.Uri): Promise<Content> {
+    const key = uri.toString();
+    const mtime = this.time(key);
+    const known = this.cached.get(key);
+    if (known?.mtime === mtime) return known.content;
+    const content = this.ask(uri);
+    this.cached.delete(key);
+    this.cached.set(key, { mtime, content });
+    content.catch(() => this.cached.delete(key));
+    const [oldest] = this.cached.keys();
+    if (this.cached.size > KEPT && oldest !== undefined) this.cached.delete(oldest);
+    return content;
+  }
+
+  private async ask(uri: vscode.Uri): Promise<Content> {
+    const { authority, path, query } = uri;
+    if (authority !== "")
+      return contentOf(uri, await this.texts.baseline(path, query || null, authority === "unreviewed"));
     const target = this.target(uri);
     if (target === undefined) throw vscode.FileSystemError.FileNotFound(uri);
-    return uri.scheme === BASE ? (this.bases.get(target.file) ?? "") : this.composed(target).text;
+    const { proposed, base, version, hunks } = await this.texts.of(target);
+    if (uri.scheme === BASE) return contentOf(uri, base);
+    const { proposal, file } = this.target(uri) ?? target;
+    const decided = proposal.version === version ? file.hunks.filter(({ waits }) => waits === "") : [];
+    return contentOf(uri, proposed, [...hunks, ...decided]);
   }
 
-  /** The files of proposals of which a baseline is made. */
-  private touching(uri: vscode.Uri): Target[] {
-    const own = (sessionId: string) => uri.query === "" || uri.query === sessionId;
-    return this.all.filter(
-      ({ sessionId, file, row }) => !row && own(sessionId) && file.presentPath === uri.path,
-    );
-  }
-
-  /** A file without what we did to it. */
-  private baseline(uri: vscode.Uri): string {
-    const all = this.touching(uri);
-    const last = all.at(-1)?.file;
-    if (last === undefined) return "";
-    const parts = all.map(({ file }) => ({ base: this.bases.get(file), hunks: file.hunks }));
-    const unreviewed = (hunk: Hunk) => hunk.waits === "review";
-    const wanted = uri.authority === "unreviewed" ? unreviewed : undefined;
-    return original(present(this.bases.get(last) ?? "", last.hunks), parts, wanted);
-  }
-
-  /** Read the user's edits from an unsaved diff, and leave it clean. */
-  private async take(target: Target): Promise<void> {
+  /** Read the user's edits from an unsaved diff, and leave it clean. Undefined if they cannot be taken. */
+  private async take(target: Target): Promise<Proposal | undefined> {
     const uri = proposedUri(target);
     const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri.toString());
-    if (!document?.isDirty) return;
-    this.learn(target, document.getText()); // before savers-that-format touch it
+    if (!document?.isDirty) return target.proposal;
+    const proposal = await this.revise(target, document.getText()); // before savers-that-format touch it
+    if (proposal === undefined) {
+      this.openChats.tell({ level: "warning", text: MOVED_ON }, target.sessionId);
+      return undefined;
+    }
     this.settling.add(uri.toString());
     try {
       await document.save();
     } finally {
       this.settling.delete(uri.toString());
     }
+    return proposal;
   }
 
-  /** Tell the daemon, for other clients and for a restart, what the user made of hunks they have not decided. */
-  private async revise(target: Target, texts: ReadonlyMap<string, string>): Promise<void> {
-    let { proposal } = target;
-    for (const [hunkId, newText] of texts) {
-      const hunk = target.file.hunks.find((each) => each.hunkId === hunkId);
-      if (hunk !== undefined && hunk.newText !== newText)
-        proposal = await this.edits.revise(target.sessionId, proposal, hunkId, newText);
+  /** Tell the daemon what the user made of the proposed text; undefined if that is another one by now. */
+  private async revise(target: Target, edited: string): Promise<Proposal | undefined> {
+    const key = proposedUri(target).toString();
+    const read = this.reads.get(key);
+    const { proposed, version } = await this.texts.of(target);
+    if (read !== undefined && read.text !== proposed) return undefined;
+    const { sessionId, proposal, file } = target;
+    const revised = await this.edits.revise(sessionId, { ...proposal, version }, file.path, edited);
+    if (revised.outside) this.openChats.tell({ level: "warning", text: OUTSIDE }, sessionId);
+    if (read !== undefined) {
+      const now = await this.texts.of({ ...target, proposal: revised.proposal });
+      this.reads.set(key, { ...read, text: now.proposed, hunks: now.hunks }); // who types on is not read to again
     }
+    return revised.proposal;
   }
 
   /** A renamed file stays open if it was. */
@@ -411,31 +402,6 @@ export class Proposals implements vscode.FileSystemProvider {
     if (gone) this.gone.add(key);
     else this.gone.delete(key);
     if (gone && !was) void closeGone(vscode.Uri.file(file.path));
-  }
-
-  /** The texts that were read. */
-  private learn(target: Target, edited: string): Map<string, string> {
-    const key = proposedUri(target).toString();
-    const { text, places } = this.read(target);
-    const { texts, outside } = ownTexts(text, places, edited);
-    this.own.set(key, new Map([...(this.own.get(key) ?? []), ...texts]));
-    if (outside)
-      this.openChats.tell(
-        {
-          level: "warning",
-          text: "Edits outside the proposed changes were ignored: make them in the file itself.",
-        },
-        target.sessionId,
-      );
-    return texts;
-  }
-
-  private read(target: Target): Made {
-    return this.given.get(proposedUri(target).toString()) ?? this.made(target);
-  }
-
-  private made(target: Target): Made {
-    return { ...this.composed(target), file: target.file };
   }
 
   private time(key: string): number {
@@ -488,4 +454,9 @@ export function sides(target: Target): [before: vscode.Uri, after: vscode.Uri] {
 function isGone({ change, hunks }: ProposedFile): boolean {
   const state = { delete: "applied", create: "reverted", edit: undefined, rename: undefined }[change];
   return state !== undefined && hunks.some((hunk) => hunk.state === state);
+}
+
+function contentOf(uri: vscode.Uri, text: string, hunks: Hunk[] = []): Content {
+  const encoding = vscode.workspace.getConfiguration("files", uri).get<string>("encoding");
+  return { text, hunks, bytes: Buffer.concat([encoding === "utf8" ? Buffer.of() : BOM, Buffer.from(text)]) };
 }

@@ -5,7 +5,7 @@ import type { OpenChats } from "../chat/openChats";
 import type { Edits } from "./edits";
 import type { Hunk } from "../protocol";
 import { PROPOSED, type Proposals } from "./proposals";
-import { Decisions, type Only } from "./decisions";
+import { Decisions, type NamedChange, type Only } from "./decisions";
 import { Decorations } from "./decorations";
 import { FilesEditor } from "./files";
 import { grouped } from "./grouped";
@@ -24,6 +24,7 @@ const CONTEXTS: Record<string, (hunk: Hunk) => boolean> = {
   "amanu.pending": (hunk) => hunk.waits !== "",
   "amanu.open": (hunk) => hunk.waits === "decision",
   "amanu.review": (hunk) => hunk.waits === "review",
+  "amanu.conflicted": (hunk) => hunk.state === "conflicted",
   "amanu.undoable": (hunk) => hunk.state === "applied",
   "amanu.redoable": (hunk) => hunk.state === "reverted",
 };
@@ -74,6 +75,7 @@ export class Review implements vscode.Disposable {
     this.wayBack = new WayBack(sessions, openChats, proposals, edits);
     const everywhere = [{ scheme: PROPOSED }, { scheme: "file" }];
     this.subscriptions = [
+      this.places,
       seen,
       this.owner,
       this.decorations,
@@ -148,6 +150,7 @@ export class Review implements vscode.Disposable {
       ),
       on("amanu.rejectBecause", () => decisions.rejectBecause()),
       on("amanu.undoHunk", () => decisions.undoHunk()),
+      on("amanu.retryHunk", (...given) => decisions.retry(lens(given))),
       on("amanu.reviewAfter", () => decisions.setReview("after")),
       on("amanu.reviewBefore", () => decisions.setReview("before")),
       on("amanu.acceptFile", settle(true)),
@@ -267,7 +270,7 @@ function id(given: unknown): string | undefined {
 }
 
 /** The change a lens stands above. */
-function lens([proposal, file, hunk]: unknown[]) {
+function lens([proposal, file, hunk]: unknown[]): NamedChange | undefined {
   const [proposalId, path, hunkId] = [id(proposal), id(file), id(hunk)];
   if (proposalId === undefined || path === undefined || hunkId === undefined) return undefined;
   return { proposalId, path, hunkId };

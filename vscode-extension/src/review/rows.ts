@@ -1,9 +1,12 @@
-import { DONE, split } from "./hunks";
-import type { ProposedFile, Row, RowKind, RowVersion } from "../protocol";
+import { split } from "./hunks";
+import type { HunkState, ProposedFile, Row, RowKind, RowVersion } from "../protocol";
 import { oneLine, visible } from "../editor/visible";
 
 /** Characters of a title. */
 const TITLE = 200;
+
+/** What stands in the workspace already. */
+const DONE: HunkState[] = ["accepted", "applied", "undoing"];
 
 const files = new WeakMap<Row, ProposedFile>();
 
@@ -33,7 +36,7 @@ export function rowIcon(row: Row): string {
 export function openable({ kind, path, presentPath, before, after, state }: Row): string | undefined {
   if (kind === "git") return undefined;
   if (kind === "mode") return path;
-  const done = DONE.has(state);
+  const done = DONE.includes(state);
   const now = done ? after : before;
   return now?.kind === "file" ? presentPath : undefined;
 }

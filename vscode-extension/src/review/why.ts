@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import type { Target } from "./changes";
-import { altered, type Place } from "./hunks";
+import { altered } from "./hunks";
+import type { Place } from "./places";
 import type { Hunk, Item } from "../protocol";
 import { verdict } from "./verdict";
 import { oneLine, visible } from "../editor/visible";

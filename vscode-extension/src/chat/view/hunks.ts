@@ -217,7 +217,7 @@ export class HunksBox {
   private hunk(proposal: Proposal, change: Change, hunk: Hunk, only: boolean): HTMLElement {
     const { file, row } = change;
     const mere = row === undefined && !differs(hunk) && hunk.state !== "conflicted"; // a rename alone: no line is meant
-    const where = mere || row ? "" : `line ${hunk.oldLines > 0 ? hunk.oldStart : hunk.newStart}`;
+    const where = mere || row ? "" : `line ${hunk.lines.start + 1}`;
     const explained = hunk.explanation !== "" && hunk.explanation !== common(file);
     return h(
       "div",
@@ -267,6 +267,7 @@ export class HunksBox {
     const later = (decision: "keep" | "redo") => () =>
       this.view.post({ type: "decide", scope, decision, seen: seen([proposal]) });
     const undo = () => this.view.post({ type: "undo", scope });
+    const retry = () => this.view.post({ type: "retryChange", version: proposal.version, scope });
     const open = hunk.waits === "decision" && !(only && hunk.state === "pending");
     const review = hunk.waits === "review";
     const state = STATES[hunk.state] + altered(hunk);
@@ -278,6 +279,7 @@ export class HunksBox {
       where !== "" && h("span", { class: "where" }, where),
       open &&
         button(hunk.state === "conflicted" ? "Try again" : "Accept", decide("accept"), { class: "accept" }),
+      open && hunk.state === "conflicted" && button("Ask Amanu to redo this change", retry),
       open && button("Reject", decide("reject"), { class: "reject" }),
       review && button("Keep", later("keep"), { class: "accept" }),
       review && button("Undo", undo, { class: "reject" }),
