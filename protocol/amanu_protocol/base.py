@@ -1,7 +1,7 @@
 """The base of everything that travels between daemon and clients."""
 
 from functools import cache
-from typing import Self
+from typing import Any, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
@@ -32,17 +32,23 @@ class Message(Wire):
     model_config = ConfigDict(defer_build=True)
 
 
+MOST = 2**31 - 1
+"""The greatest number of a line or character, as in LSP."""
+
+
 class LineRange(Wire):
     """Whole lines of a text, as an LSP range counts them: from 0, `end` exclusive. `start == end`: no lines, a place
     before line `start`."""
 
-    start: int = Field(ge=0)
-    end: int = Field(ge=0)
+    start: int = Field(ge=0, le=MOST)
+    end: int = Field(ge=0, le=MOST)
 
     @classmethod
     def numbered(cls, first: int, last: int) -> Self:
-        """The lines from `first` to `last`, as people and models count them: from 1, inclusive."""
-        return cls(start=first - 1, end=last)
+        """The lines from `first` to `last`, as people and models count them: from 1, inclusive. Numbers that can be
+        meant for no lines are taken for the nearest that can."""
+        first = min(max(first, 1), MOST)
+        return cls(start=first - 1, end=min(max(first, last), MOST))
 
     @property
     def first(self) -> int:
@@ -51,7 +57,7 @@ class LineRange(Wire):
 
     @property
     def last(self) -> int:
-        """As people and models count lines: from 1, inclusive. Of no lines it is the first."""
+        """As people and models count lines: from 1, inclusive. Of no lines it is the same as the first."""
         return max(self.end, self.start + 1)
 
     @model_validator(mode="after")
@@ -61,11 +67,26 @@ class LineRange(Wire):
         return self
 
 
+class AboutLines(Wire):
+    """Has `lines`. Journals of protocol 3 and before have `startLine` and `endLine` instead, from 1 and inclusive."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_old_lines(cls, fields: Any) -> Any:
+        if not isinstance(fields, dict) or "lines" in fields:
+            return cast("Any", fields)
+        old = cast("dict[str, Any]", fields)
+        first, last = old.get("startLine"), old.get("endLine")
+        if not isinstance(first, int):
+            return old
+        return {**old, "lines": LineRange.numbered(first, last if isinstance(last, int) else first)}
+
+
 class Position(Wire):
     """LSP's: `line` from 0, `character` from 0 in units of the position encoding that `initialize` settled."""
 
-    line: int = Field(ge=0)
-    character: int = Field(ge=0)
+    line: int = Field(ge=0, le=MOST)
+    character: int = Field(ge=0, le=MOST)
 
 
 class Range(Wire):

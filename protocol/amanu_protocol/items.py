@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, computed_field, field_serializer
 
-from amanu_protocol.base import LineRange, Wire
+from amanu_protocol.base import AboutLines, LineRange, Wire
 
 Mode = Literal["plan", "ask", "acceptEdits", "draft", "auto"]
 """A mode is a set of policy rules: read-only · ask before effects · edits allowed · changes go into a draft ·
@@ -40,22 +40,21 @@ class Line(Wire):
 # Attachments ---------------------------------------------------------------------------------------
 
 
-class FileAttachment(Wire):
-    """A file, or lines of it (1-based, inclusive), that goes with a prompt."""
+class FileAttachment(AboutLines):
+    """A file, or lines of it, that goes with a prompt."""
 
     kind: Literal["file"] = "file"
     path: str
-    start_line: int | None = None
-    end_line: int | None = None
+    lines: LineRange | None = None
+    """None: all of it."""
 
 
-class SelectionAttachment(Wire):
+class SelectionAttachment(AboutLines):
     """Text the user selected in an editor, as it stood there (saved or not)."""
 
     kind: Literal["selection"] = "selection"
     path: str
-    start_line: int
-    end_line: int
+    lines: LineRange
     text: str
 
 
@@ -79,13 +78,12 @@ class ImageAttachment(Wire):
     blob: BlobRef | None = None
 
 
-class CommentAttachment(Wire):
-    """What the user says about lines of a file, or of the text a proposal gives it (1-based, inclusive)."""
+class CommentAttachment(AboutLines):
+    """What the user says about lines of a file, or of the text a proposal gives it."""
 
     kind: Literal["comment"] = "comment"
     path: str
-    start_line: int
-    end_line: int
+    lines: LineRange
     text: str
     """Those lines, as the user saw them."""
     comment: str
@@ -477,11 +475,10 @@ HunkState = Literal["pending", "accepted", "applied", "rejected", "conflicted", 
 since, in the file itself or by undo."""
 
 
-class Finding(Wire):
-    """What a language server or linter says of some lines (1-based, inclusive)."""
+class Finding(AboutLines):
+    """What a language server or linter says of some lines."""
 
-    start_line: int
-    end_line: int
+    lines: LineRange
     severity: Literal["error", "warning", "information", "hint"]
     message: str
     source: str = ""

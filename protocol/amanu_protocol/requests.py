@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from amanu_protocol.base import Message, Position, Range
+from amanu_protocol.base import LineRange, Message, Position, Range
 from amanu_protocol.events import EventMessage
 from amanu_protocol.items import (
     Attachment,
@@ -274,10 +274,9 @@ class RewriteStartParams(Message):
     """Absolute."""
     version: int | None = None
     """Of the open document the user saw."""
-    start_line: int = Field(ge=1)
-    end_line: int = Field(ge=1)
-    """1-based, inclusive. Nothing outside these lines changes. The line after the last one, which an editor shows
-    below a final line end, is where new lines go."""
+    lines: LineRange
+    """Nothing outside them changes. No lines: new ones go in there. So they do in the line after the last one, which
+    an editor shows below a final line end."""
     instruction: str = Field(min_length=1, max_length=20_000)
     findings: list[Finding] = []
     """What language servers find in these lines."""
@@ -1190,7 +1189,7 @@ class Setting(Message):
     variable: str | None = None
     """Of an `environment` origin: the variable."""
     line: int | None = None
-    """Its line in the file, from 1."""
+    """Its line in the file."""
     restart: bool = False
     """A change takes effect only when the daemon has been started again; else in new sessions."""
 
@@ -1403,11 +1402,11 @@ class SessionListChangedParams(Message):
 
 
 class ActiveEditor(Message):
-    """What the user has before them. Lines 1-based, inclusive; `path` None: no file."""
+    """What the user has before them. `path` None: no file."""
 
     path: str | None = None
-    start_line: int | None = None
-    end_line: int | None = None
+    lines: LineRange | None = None
+    """Those that are selected, else the one with the cursor."""
     selected_text: str | None = None
     """None when nothing is selected."""
 
@@ -1452,11 +1451,10 @@ class EditorPositionParams(Message):
 
 
 class Location(Message):
-    """Lines of a file, 1-based, inclusive."""
+    """Lines of a file."""
 
     path: str
-    start_line: int
-    end_line: int
+    lines: LineRange
 
 
 class EditorLocationsResult(Message):
@@ -1478,8 +1476,7 @@ class Symbol(Message):
     name: str
     kind: str
     path: str
-    start_line: int
-    end_line: int
+    lines: LineRange
     container: str = ""
 
 

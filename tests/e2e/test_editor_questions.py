@@ -79,18 +79,20 @@ async def test_context_and_questions(client: Client) -> None:
         match method.rsplit("/", 1)[1]:
             case "diagnostics":
                 findings = [
-                    {"startLine": 5, "endLine": 5, "severity": "error", "message": "é?", "source": "ty"},
-                    {"startLine": 5, "endLine": 5, "severity": "error", "message": "ours", "source": "amanu"},
+                    {"lines": {"start": 4, "end": 5}, "severity": "error", "message": "é?", "source": "ty"},
+                    {"lines": {"start": 4, "end": 5}, "severity": "error", "message": "ours", "source": "amanu"},
                 ]
                 return {"result": {"status": "success", "files": [{"path": file, "findings": findings}]}}
             case "definition":
-                return {"result": {"status": "success", "locations": [{"path": outside, "startLine": 9, "endLine": 9}]}}
+                return {
+                    "result": {"status": "success", "locations": [{"path": outside, "lines": {"start": 8, "end": 9}}]}
+                }
             case "references":
                 if len([each for each, _ in client.asked if each == method]) == 1:
                     return {"result": {"status": "starting"}}
-                return {"result": {"status": "success", "locations": [{"path": file, "startLine": 1, "endLine": 1}]}}
+                return {"result": {"status": "success", "locations": [{"path": file, "lines": {"start": 0, "end": 1}}]}}
             case _:
-                symbol = {"name": "subtotal", "kind": "function", "path": file, "startLine": 1, "endLine": 2}
+                symbol = {"name": "subtotal", "kind": "function", "path": file, "lines": {"start": 0, "end": 2}}
                 return {"result": {"status": "success", "symbols": [symbol]}}
 
     steps: list[dict[str, Any]] = [
@@ -106,7 +108,7 @@ async def test_context_and_questions(client: Client) -> None:
     steps[3]["calls"] = [call("find_references", path="cart.py", line=5, symbol="subtotal")]
     steps[4]["calls"] = [call("list_symbols", path="cart.py")]
     await client.begin(*steps, editor=ALL)
-    active = {"path": file, "startLine": 2, "endLine": 2}
+    active = {"path": file, "lines": {"start": 1, "end": 2}}
     client.raw.notify("amanu/editor/contextChanged", {"active": active})
     client.raw.notify("amanu/editor/contextChanged", {"openFiles": [file, outside]})
     client.raw.notify("amanu/editor/contextChanged", {"openFiles": "no list"})  # refused: all is as it was

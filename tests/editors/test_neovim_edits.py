@@ -72,7 +72,7 @@ KEYS = " · <Space>aa accept · <Space>ar reject · <Space>ae edit"
 SHORT = " <Space>aa <Space>ar <Space>ae"
 """Where there is no room for more behind the first line."""
 AFTER = " · <Space>aa keep · <Space>ar undo · <Space>ao old text"
-FINDING = {"startLine": 2, "endLine": 2, "severity": "error", "message": "no"}
+FINDING = {"lines": {"start": 1, "end": 2}, "severity": "error", "message": "no"}
 CHECK = {
     "checker": "ruff",
     "about": "proposed",

@@ -73,7 +73,7 @@ def connect(vim: Neovim) -> None:
 
 
 def places(answer: Any) -> list[tuple[str, int]]:
-    return [(Path(each["path"]).name, each["startLine"]) for each in answer["locations"]]
+    return [(Path(each["path"]).name, each["lines"]["start"] + 1) for each in answer["locations"]]
 
 
 # Questions -------------------------------------------------------------------------------------------------------
@@ -94,11 +94,11 @@ def test_places_and_symbols(start: Start, folder: Path, encoding: str) -> None:
     assert places(answer) == [("shop.py", 1), ("shop.py", 2), ("shop.py", 3)]
     answer = ask(vim, "symbols", path=file)
     assert answer["symbols"] == [
-        {"name": "Cart", "kind": "class", "path": file, "startLine": 1, "endLine": 4, "container": ""},
-        {"name": "price", "kind": "method", "path": file, "startLine": 1, "endLine": 1, "container": "Cart"},
+        {"name": "Cart", "kind": "class", "path": file, "lines": {"start": 0, "end": 4}, "container": ""},
+        {"name": "price", "kind": "method", "path": file, "lines": {"start": 0, "end": 1}, "container": "Cart"},
     ]
     answer = ask(vim, "symbols", query="items")
-    assert [(each["name"], each["kind"], each["startLine"]) for each in answer["symbols"]] == [
+    assert [(each["name"], each["kind"], each["lines"]["start"] + 1) for each in answer["symbols"]] == [
         ("items", "function", line) for line in (1, 2, 3)
     ]
 
@@ -149,8 +149,8 @@ def test_what_a_symbol_is_and_who_calls_it(start: Start, folder: Path) -> None:
     assert ask(vim, "hover", path=file, position=at(1, 12)) == {"status": "noServer"}
     serve(vim, folder)
     assert ask(vim, "hover", path=file, position=at(1, 12)) == {"status": "success", "text": "**total**"}
-    caller = {"name": "caller", "kind": "function", "path": file, "startLine": 1, "endLine": 1}
-    for direction, calls in (("incoming", [{"symbol": caller, "lines": [1]}]), ("outgoing", [])):
+    caller = {"name": "caller", "kind": "function", "path": file, "lines": {"start": 0, "end": 1}}
+    for direction, calls in (("incoming", [{"symbol": caller, "lines": [0]}]), ("outgoing", [])):
         answer = ask(vim, "call_hierarchy", path=file, position=at(1, 12), direction=direction)
         assert (answer["status"], answer["calls"]) == ("success", calls)
 
@@ -234,8 +234,14 @@ def test_findings(start: Start, folder: Path) -> None:
             "local ours = vim.api.nvim_create_namespace('amanu.review')\n"
             "vim.diagnostic.set(ours, 0, {{ lnum = 0, col = 0, message = 'ours' }})")  # fmt: skip
     known = [
-        {"startLine": 1, "endLine": 1, "severity": "error", "message": "this is wrong", "source": "toy", "code": "W1"},
-        {"startLine": 2, "endLine": 2, "severity": "warning", "message": "a\nb", "source": "", "code": "7"},
+        {
+            "lines": {"start": 0, "end": 1},
+            "severity": "error",
+            "message": "this is wrong",
+            "source": "toy",
+            "code": "W1",
+        },
+        {"lines": {"start": 1, "end": 2}, "severity": "warning", "message": "a\nb", "source": "", "code": "7"},
     ]
     for paths in ([file], []):
         answer = ask(vim, "diagnostics", paths=paths)
@@ -265,13 +271,13 @@ def test_what_changes_is_told_and_nothing_else(start: Start, folder: Path) -> No
         return deltas
 
     vim.keys("j")
-    assert told(1) == [{"active": {"path": one, "startLine": 2, "endLine": 2}}]
+    assert told(1) == [{"active": {"path": one, "lines": {"start": 1, "end": 2}}}]
     vim.keys(":edit two.py<CR>")
-    assert told(1) == [{"active": {"path": two, "startLine": 1, "endLine": 1}, "openFiles": [one, two]}]
+    assert told(1) == [{"active": {"path": two, "lines": {"start": 0, "end": 1}}, "openFiles": [one, two]}]
     vim.keys("jVj")
-    assert told(1) == [{"active": {"path": two, "startLine": 2, "endLine": 3, "selectedText": "b\nc"}}]
+    assert told(1) == [{"active": {"path": two, "lines": {"start": 1, "end": 3}, "selectedText": "b\nc"}}]
     vim.keys("<Esc>gg")
-    assert told(1)[0]["active"]["startLine"] == 1
+    assert told(1)[0]["active"]["lines"]["start"] == 0
     vim.lua("vim.diagnostic.set(vim.api.nvim_create_namespace('x'), 0, {{ lnum = 0, col = 0, message = 'm' }})")
     (delta,) = told(1)
     assert list(delta) == ["findings"] and delta["findings"][0]["path"] == two

@@ -10,6 +10,7 @@ from amanu.checks.applied_checks import AppliedChecks
 from amanu.core.tool import Outcome
 from amanu.permissions.policy import built_in, decide, of_mode
 from amanu.workspace.diagnostics import FindingsChange
+from amanu_protocol.base import LineRange
 from amanu_protocol.items import Finding
 from support.tool_harness import ToolHarness
 
@@ -17,7 +18,7 @@ FILE = Path("/w/a.py")
 
 
 def finds(message: str) -> FindingsChange:
-    return FindingsChange((Finding(start_line=1, end_line=1, severity="error", message=message, source=message),))
+    return FindingsChange((Finding(lines=LineRange.numbered(1, 1), severity="error", message=message, source=message),))
 
 
 class Checkers:

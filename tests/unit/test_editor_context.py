@@ -23,8 +23,7 @@ def asked_about_env(subjects: Iterable[Subject]) -> list[Subject]:
 
 def finding(line: int, severity: str, message: str, source: str = "ruff", code: str = "") -> dict[str, Any]:
     return {
-        "startLine": line,
-        "endLine": line,
+        "lines": {"start": line - 1, "end": line},
         "severity": severity,
         "message": message,
         "source": source,
@@ -61,7 +60,7 @@ def _rooted(value: Any, root: str) -> Any:
 
 FIRST = "What the user's editor shows, for your information:\n"
 NEXT = "What has changed there:\n"
-AT_TWO: dict[str, Any] = {"active": {"path": "ROOT/a.py", "startLine": 2, "endLine": 2}}
+AT_TWO: dict[str, Any] = {"active": {"path": "ROOT/a.py", "lines": {"start": 1, "end": 2}}}
 OPEN: dict[str, Any] = {"openFiles": ["ROOT/a.py", "ROOT/sub/c.py"]}
 BROKEN: dict[str, Any] = {
     "findings": [
@@ -87,11 +86,11 @@ BROKEN: dict[str, Any] = {
         ([[{"active": {"path": "ROOT/a.py"}}]], [FIRST + "Active file: a.py."]),
         # A selection goes along when it is small.
         (
-            [[{"active": {"path": "ROOT/a.py", "startLine": 1, "endLine": 2, "selectedText": "one\ntw"}}]],
+            [[{"active": {"path": "ROOT/a.py", "lines": {"start": 0, "end": 2}, "selectedText": "one\ntw"}}]],
             [FIRST + "Active file: a.py, lines 1-2, selected:\n<selection>\none\ntw\n</selection>"],
         ),
         (
-            [[{"active": {"path": "ROOT/a.py", "startLine": 1, "endLine": 2, "selectedText": "x" * 2001}}]],
+            [[{"active": {"path": "ROOT/a.py", "lines": {"start": 0, "end": 2}, "selectedText": "x" * 2001}}]],
             [FIRST + "Active file: a.py, lines 1-2, selected."],
         ),
         ([[{"active": {"path": "ROOT/a.py", "selectedText": "\ud800"}}]], [...]),
@@ -118,7 +117,7 @@ BROKEN: dict[str, Any] = {
             [
                 [
                     {
-                        "active": {"path": "ROOT/.env", "startLine": 1, "endLine": 1, "selectedText": "KEY=s3cr3t"},
+                        "active": {"path": "ROOT/.env", "lines": {"start": 0, "end": 1}, "selectedText": "KEY=s3cr3t"},
                         "findings": [{"path": "ROOT/.env", "findings": [finding(1, "error", "bad KEY=s3cr3t")]}],
                     }
                 ]
@@ -153,7 +152,7 @@ async def test_all_of_it_again_when_earlier_messages_were_rewritten(tmp_path: Pa
 
 async def test_it_is_bounded_whatever_a_client_sends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_FILES_FOUND", 3)
-    every = [{"path": f"/p/{at}", "findings": [finding(n, "error", "m" * 9999) for n in range(50)]} for at in range(9)]
+    every = [{"path": f"/p/{at}", "findings": [finding(n, "error", "m" * 9999) for n in range(1, 51)]} for at in range(9)]
     delta = ContextChangedParams.model_validate(
         {
             "active": {"path": "/p/a", "selectedText": "x" * 99_999},

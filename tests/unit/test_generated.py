@@ -121,7 +121,7 @@ def test_what_we_send_is_whole_what_we_accept_has_options() -> None:
     assert sent["required"] == list(sent["properties"])
     assert len(sent["required"]) == len(SessionState.model_fields)
     assert types["ApprovalResolveParams"]["required"] == ["sessionId", "toolCallId", "decision"]
-    assert types["FileAttachment"]["required"] == ["kind", "path", "startLine", "endLine"]
+    assert types["FileAttachment"]["required"] == ["kind", "path", "lines"]
     assert types["FileAttachmentInput"]["required"] == ["kind", "path"]
 
 
@@ -140,7 +140,7 @@ def test_what_we_send_is_whole_what_we_accept_has_options() -> None:
         (FILES[2], '  item_delta = "itemDelta",'),
         (FILES[3], "#### `amanu/turn/cancel`"),
         (FILES[3], "### itemDelta"),
-        (FILES[3], "| `startLine` | `number \\| null` |  |"),
+        (FILES[3], "| `baseVersion` | `number \\| null` |"),
     ],
 )
 def test_samples(name: str, line: str) -> None:

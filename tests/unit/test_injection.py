@@ -21,6 +21,7 @@ from amanu.context.editor import EditorContext
 from amanu.core.tool import Subject
 from amanu.permissions import approvals as approval
 from amanu.session.session import Session
+from amanu_protocol.base import MOST, LineRange
 from amanu_protocol.items import Attachment, CommentAttachment, FileAttachment, Finding, SelectionAttachment
 from amanu_protocol.requests import (
     ActiveEditor,
@@ -126,10 +127,12 @@ def evil(number: int) -> str:
 
 def seen(case: Case) -> EditorContext:
     named = str(case.folder / case.name)
-    finding = Finding(start_line=1, end_line=1, severity="error", message=case.text, source=case.text, code=case.text)
+    finding = Finding(
+        lines=LineRange.numbered(1, 1), severity="error", message=case.text, source=case.text, code=case.text
+    )
     return EditorContext().changed(
         ContextChangedParams(
-            active=ActiveEditor(path=str(case.file), start_line=1, end_line=1, selected_text=case.text),
+            active=ActiveEditor(path=str(case.file), lines=LineRange.numbered(1, 1), selected_text=case.text),
             open_files=[named, str(case.file)],
             findings=[FileFindings(path=str(case.file), findings=[finding])],
         )
@@ -167,11 +170,11 @@ WAYS: Mapping[str, Way] = {
     "a mentioned file": Way(words=lambda case: f" see @{case.file.name}"),
     "an attached file": Way(attached=lambda case: FileAttachment(path=case.file.name)),
     "a selection": Way(
-        attached=lambda case: SelectionAttachment(path=case.name, start_line=-1, end_line=2**70, text=case.text)
+        attached=lambda case: SelectionAttachment(path=case.name, lines=LineRange(start=0, end=MOST), text=case.text)
     ),
     "a comment": Way(
         attached=lambda case: CommentAttachment(
-            path=case.name, start_line=9, end_line=-4, text=case.text, comment="What is this?"
+            path=case.name, lines=LineRange(start=8, end=8), text=case.text, comment="What is this?"
         )
     ),
     "what the editor shows": Way(shown=seen),

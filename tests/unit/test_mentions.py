@@ -13,6 +13,7 @@ from amanu.context.mentions import Mention, mentions, without_mentions
 from amanu.context.slash_commands import ExpandedPrompt
 from amanu.core.conversation import User
 from amanu.session import mention_lookup
+from amanu_protocol.base import LineRange
 from amanu_protocol.items import Attachment, FileAttachment, Finding, SelectionAttachment
 from amanu_protocol.requests import PromptSendParams
 from support.required_programs import needs
@@ -163,7 +164,7 @@ async def test_a_path_ends_where_a_person_ends_it(
 async def test_a_folder_can_be_attached_and_a_terminal_selected(tmp_path: Path) -> None:
     attachments: list[Attachment] = [
         FileAttachment(path="src"),
-        SelectionAttachment(path="@terminal", start_line=1, end_line=1, text="boom"),
+        SelectionAttachment(path="@terminal", lines=LineRange.numbered(1, 1), text="boom"),
     ]
     await check(tmp_path, "why @terminal", '<folder path="src">\ninner/', "boom", attachments=attachments)
 
@@ -188,7 +189,7 @@ async def test_the_working_trees_changes(tmp_path: Path, more_roots: list[str]) 
 
 
 async def test_lines_are_counted_as_editors_count_them(tmp_path: Path) -> None:
-    lines = FileAttachment(path="a.py", start_line=2, end_line=2)
+    lines = FileAttachment(path="a.py", lines=LineRange.numbered(2, 2))
     async with scripted_session(tmp_path, step("I see.")) as d:
         (d.root / "a.py").write_text("one = 1\f\u2028\ntwo = 2\n")
         params = PromptSendParams(session_id="s", prompt_id="p1", text="look", attachments=[lines])
@@ -201,7 +202,7 @@ async def test_problems_are_what_checkers_find_where_no_editor_can_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def find(checks: ProposalChecks, path: Path) -> list[Finding]:
-        return [Finding(start_line=2, end_line=2, severity="error", message="wrong", source="toy")]
+        return [Finding(lines=LineRange.numbered(2, 2), severity="error", message="wrong", source="toy")]
 
     monkeypatch.setattr(ProposalChecks, "find", find)
     edit = step("", {"tool": "edit_file", "arguments": {"path": "notes.txt", "old_text": "line 2", "new_text": "two"}})

@@ -16,6 +16,7 @@ from amanu.core.conversation import User
 from amanu.permissions import approvals as approval
 from amanu.proposals.proposals import Proposals
 from amanu.session.sessions import open_sessions
+from amanu_protocol.base import LineRange
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Attachment, FileAttachment, Mode, Proposal, SelectionAttachment
 from amanu_protocol.requests import (
@@ -136,7 +137,7 @@ async def test_steering_from_before_a_crash_is_heard_as_it_was_said(tmp_path: Pa
         await d.until(lambda state: state.approvals)
         attachments: list[Attachment] = [
             FileAttachment(path="notes.txt"),
-            SelectionAttachment(path="a.py", start_line=3, end_line=4, text="selected words"),
+            SelectionAttachment(path="a.py", lines=LineRange.numbered(3, 4), text="selected words"),
         ]
         steer = PromptSteerParams(
             session_id="s", prompt_id="s1", turn_id=turn_id, text="/careful @rules.txt", attachments=attachments
@@ -491,7 +492,7 @@ async def test_a_rule_given_for_the_session_allows(tmp_path: Path) -> None:
 
 async def test_mentioned_files_and_selections_go_with_the_prompt(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, step("I see.", expect="line 12")) as d:
-        selection = SelectionAttachment(path="a.py", start_line=3, end_line=4, text="selected words")
+        selection = SelectionAttachment(path="a.py", lines=LineRange.numbered(3, 4), text="selected words")
         text = "look at @notes.txt and @nothing, mail me@example.org"
         params = PromptSendParams(session_id="s", prompt_id="p1", text=text, attachments=[selection])
         await d.session.prompts.send(params, d.client)
@@ -612,7 +613,7 @@ async def test_a_mention_of_what_is_no_file_is_told(tmp_path: Path, mention: str
 
 
 async def test_what_the_editor_shows_goes_with_the_prompt_and_is_not_the_users_words(tmp_path: Path) -> None:
-    seen = EditorContext(active=ActiveEditor(path=str(tmp_path / "work" / "notes.txt"), start_line=3, end_line=3))
+    seen = EditorContext(active=ActiveEditor(path=str(tmp_path / "work" / "notes.txt"), lines=LineRange.numbered(3, 3)))
     async with scripted_session(tmp_path, step("One."), step("Two."), step("Three.")) as d:
         d.client.context = seen
         await d.prompt("first", "p1")

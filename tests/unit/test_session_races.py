@@ -14,6 +14,7 @@ from amanu.session.sessions import open_sessions
 from amanu.storage import journal_sqlite as journal_file
 from amanu.storage.journal import Record
 from amanu.system import process_tree as processes
+from amanu_protocol.base import LineRange
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, ProposalChanged, SessionChanged
 from amanu_protocol.items import SelectionAttachment
@@ -174,7 +175,7 @@ async def test_half_a_character_stops_nothing(tmp_path: Path) -> None:
     listing = call("list_directory", path=".")
     async with scripted_session(tmp_path, step("Odd.", listing), step("Well.")) as d:
         (d.root / os.fsdecode(b"odd-\xff.txt")).write_text("x")
-        odd = SelectionAttachment(path="a.py", start_line=1, end_line=1, text="half: \ud83d")
+        odd = SelectionAttachment(path="a.py", lines=LineRange.numbered(1, 1), text="half: \ud83d")
         params = PromptSendParams(session_id="s", prompt_id="p1", text="what is this?", attachments=[odd])
         await d.session.prompts.send(params, d.client)
         state = await d.over("p1")

@@ -14,6 +14,7 @@ from amanu.home import find_home
 from amanu.permissions import approvals as approval
 from amanu.session.session import Session
 from amanu.session.sessions import Sessions, open_sessions
+from amanu_protocol.base import LineRange
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Answer, Finding, ToolCall
 from amanu_protocol.requests import (
@@ -52,8 +53,7 @@ class Workspace:
             "prompt_id": "p1",
             "roots": [str(self.root)],
             "path": str(self.file),
-            "start_line": 3,
-            "end_line": 4,
+            "lines": {"start": 2, "end": 4},
             "instruction": instruction,
             "model_id": self.model_id,
             **changed,
@@ -99,7 +99,7 @@ async def ended(session: Session, prompt_id: str = "p1") -> tuple[str, str]:
 async def test_it_is_proposed_and_applied_when_the_user_says_so(tmp_path: Path) -> None:
     usage = {"input": 1000, "output": 100}
     async with workspace(tmp_path, step(REPLY, chunk=9, delay_ms=12, usage=usage)) as w:
-        finding = Finding(start_line=3, end_line=3, severity="error", message="not a word", source="spell")
+        finding = Finding(lines=LineRange.numbered(3, 3), severity="error", message="not a word", source="spell")
         session = await w.start(findings=[finding])
         drawn = await until(session, lambda state: any(isinstance(i, ToolCall) and i.output for i in state.items))
         live = next(item for item in drawn.items if isinstance(item, ToolCall))
@@ -207,8 +207,7 @@ async def test_the_user_types_while_the_model_writes(tmp_path: Path, typed: str,
         ({"path": "/etc/hostname"}, "permissionDenied"),
         ({"path": "none.txt"}, "permissionDenied"),
         ({"version": 3}, "proposalConflict"),
-        ({"start_line": 14, "end_line": 14}, "invalidParams"),
-        ({"start_line": 4, "end_line": 3}, "invalidParams"),
+        ({"lines": {"start": 13, "end": 14}}, "invalidParams"),
         ({"model_id": "scripted:none"}, "modelNotFound"),
     ],
 )

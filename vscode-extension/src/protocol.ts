@@ -59,28 +59,25 @@ export interface Line {
   text: string;
 }
 
-/** A file, or lines of it (1-based, inclusive), that goes with a prompt. */
+/** A file, or lines of it, that goes with a prompt. */
 export interface FileAttachment {
   kind: "file";
   path: string;
-  startLine: number | null;
-  endLine: number | null;
+  lines: LineRange | null;
 }
 
-/** A file, or lines of it (1-based, inclusive), that goes with a prompt. */
+/** A file, or lines of it, that goes with a prompt. */
 export interface FileAttachmentInput {
   kind: "file";
   path: string;
-  startLine?: number | null;
-  endLine?: number | null;
+  lines?: LineRange | null;
 }
 
 /** Text the user selected in an editor, as it stood there (saved or not). */
 export interface SelectionAttachment {
   kind: "selection";
   path: string;
-  startLine: number;
-  endLine: number;
+  lines: LineRange;
   text: string;
 }
 
@@ -113,29 +110,23 @@ export interface ImageAttachmentInput {
   blob?: BlobRef | null;
 }
 
-/** What the user says about lines of a file, or of the text a proposal gives it (1-based, inclusive). */
+/** What the user says about lines of a file, or of the text a proposal gives it. */
 export interface CommentAttachment {
   kind: "comment";
   path: string;
-  startLine: number;
-  endLine: number;
-  /** Those lines, as the user saw them. */
+  lines: LineRange;
   text: string;
   comment: string;
-  /** The lines are of this proposal's text, which need not be in the file. */
   proposalId: string | null;
 }
 
-/** What the user says about lines of a file, or of the text a proposal gives it (1-based, inclusive). */
+/** What the user says about lines of a file, or of the text a proposal gives it. */
 export interface CommentAttachmentInput {
   kind: "comment";
   path: string;
-  startLine: number;
-  endLine: number;
-  /** Those lines, as the user saw them. */
+  lines: LineRange;
   text: string;
   comment: string;
-  /** The lines are of this proposal's text, which need not be in the file. */
   proposalId?: string | null;
 }
 
@@ -537,24 +528,20 @@ export type HunkState =
   | "undoing"
   | "reverted";
 
-/** What a language server or linter says of some lines (1-based, inclusive). */
+/** What a language server or linter says of some lines. */
 export interface Finding {
-  startLine: number;
-  endLine: number;
+  lines: LineRange;
   severity: "error" | "warning" | "information" | "hint";
   message: string;
-  /** Who says it: "Pylance", "ruff". */
   source: string;
   code: string;
 }
 
-/** What a language server or linter says of some lines (1-based, inclusive). */
+/** What a language server or linter says of some lines. */
 export interface FindingInput {
-  startLine: number;
-  endLine: number;
+  lines: LineRange;
   severity: "error" | "warning" | "information" | "hint";
   message: string;
-  /** Who says it: "Pylance", "ruff". */
   source?: string;
   code?: string;
 }
@@ -1584,12 +1571,11 @@ export interface RewriteStartParams {
   path: string;
   /** Of the open document the user saw. */
   version?: number | null;
-  startLine: number;
   /**
-   * 1-based, inclusive. Nothing outside these lines changes. The line after the last one, which an editor shows
-   * below a final line end, is where new lines go.
+   * Nothing outside them changes. No lines: new ones go in there. So they do in the line after the last one, which
+   * an editor shows below a final line end.
    */
-  endLine: number;
+  lines: LineRange;
   instruction: string;
   /** What language servers find in these lines. */
   findings?: FindingInput[];
@@ -2492,7 +2478,7 @@ export interface Setting {
   origin: "default" | "file" | "environment";
   /** Of an `environment` origin: the variable. */
   variable: string | null;
-  /** Its line in the file, from 1. */
+  /** Its line in the file. */
   line: number | null;
   /** A change takes effect only when the daemon has been started again; else in new sessions. */
   restart: boolean;
@@ -2691,11 +2677,11 @@ export interface SessionListChangedParams {
   sessionId: string;
 }
 
-/** What the user has before them. Lines 1-based, inclusive; `path` None: no file. */
+/** What the user has before them. `path` None: no file. */
 export interface ActiveEditor {
   path?: string | null;
-  startLine?: number | null;
-  endLine?: number | null;
+  /** Those that are selected, else the one with the cursor. */
+  lines?: LineRange | null;
   /** None when nothing is selected. */
   selectedText?: string | null;
 }
@@ -2735,11 +2721,10 @@ export interface EditorPositionParams {
   position: Position;
 }
 
-/** Lines of a file, 1-based, inclusive. */
+/** Lines of a file. */
 export interface Location {
   path: string;
-  startLine: number;
-  endLine: number;
+  lines: LineRange;
 }
 
 export interface EditorLocationsResult {
@@ -2759,8 +2744,7 @@ export interface Symbol {
   name: string;
   kind: string;
   path: string;
-  startLine: number;
-  endLine: number;
+  lines: LineRange;
   container?: string;
 }
 

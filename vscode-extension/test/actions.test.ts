@@ -5,8 +5,7 @@ import type { Finding } from "../src/protocol";
 vi.mock("vscode-languageclient/node", () => ({})); // wants the real VS Code
 
 const FOUND: Finding = {
-  startLine: 3,
-  endLine: 3,
+  lines: { start: 2, end: 3 },
   severity: "error",
   message: "undefined name\n  x\u202e",
   source: "ruff",

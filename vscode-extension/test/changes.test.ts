@@ -107,9 +107,8 @@ test.each<[Partial<UndoneFile>, string]>([
   expect(undoing({ ...undone, ...given })).toBe(words);
 });
 
-const finding = (severity: "error" | "warning", startLine: number) => ({
-  startLine,
-  endLine: startLine,
+const finding = (severity: "error" | "warning", line: number) => ({
+  lines: { start: line - 1, end: line },
   severity,
   message: "no\nsuch name",
   source: "",
@@ -188,8 +187,7 @@ test.each([
   expect(attachment(uri, at, BASE, "Why?")).toEqual({
     kind: "comment",
     path: "/w/a.py",
-    startLine,
-    endLine,
+    lines: { start: startLine - 1, end: endLine },
     text,
     comment: "Why?",
     proposalId,

@@ -107,7 +107,7 @@ test("what the user looks at is named, and can be kept back", () => {
   const { composer } = compose();
   const chip = composer.element.querySelector(".looking") as HTMLButtonElement;
   expect(chip.hidden).toBe(true);
-  composer.look({ path: "/w/src/cart.py", startLine: 3, endLine: 5, selectedText: "x" }, true);
+  composer.look({ path: "/w/src/cart.py", lines: { start: 2, end: 5 }, selectedText: "x" }, true);
   expect([chip.hidden, chip.textContent, chip.getAttribute("aria-checked")]).toEqual([
     false,
     "cart.py:3–5",
@@ -115,7 +115,7 @@ test("what the user looks at is named, and can be kept back", () => {
   ]);
   chip.click();
   expect(posted).toEqual([{ type: "share", shared: false }]);
-  composer.look({ path: "/w/src/cart.py", startLine: 3, endLine: 3, selectedText: null }, false);
+  composer.look({ path: "/w/src/cart.py", lines: { start: 2, end: 3 }, selectedText: null }, false);
   expect([chip.textContent, chip.getAttribute("aria-checked")]).toEqual(["cart.py", "false"]);
 });
 

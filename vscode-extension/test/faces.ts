@@ -327,7 +327,7 @@ function shows(given: Partial<SessionState>): ToView[] {
     },
     {
       type: "looking",
-      active: { path: "/w/src/cart/total.py", startLine: 40, endLine: 46, selectedText: "x" },
+      active: { path: "/w/src/cart/total.py", lines: { start: 39, end: 46 }, selectedText: "x" },
       shared: true,
     },
   ];
@@ -359,7 +359,7 @@ export const FACES: Record<string, Step[]> = {
   ],
   answer: shows({
     items: [
-      { ...PROMPT, attachments: [{ kind: "file", path: "src/cart/total.py", startLine: 1, endLine: 9 }] },
+      { ...PROMPT, attachments: [{ kind: "file", path: "src/cart/total.py", lines: { start: 0, end: 9 } }] },
       answer(ANSWER),
     ],
   }),

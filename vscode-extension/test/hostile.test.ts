@@ -25,7 +25,7 @@ function items(text: string): Item[] {
       turnId: "t1",
       text,
       steer: false,
-      attachments: [{ kind: "file", path: text, startLine: 1, endLine: 2 }],
+      attachments: [{ kind: "file", path: text, lines: { start: 0, end: 2 } }],
     },
     { kind: "answer", agentId: null, itemId: "a", turnId: "t1", text },
     { kind: "answer", agentId: null, itemId: "a2", turnId: "t1", text: `one\n\n${text}\n\ntwo\n\n${text}` },

@@ -21,7 +21,13 @@ test("a checker's verdict comes while the question stands, and leaves the user w
   const { box, of } = shown([hunk("a", 1, "a\n", "b\n"), hunk("b", 5, "c\n", "d\n")]);
   const pressed = box.element.querySelector<HTMLElement>("button.accept");
   pressed?.focus();
-  const error = { startLine: 1, endLine: 1, severity: "error", message: "no\nhelp: x", source: "", code: "" };
+  const error = {
+    lines: { start: 0, end: 1 },
+    severity: "error",
+    message: "no\nhelp: x",
+    source: "",
+    code: "",
+  };
   const check = {
     checker: "ruff",
     about: "proposed",

@@ -134,7 +134,10 @@ test.each(["incoming", "outgoing"] as const)("%s calls", async (direction) => {
   expect(await language["amanu/editor/callHierarchy"]({ ...place, direction })).toEqual({
     status: "success",
     calls: [
-      { symbol: { name: "f", kind: "function", path: "/w/b.ts", startLine: 5, endLine: 5 }, lines: [8, 10] },
+      {
+        symbol: { name: "f", kind: "function", path: "/w/b.ts", lines: { start: 4, end: 5 } },
+        lines: [7, 9],
+      },
     ],
   });
   expect(asked.length).toBe(2);

@@ -12,21 +12,19 @@ function editor(start: [line: number, character: number], end: [line: number, ch
   return { selection: { start: from, end: to, isEmpty }, document } as unknown as vscode.TextEditor;
 }
 
-// lines from 0 as VS Code counts, from 1 as people do
 test.each<[string, vscode.TextEditor, [number, number]]>([
-  ["whole lines, the caret before the next", editor([45, 0], [53, 0]), [46, 53]],
-  ["into a line", editor([45, 3], [53, 1]), [46, 54]],
-  ["within one line", editor([4, 0], [4, 3]), [5, 5]],
-  ["one whole line", editor([4, 0], [5, 0]), [5, 5]],
-])("the lines of a selection: %s", (_, given, expected) => {
-  const { startLine, endLine } = activeEditor(given);
-  expect([startLine, endLine]).toEqual(expected);
+  ["whole lines, the caret before the next", editor([45, 0], [53, 0]), [45, 53]],
+  ["into a line", editor([45, 3], [53, 1]), [45, 54]],
+  ["within one line", editor([4, 0], [4, 3]), [4, 5]],
+  ["one whole line", editor([4, 0], [5, 0]), [4, 5]],
+])("the lines of a selection: %s", (_, given, [start, end]) => {
+  expect(activeEditor(given).lines).toEqual({ start, end });
   vi.spyOn(window, "activeTextEditor" as never, "get").mockReturnValue(given as never);
   const attached = selection();
-  expect(attached).toMatchObject({ kind: "selection", startLine: expected[0], endLine: expected[1] });
+  expect(attached).toMatchObject({ kind: "selection", lines: { start, end } });
 });
 
 test("the caret alone is in its own line", () => {
-  const { startLine, endLine, selectedText } = activeEditor(editor([4, 0], [4, 0]));
-  expect([startLine, endLine, selectedText]).toEqual([5, 5, null]);
+  const { lines, selectedText } = activeEditor(editor([4, 0], [4, 0]));
+  expect([lines, selectedText]).toEqual([{ start: 4, end: 5 }, null]);
 });

@@ -29,8 +29,7 @@ beforeEach(() => {
 const output = (text: string) => ({
   kind: "selection",
   path: "@terminal",
-  startLine: 1,
-  endLine: text.split("\n").length,
+  lines: { start: 0, end: text.split("\n").length },
   text,
 });
 const LAST = "copyLastCommandAndLastCommandOutput";

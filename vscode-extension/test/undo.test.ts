@@ -87,7 +87,7 @@ test.each([
   ["the conversation too", 1, { files: true, conversation: true }, "do it", [["do it", 1]]],
 ] as const)("going back: %s", async (_, row, how, text, given) => {
   const picture = { kind: "image", name: "p", mediaType: "image/png", data: null, blob: null };
-  const attachments = [{ kind: "file", path: "/w/a.py", startLine: null, endLine: null }, picture];
+  const attachments = [{ kind: "file", path: "/w/a.py", lines: null }, picture];
   const { edits, asked, told, back } = at({
     "checkpoint/preview": { files: [FILE], commands: ["make $(x)"], turns: 2 },
     "checkpoint/restore": { files: [FILE], text, attachments: text === null ? [] : attachments },

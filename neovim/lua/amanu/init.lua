@@ -90,8 +90,7 @@ local function selection(first, last)
   return {
     kind = "selection",
     path = vim.api.nvim_buf_get_name(0),
-    startLine = first,
-    endLine = last,
+    lines = { start = first - 1, ["end"] = last },
     text = table.concat(lines, "\n") .. "\n",
   }
 end

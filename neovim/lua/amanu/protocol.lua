@@ -30,26 +30,23 @@
 ---@field tone amanu.Tone
 ---@field text string
 
----A file, or lines of it (1-based, inclusive), that goes with a prompt.
+---A file, or lines of it, that goes with a prompt.
 ---@class amanu.FileAttachment
 ---@field kind "file"
 ---@field path string
----@field startLine? integer
----@field endLine? integer
+---@field lines? amanu.LineRange
 
----A file, or lines of it (1-based, inclusive), that goes with a prompt.
+---A file, or lines of it, that goes with a prompt.
 ---@class amanu.FileAttachmentInput
 ---@field kind "file"
 ---@field path string
----@field startLine? integer
----@field endLine? integer
+---@field lines? amanu.LineRange
 
 ---Text the user selected in an editor, as it stood there (saved or not).
 ---@class amanu.SelectionAttachment
 ---@field kind "selection"
 ---@field path string
----@field startLine integer
----@field endLine integer
+---@field lines amanu.LineRange
 ---@field text string
 
 ---A payload too big for an event: fetch it with `amanu/blob/get`.
@@ -73,25 +70,23 @@
 ---@field data? string The file's bytes, base64.
 ---@field blob? amanu.BlobRef
 
----What the user says about lines of a file, or of the text a proposal gives it (1-based, inclusive).
+---What the user says about lines of a file, or of the text a proposal gives it.
 ---@class amanu.CommentAttachment
 ---@field kind "comment"
 ---@field path string
----@field startLine integer
----@field endLine integer
----@field text string Those lines, as the user saw them.
+---@field lines amanu.LineRange
+---@field text string
 ---@field comment string
----@field proposalId? string The lines are of this proposal's text, which need not be in the file.
+---@field proposalId? string
 
----What the user says about lines of a file, or of the text a proposal gives it (1-based, inclusive).
+---What the user says about lines of a file, or of the text a proposal gives it.
 ---@class amanu.CommentAttachmentInput
 ---@field kind "comment"
 ---@field path string
----@field startLine integer
----@field endLine integer
----@field text string Those lines, as the user saw them.
+---@field lines amanu.LineRange
+---@field text string
 ---@field comment string
----@field proposalId? string The lines are of this proposal's text, which need not be in the file.
+---@field proposalId? string
 
 ---@alias amanu.Attachment amanu.FileAttachment|amanu.SelectionAttachment|amanu.ImageAttachment|amanu.CommentAttachment
 
@@ -327,22 +322,20 @@
 ---since, in the file itself or by undo.
 ---@alias amanu.HunkState "pending"|"accepted"|"applied"|"rejected"|"conflicted"|"undoing"|"reverted"
 
----What a language server or linter says of some lines (1-based, inclusive).
+---What a language server or linter says of some lines.
 ---@class amanu.Finding
----@field startLine integer
----@field endLine integer
+---@field lines amanu.LineRange
 ---@field severity "error"|"warning"|"information"|"hint"
 ---@field message string
----@field source string Who says it: "Pylance", "ruff".
+---@field source string
 ---@field code string
 
----What a language server or linter says of some lines (1-based, inclusive).
+---What a language server or linter says of some lines.
 ---@class amanu.FindingInput
----@field startLine integer
----@field endLine integer
+---@field lines amanu.LineRange
 ---@field severity "error"|"warning"|"information"|"hint"
 ---@field message string
----@field source? string Who says it: "Pylance", "ruff".
+---@field source? string
 ---@field code? string
 
 ---What a change does to the findings of a file: of the proposed text before it is decided (`proposed`), or of the
@@ -986,8 +979,7 @@
 ---@field roots string[] Absolute paths of workspace folders.
 ---@field path string Absolute.
 ---@field version? integer Of the open document the user saw.
----@field startLine integer
----@field endLine integer 1-based, inclusive. Nothing outside these lines changes. The line after the last one, which an editor shows below a final line end, is where new lines go.
+---@field lines amanu.LineRange Nothing outside them changes. No lines: new ones go in there. So they do in the line after the last one, which an editor shows below a final line end.
 ---@field instruction string
 ---@field findings? amanu.FindingInput[] What language servers find in these lines.
 ---@field modelId? string None: as `[routing] rewrite` says, else the default.
@@ -1575,7 +1567,7 @@
 ---@field default any
 ---@field origin "default"|"file"|"environment" What of the three gives the value; one from the environment goes before the file.
 ---@field variable? string Of an `environment` origin: the variable.
----@field line? integer Its line in the file, from 1.
+---@field line? integer Its line in the file.
 ---@field restart boolean A change takes effect only when the daemon has been started again; else in new sessions.
 
 ---@class amanu.SettingsListResult
@@ -1703,11 +1695,10 @@
 ---@class amanu.SessionListChangedParams
 ---@field sessionId string
 
----What the user has before them. Lines 1-based, inclusive; `path` None: no file.
+---What the user has before them. `path` None: no file.
 ---@class amanu.ActiveEditor
 ---@field path? string
----@field startLine? integer
----@field endLine? integer
+---@field lines? amanu.LineRange Those that are selected, else the one with the cursor.
 ---@field selectedText? string None when nothing is selected.
 
 ---@class amanu.FileFindings
@@ -1737,11 +1728,10 @@
 ---@field path string
 ---@field position amanu.Position
 
----Lines of a file, 1-based, inclusive.
+---Lines of a file.
 ---@class amanu.Location
 ---@field path string
----@field startLine integer
----@field endLine integer
+---@field lines amanu.LineRange
 
 ---@class amanu.EditorLocationsResult
 ---@field status amanu.EditorStatus
@@ -1758,8 +1748,7 @@
 ---@field name string
 ---@field kind string
 ---@field path string
----@field startLine integer
----@field endLine integer
+---@field lines amanu.LineRange
 ---@field container? string
 
 ---@class amanu.EditorSymbolsResult

@@ -412,7 +412,7 @@ def _without(current: FindingsChange, reported: Sequence[Finding]) -> FindingsCh
     """The change without findings that were reported already."""
 
     def key(finding: Finding) -> tuple[int, str]:
-        return finding.start_line, message_line(finding.message)
+        return finding.lines.start, message_line(finding.message)
 
     known = set(map(key, reported))
     return FindingsChange(tuple(finding for finding in current.added if key(finding) not in known), current.fixed)

@@ -18,6 +18,7 @@ from amanu.checks.catalog import Checker
 from amanu.checks.process import CheckerProcess, CheckFailed
 from amanu.system.frames import BrokenStream, FrameReader, frame
 from amanu.workspace.diagnostics import message_line
+from amanu_protocol.base import LineRange
 from amanu_protocol.items import Finding
 
 START = 10.0
@@ -324,8 +325,7 @@ def _finding(item: Mapping[str, Any], name: str) -> Finding | None:
     code = item.get("code")
     return Finding.model_validate(
         {
-            "start_line": first + 1,
-            "end_line": last + 1,
+            "lines": LineRange.numbered(first + 1, last + 1),
             "severity": _SEVERITY.get(severity if isinstance(severity, int) else 1, "error"),
             "message": message_line(str(item.get("message") or ""))[:_MAX_MESSAGE],
             "source": str(item.get("source") or name)[:80],

@@ -9,6 +9,7 @@ from typing import Any, cast
 from amanu.checks.catalog import Reads
 from amanu.checks.process import CheckerProcess, CheckFailed
 from amanu.workspace.diagnostics import message_line
+from amanu_protocol.base import LineRange
 from amanu_protocol.items import Finding
 
 _MAX_OUTPUT = 8 << 20  # bytes
@@ -80,8 +81,7 @@ def _item(source: str, item: dict[str, Any], severities: dict[Any, str], severit
     line, end = item.get("line"), item.get("endLine")
     first = line if isinstance(line, int) and line > 0 else 1
     return {
-        "start_line": first,
-        "end_line": end if isinstance(end, int) and end >= first else first,
+        "lines": LineRange.numbered(first, end if isinstance(end, int) else first),
         "severity": severities.get(severity, "error") if isinstance(severity, int | str) else "error",
         "message": message_line(str(item.get("message") or ""))[:_MAX_MESSAGE],
         "source": source,

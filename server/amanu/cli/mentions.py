@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from amanu_protocol.base import LineRange
 from amanu_protocol.items import FileAttachment
 
 _LINES = re.compile(r"(?<![\w@\\])@([^\s\"':]+):([1-9]\d*)(?:-([1-9]\d*))?(?!\d)")
@@ -15,8 +16,6 @@ def line_mentions(text: str, roots: Sequence[str]) -> list[FileAttachment]:
     attachments: dict[str, FileAttachment] = {}
     for path, first, last in _LINES.findall(text):
         if any(Path(root, path).is_file() for root in roots):
-            end = max(int(first), int(last or first))
-            attachments.setdefault(
-                f"{path}:{first}-{end}", FileAttachment(path=path, start_line=int(first), end_line=end)
-            )
+            lines = LineRange.numbered(int(first), int(last or first))
+            attachments.setdefault(f"{path}:{lines.first}-{lines.last}", FileAttachment(path=path, lines=lines))
     return list(attachments.values())

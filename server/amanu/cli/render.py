@@ -291,7 +291,7 @@ class Renderer:
                 if isinstance(attachment, ImageAttachment):
                     self.console.line(("dim", f"  with the image {one_line(attachment.name)}"))
                 elif isinstance(attachment, CommentAttachment):
-                    location = f"{attachment.path}:{attachment.start_line}"
+                    location = f"{attachment.path}:{attachment.lines.first}"
                     self.console.line(("dim", f"  {one_line(location)}: {one_line(attachment.comment)}"))
 
     def _stream(self, item_id: str, text: str) -> None:

@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 
 from amanu.text.amounts import plural
+from amanu_protocol.base import LineRange
 from amanu_protocol.items import SelectionAttachment
 
 WAIT_SECONDS = 3.0
@@ -61,4 +62,6 @@ def _attached(data: bytes) -> PipedInput:
         left_out = len(text) - MAX_CHARACTERS
         text = f"{text[: MAX_CHARACTERS // 2]}\n[{left_out} characters omitted]\n{text[-MAX_CHARACTERS // 2 :]}"
         notice = f"{notice[:-1]}, without {left_out:,} characters in the middle (limit: {MAX_CHARACTERS:,})."
-    return PipedInput(SelectionAttachment(path="standard input", start_line=1, end_line=lines, text=text), notice)
+    return PipedInput(
+        SelectionAttachment(path="standard input", lines=LineRange(start=0, end=lines), text=text), notice
+    )

@@ -19,6 +19,7 @@ from amanu.system.image_info import media_type
 from amanu.text.fences import block
 from amanu.workspace.text_file import split_lines
 from amanu.workspace.workspace import Workspace
+from amanu_protocol.base import LineRange
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import (
     Attachment,
@@ -31,7 +32,6 @@ from amanu_protocol.items import (
 MAX_CHARACTERS = 100_000
 """Characters taken of one attached file; the model can read on with its tools."""
 
-_LAST_LINE = 2**31 - 1
 """The largest line number of LSP."""
 
 _SUFFIXES = re.compile(
@@ -126,7 +126,7 @@ async def with_attachments(
                     left_out.append(_utf8(f"{attachment} was not sent: {_for_user(error)}"))
                     part = block(attachment.kind, f"(not attached: {error})", attachment.label)
             case SelectionAttachment():
-                location = f"{attachment.path}{_lines(attachment)}"
+                location = f"{attachment.path}{_lines(attachment.lines)}"
                 # nobody reads a terminal for secrets before it is sent
                 text = mask(attachment.text) if attachment.path == TERMINAL else attachment.text
                 part = block("selection", text, location)
@@ -265,11 +265,9 @@ async def _file(
     file = await workspace.read(workspace.resolve(attachment.path))
     workspace.shown_files.show(file)
     text, location = file.text, attachment.path
-    if attachment.start_line is not None:
-        lines = split_lines(text)
-        end = attachment.end_line or len(lines)
-        text = "".join(lines[attachment.start_line - 1 : end])
-        location += f" lines {attachment.start_line}-{end}"
+    if (lines := attachment.lines) is not None:
+        text = "".join(split_lines(text)[lines.start : lines.last])
+        location += f" lines {lines.first}-{lines.last}"
     if len(text) > MAX_CHARACTERS:
         text = text[:MAX_CHARACTERS] + "\n(truncated; read on with read_file)"
     return Content(mask(text), location=location)
@@ -278,7 +276,7 @@ async def _file(
 def _comment(comment: CommentAttachment) -> str:
     """The block for a comment on lines. The lines are in a block of their own: their text must not pass for the user's
     words, which follow."""
-    location = f"{comment.path}{_lines(comment)}"
+    location = f"{comment.path}{_lines(comment.lines)}"
     if comment.proposal_id is not None:
         location += " of the text you proposed"
     text = comment.text.rstrip()
@@ -287,10 +285,8 @@ def _comment(comment: CommentAttachment) -> str:
     return block("comment", f"{block('lines', text)}\n{comment.comment}", location)
 
 
-def _lines(attachment: SelectionAttachment | CommentAttachment) -> str:
-    """The range of lines in words, forced to be valid whatever numbers the client sends."""
-    start = min(max(attachment.start_line, 1), _LAST_LINE)
-    return f" lines {start}-{min(max(attachment.end_line, start), _LAST_LINE)}"
+def _lines(lines: LineRange) -> str:
+    return f" lines {lines.first}-{lines.last}"
 
 
 def _utf8(text: str) -> str:

@@ -123,9 +123,9 @@ async def describe(context: EditorContext, workspace: Workspace, allowed: Subjec
 
 def _active(active: ActiveEditor, name: str, quotable: bool) -> str:
     text = f"Active file: {name}"
-    if active.start_line is not None:
-        one_line = active.end_line in (None, active.start_line)
-        text += f", line {active.start_line}" if one_line else f", lines {active.start_line}-{active.end_line}"
+    if (lines := active.lines) is not None:
+        is_one = lines.first == lines.last
+        text += f", line {lines.first}" if is_one else f", lines {lines.first}-{lines.last}"
     if active.selected_text is None:
         return f"{text}."
     if not quotable or len(active.selected_text) > MAX_SELECTION:

@@ -62,8 +62,8 @@ class MentionLookup:
         path = self._workspace.resolve(file.path)
         relative = self._workspace.relative(path)
         arguments: dict[str, JsonValue] = {"path": relative}
-        if file.start_line is not None:
-            arguments |= {"start_line": file.start_line, "end_line": file.end_line}
+        if file.lines is not None:
+            arguments |= {"start_line": file.lines.first, "end_line": file.lines.last}
         subject = Subject(ReadFile.name, ReadFile.effect, relative)
         preview = Preview(f"Read {relative}", subject, str(path), reads=frozenset([str(path)]))
         return await self._calls.read(ReadFile.name, arguments, preview, reading)

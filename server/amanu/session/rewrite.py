@@ -63,11 +63,11 @@ class SessionRewrite:
         if params.version is not None and file.version != params.version:
             raise AmanuError("proposalConflict", "The file has changed since. Try again.")
         lines = split_lines(file.text)
-        start, end = params.start_line - 1, min(params.end_line, len(lines))
-        if params.start_line > params.end_line or start > len(lines):
-            raise AmanuError("invalidParams", f"{file.path.name} has no such lines.", path="startLine")
+        start, end = params.lines.start, min(params.lines.end, len(lines))
+        if start > len(lines):
+            raise AmanuError("invalidParams", f"{file.path.name} has no such lines.", path="lines")
         if end - start > MAX_LINES:
-            raise AmanuError("invalidParams", f"Select at most {MAX_LINES:,} lines.", path="endLine")
+            raise AmanuError("invalidParams", f"Select at most {MAX_LINES:,} lines.", path="lines")
         target = RewriteTarget(file, start, max(start, end))
         path, mask = self._core.workspace.display_path(file.path), self._core.services.secrets.mask_content
         findings = [format_finding(finding) for finding in foreign_findings(params.findings)]
@@ -75,9 +75,7 @@ class SessionRewrite:
         text = await asyncio.to_thread(first_prompt, target, path, mask(params.instruction), findings, mask)
         conversation.append(User(text=text))
         self._aim(target, conversation)
-        return SelectionAttachment(
-            path=path, start_line=params.start_line, end_line=params.end_line, text=mask("".join(target.region))
-        )
+        return SelectionAttachment(path=path, lines=params.lines, text=mask("".join(target.region)))
 
     async def refine(self, instruction: str) -> None:
         """Aim at what has become of the lines, with what the user wants changed. Raises `AmanuError`."""

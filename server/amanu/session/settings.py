@@ -81,6 +81,7 @@ class UserSettings:
         for field in setting_fields():
             variable = variables.get(field.key)
             in_file = _at(tree, field.key) is not None
+            line = key_line(text, field.section, field.key.rpartition(".")[2]) if in_file else None
             settings.append(
                 Setting(
                     key=field.key,
@@ -93,7 +94,7 @@ class UserSettings:
                     default=field.default,
                     origin="environment" if variable else "file" if in_file else "default",
                     variable=variable,
-                    line=key_line(text, field.section, field.key.rpartition(".")[2]) if in_file else None,
+                    line=None if line is None else line - 1,
                     restart=field.restart,
                 )
             )

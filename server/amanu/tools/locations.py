@@ -31,10 +31,10 @@ async def quote_locations(workspace: Workspace, call: CallContext, tool: str, lo
     for location in locations:
         lines, name = texts[location.path], display_path(workspace, location.path, inside)
         if isinstance(lines, str):
-            out.append(f"{name}:{location.start_line} ({lines})")
+            out.append(f"{name}:{location.lines.first} ({lines})")
             continue
-        text = lines[location.start_line - 1].strip() if 0 < location.start_line <= len(lines) else ""
-        out.append(f"{name}:{location.start_line}: {text[:MAX_LINE]}".rstrip())
+        text = lines[location.lines.start].strip() if location.lines.start < len(lines) else ""
+        out.append(f"{name}:{location.lines.first}: {text[:MAX_LINE]}".rstrip())
     return out
 
 

@@ -21,7 +21,7 @@ _WORST_FIRST = ("error", "warning", "information", "hint")
 def foreign_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Those that are not ours, worst first, then by line."""
     foreign = [finding for finding in findings if finding.source.lower() != OWN]
-    return sorted(foreign, key=lambda finding: (severity_rank(finding), finding.start_line))
+    return sorted(foreign, key=lambda finding: (severity_rank(finding), finding.lines.start))
 
 
 def severity_rank(finding: Finding) -> int:
@@ -46,7 +46,7 @@ def format_finding(finding: Finding) -> str:
     if len(message) > MESSAGE:
         message = message[:MESSAGE] + "…"
     who = " ".join(f"{finding.source} {finding.code}".split())[:80]
-    return f"{finding.start_line}: {finding.severity}: {message}" + (f" ({who})" if who else "")
+    return f"{finding.lines.first}: {finding.severity}: {message}" + (f" ({who})" if who else "")
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def compare_findings(
         unmatched: list[Finding] = []
         for finding in serious_new:
             places = spans.get(_identity(finding), [])
-            line = finding.start_line
+            line = finding.lines.first
             match = next(
                 (span for span in places if (span == (line, line) if exactly else span[0] <= line <= span[1])), None
             )
@@ -130,7 +130,7 @@ def _identity(finding: Finding) -> tuple[str, ...]:
 
 def _lines(finding: Finding, steps: Sequence[LineChange]) -> tuple[int, int]:
     """First and last line where it can be after the change, 1-based."""
-    line, shift = finding.start_line - 1, 0
+    line, shift = finding.lines.start, 0
     for step in steps:
         if line < step.old_start:
             break

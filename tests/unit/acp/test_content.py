@@ -61,7 +61,7 @@ def test_prompts(content: list[Any], words: str, attachments: list[Any]) -> None
         (
             each.kind,
             each.name if each.kind == "image" else each.path,
-            None if each.kind == "image" or each.start_line is None else (each.start_line, each.end_line),
+            None if each.kind == "image" or each.lines is None else (each.lines.first, each.lines.last),
         )
         for each in attached
     ] == attachments

@@ -6,12 +6,15 @@ from amanu.cli.console import PlainConsole
 from amanu.cli.diff import show_proposal
 from amanu.cli.render import Renderer
 from amanu.workspace.diagnostics import with_summary
+from amanu_protocol.base import LineRange
 from amanu_protocol.events import EventMessage, ProposalChanged
 from amanu_protocol.items import Check, Finding, Proposal, Row, RowKind, RowVersion
 from support.fake_daemon import state as session_state
 from support.sample_events import hunk, proposed
 
-WRONG = Finding(start_line=3, end_line=3, severity="error", message="Undefined name\nx", source="ruff", code="F821")
+WRONG = Finding(
+    lines=LineRange.numbered(3, 3), severity="error", message="Undefined name\nx", source="ruff", code="F821"
+)
 CRLF = "one\r\ntwo\r\nthree\r\n"
 
 

@@ -14,6 +14,7 @@ from amanu.cli.render import Renderer
 from amanu.cli.sessions import session_line
 from amanu.text import wording
 from amanu_protocol import requests as r
+from amanu_protocol.base import LineRange
 from amanu_protocol.events import (
     Event,
     EventMessage,
@@ -80,7 +81,7 @@ def events(text: str) -> list[Event]:
             turn_id="t",
             text=text,
             steer=False,
-            attachments=[CommentAttachment(path=text, start_line=1, end_line=1, text=text, comment=text)],
+            attachments=[CommentAttachment(path=text, lines=LineRange.numbered(1, 1), text=text, comment=text)],
         ),
     ]
     changed = hunk(old_text=text, new_text=text, explanation=text, reason=text)

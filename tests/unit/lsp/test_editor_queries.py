@@ -16,7 +16,7 @@ from amanu.workspace.overlay import CodePlace, Question
 from amanu_protocol import requests as r
 
 ALL = ("diagnostics", "definition", "references", "symbols", "apply")
-PLACE = {"path": "/d/a.py", "startLine": 1, "endLine": 2}
+PLACE = {"path": "/d/a.py", "lines": {"start": 0, "end": 2}}
 
 
 class FakeClient:
@@ -61,8 +61,22 @@ async def never() -> Any:
         ({"status": "error", "message": "broke"}, "error", "broke"),
         ({"status": "perhaps"}, "error", "its answer is invalid"),
         ({"locations": []}, "error", "its answer is invalid"),
-        ({"status": "success", "locations": [{"path": 3, "startLine": "x"}]}, "error", "its answer is invalid"),
+        (
+            {"status": "success", "locations": [{"path": "/d/a.py", "lines": {"start": "x", "end": 2}}]},
+            "error",
+            "its answer is invalid",
+        ),
         ({"status": "success", "locations": {"path": "/d"}}, "error", "its answer is invalid"),
+        (
+            {"status": "success", "locations": [{**PLACE, "lines": {"start": 2, "end": 1}}]},
+            "error",
+            "its answer is invalid",
+        ),
+        (
+            {"status": "success", "locations": [{"path": "/d/a.py", "startLine": 1, "endLine": 2}]},
+            "error",
+            "its answer is invalid",
+        ),
         ({"status": "success", "locations": None}, "error", "its answer is invalid"),
         ([], "error", "its answer is invalid"),
         (None, "error", "its answer is invalid"),

@@ -105,8 +105,9 @@ orders = st.fixed_dictionaries(
         "scope": mostly(st.sampled_from(["once", "session", "user"])),
         "path": mostly(st.sampled_from([f"{KNOWN}path", f"{KNOWN}patch", f"{KNOWN}outside", "a.patch"])),
         "text": mostly(st.sampled_from(["", "ask", "plan"])),
-        "startLine": mostly(st.integers()),
-        "endLine": mostly(st.integers()),
+        "lines": mostly(
+            st.fixed_dictionaries({}, optional={"start": mostly(st.integers()), "end": mostly(st.integers())})
+        ),
         "findings": mostly(st.just([])),
     },
 )

@@ -82,7 +82,7 @@ def watched(held: ToolHarness) -> CallContext:
 
 
 def place(path: str, line: int, text: str | None = None) -> dict[str, Any]:
-    return {"path": path, "startLine": line, "endLine": line, "text": text}
+    return {"path": path, "lines": {"start": line - 1, "end": line}, "text": text}
 
 
 async def use(held: ToolHarness, tool: str, arguments: dict[str, Any]) -> Outcome:
@@ -155,7 +155,7 @@ async def test_a_symbol_is_found_in_the_text(tmp_path: Path, line: int, symbol: 
 
 
 def symbol(name: str, path: str, line: int, end: int, kind: str = "function", container: str = "") -> dict[str, Any]:
-    return {"name": name, "kind": kind, "path": path, "startLine": line, "endLine": end, "container": container}
+    return {"name": name, "kind": kind, "path": path, "lines": {"start": line - 1, "end": end}, "container": container}
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ async def test_hover(tmp_path: Path, text: str, told: str, user: str | None) -> 
 @pytest.mark.parametrize("direction", ["incoming", "outgoing"])
 async def test_call_hierarchy(tmp_path: Path, direction: str) -> None:
     def called(name: str, path: str, *lines: int) -> dict[str, Any]:
-        return {"symbol": symbol(name, path, 3, 9, "method", "Cart"), "lines": lines}
+        return {"symbol": symbol(name, path, 3, 9, "method", "Cart"), "lines": [line - 1 for line in lines]}
 
     given = [
         called("total", str(tmp_path / "cart.py"), 5),
@@ -240,7 +240,7 @@ def found(path: str, *findings: tuple[int, str, str, str]) -> dict[str, Any]:
     return {
         "path": path,
         "findings": [
-            {"startLine": line, "endLine": line, "severity": severity, "message": message, "source": source}
+            {"lines": {"start": line - 1, "end": line}, "severity": severity, "message": message, "source": source}
             for line, severity, message, source in findings
         ],
     }

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amanu.workspace.diagnostics import compare_findings, format_finding, verdict, with_summary
+from amanu_protocol.base import LineRange
 from amanu_protocol.items import Check, Finding
 
 SEVEN = "".join(f"line {n}\n" for n in range(1, 8))
@@ -19,7 +20,10 @@ def finding(text: str) -> Finding:
     start, _, end = where.partition(":")
     named: Any = {"": "error", "e": "error", "w": "warning", "i": "information", "h": "hint"}[kind]
     return Finding(
-        start_line=int(start), end_line=int(end or start), severity=named, message=message or "wrong", source="toy"
+        lines=LineRange.numbered(int(start), int(end or start)),
+        severity=named,
+        message=message or "wrong",
+        source="toy",
     )
 
 
@@ -142,5 +146,5 @@ def test_a_check_in_words(changes: dict[str, Any], text: str) -> None:
     ],
 )
 def test_the_lines_of_a_message_stay_apart_on_one_line(message: str, expected: str) -> None:
-    found = Finding(start_line=1, end_line=1, severity="error", message=message, source="toy", code="T1")
+    found = Finding(lines=LineRange.numbered(1, 1), severity="error", message=message, source="toy", code="T1")
     assert format_finding(found) == f"1: error: {expected} (toy T1)"

@@ -12,6 +12,7 @@ from amanu.core.tool import CallContext, Outcome
 from amanu.permissions.policy import built_in, decide, of_mode
 from amanu.workspace.overlay import Question
 from amanu_protocol import requests as r
+from amanu_protocol.base import LineRange
 from amanu_protocol.items import Check, Finding
 from support.tool_harness import FakeEditor, ToolHarness
 
@@ -41,7 +42,7 @@ class Linting:
         behind = len(set(self.seen)) > 1 and self.seen.count(self.seen[-1]) <= self.lag
         text = self.seen[0] if behind else self.seen[-1]
         found = [
-            Finding(start_line=at, end_line=at, severity="error", message=line, source="toy")
+            Finding(lines=LineRange.numbered(at, at), severity="error", message=line, source="toy")
             for at, line in enumerate(text.splitlines(), 1)
             if "wrong" in line
         ]

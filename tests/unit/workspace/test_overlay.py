@@ -12,6 +12,7 @@ from amanu.frontends.lsp.buffers import Buffers, EditorClient
 from amanu.workspace import search
 from amanu.workspace.text_file import sha256
 from amanu_protocol.requests import EditorApplyParams
+from support.range_edits import apply_range_edits
 from support.required_programs import needs
 from support.tool_harness import ToolHarness, states
 
@@ -52,9 +53,7 @@ class Editor:
         path = Path(params.path)
         buffer = self.buffers.buffer(path)
         assert buffer is not None
-        text = buffer.text
-        for edit in reversed(params.edits):
-            text = text[: edit.start] + edit.new_text + text[edit.end :]
+        text = apply_range_edits(buffer.text, params.edits, "utf-16")
         self.buffers.changed(path.as_uri(), buffer.version + 1, [text])
         return {"status": "success", "version": buffer.version + 1, "saved": False}
 

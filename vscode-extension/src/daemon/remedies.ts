@@ -42,7 +42,7 @@ export async function fixTerminal(say: Say, output: AttachmentInput | undefined)
 async function attachment(uri: vscode.Uri, range: vscode.Range | undefined): Promise<AttachmentInput> {
   if (range === undefined) return { kind: "file", path: uri.fsPath };
   const document = await vscode.workspace.openTextDocument(uri);
-  const { startLine, endLine } = lines(range);
-  const text = document.getText(new vscode.Range(startLine - 1, 0, endLine, 0));
-  return { kind: "selection", path: uri.fsPath, startLine, endLine, text };
+  const { start, end } = lines(range);
+  const text = document.getText(new vscode.Range(start, 0, end, 0));
+  return { kind: "selection", path: uri.fsPath, lines: { start, end }, text };
 }

@@ -37,7 +37,7 @@ export async function terminalSelection(): Promise<AttachmentInput | undefined> 
 function attachment(text: string): AttachmentInput | undefined {
   if (text === "") return undefined;
   const sent = text.slice(-SENT);
-  return { kind: "selection", path: PATH, startLine: 1, endLine: sent.split("\n").length, text: sent };
+  return { kind: "selection", path: PATH, lines: { start: 0, end: sent.split("\n").length }, text: sent };
 }
 
 /** What a command of the terminal copies. The clipboard is as before afterwards. */

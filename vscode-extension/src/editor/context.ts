@@ -1,7 +1,14 @@
 import * as vscode from "vscode";
 import { type Daemon, roots } from "../daemon/client";
 import { contains } from "./paths";
-import type { ActiveEditor, AttachmentInput, ContextChangedParams, FileFindings, Finding } from "../protocol";
+import type {
+  ActiveEditor,
+  AttachmentInput,
+  ContextChangedParams,
+  FileFindings,
+  Finding,
+  LineRange,
+} from "../protocol";
 
 /** Milliseconds the editor must rest before the daemon hears of it. */
 const REST = 200;
@@ -133,7 +140,7 @@ function nothing(): { active: string; openFiles: string; findings: Map<string, s
 export function activeEditor({ selection, document }: vscode.TextEditor): ActiveEditor {
   return {
     path: document.uri.fsPath,
-    ...lines(selection),
+    lines: lines(selection),
     selectedText: selection.isEmpty ? null : document.getText(selection).slice(0, SELECTED),
   };
 }
@@ -154,8 +161,7 @@ export function findingsOf(diagnostics: readonly vscode.Diagnostic[]): Finding[]
     .sort((a, b) => a.severity - b.severity || a.range.start.line - b.range.start.line)
     .slice(0, FINDINGS)
     .map(({ range, severity, message, source, code }) => ({
-      startLine: range.start.line + 1,
-      endLine: range.end.line + 1,
+      lines: allLines(range),
       severity: severities[severity] ?? "information",
       message,
       source: source ?? "",
@@ -174,18 +180,21 @@ export function selection(): AttachmentInput | undefined {
   // what is on no disk goes along as text
   const taken = range.isEmpty ? new vscode.Range(0, 0, document.lineCount, 0) : range;
   const text = document.getText(taken);
-  return text === "" ? undefined : { kind: "selection", path, ...lines(taken), text };
+  return text === "" ? undefined : { kind: "selection", path, lines: lines(taken), text };
 }
 
-/** Lines of a file, 1-based and inclusive. */
+/** Lines of a file. */
 export interface Place {
   document: vscode.TextDocument;
-  startLine: number;
-  endLine: number;
+  lines: LineRange;
 }
 
-/** The lines of a range, from 1. One that ends before the first character of a line takes nothing of it. */
-export function lines({ start, end }: vscode.Range): { startLine: number; endLine: number } {
-  const startLine = start.line + 1;
-  return { startLine, endLine: Math.max(startLine, end.line + (end.character === 0 ? 0 : 1)) };
+/** The lines of a range. One that ends before the first character of a line takes nothing of it. */
+export function lines({ start, end }: vscode.Range): LineRange {
+  return { start: start.line, end: Math.max(start.line, end.line - (end.character === 0 ? 1 : 0)) + 1 };
+}
+
+/** The lines of a range, also the one before whose first character it ends. */
+export function allLines({ start, end }: vscode.Range): LineRange {
+  return { start: start.line, end: end.line + 1 };
 }

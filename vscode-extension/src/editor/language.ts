@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { sha256 } from "./apply";
 import { type Answers, text } from "../daemon/client";
-import { findingsOf } from "./context";
+import { allLines, findingsOf } from "./context";
 import type {
   Call,
   EditorCallHierarchyResult,
@@ -247,7 +247,7 @@ function described(found: vscode.Location | vscode.LocationLink): Location {
     "targetUri" in found
       ? { uri: found.targetUri, range: found.targetSelectionRange ?? found.targetRange }
       : found;
-  return { path: uri.fsPath, startLine: range.start.line + 1, endLine: range.end.line + 1 };
+  return { path: uri.fsPath, lines: allLines(range) };
 }
 
 function markdown(content: vscode.MarkdownString | vscode.MarkedString): string {
@@ -262,10 +262,9 @@ function describedCall(call: vscode.CallHierarchyIncomingCall | vscode.CallHiera
       name,
       kind: kindName(kind),
       path: uri.fsPath,
-      startLine: selectionRange.start.line + 1,
-      endLine: range.end.line + 1,
+      lines: { start: selectionRange.start.line, end: range.end.line + 1 },
     },
-    lines: [...new Set(call.fromRanges.map(({ start }) => start.line + 1))],
+    lines: [...new Set(call.fromRanges.map(({ start }) => start.line))],
   };
 }
 
@@ -276,8 +275,7 @@ function nested(symbol: vscode.DocumentSymbol, path: string, container: string):
       name,
       kind: kindName(kind),
       path,
-      startLine: range.start.line + 1,
-      endLine: range.end.line + 1,
+      lines: allLines(range),
       container,
     },
     ...children.flatMap((child) => nested(child, path, container ? `${container}.${name}` : name)),
@@ -289,8 +287,7 @@ function information({ name, kind, location, containerName }: vscode.SymbolInfor
     name,
     kind: kindName(kind),
     path: location.uri.fsPath,
-    startLine: location.range.start.line + 1,
-    endLine: location.range.end.line + 1,
+    lines: allLines(location.range),
     container: containerName,
   };
 }

@@ -46,8 +46,8 @@ export class Actions implements vscode.CodeActionProvider, vscode.Disposable {
       ),
       on("amanu.explain", (about: AttachmentInput) => doings.say(EXPLAIN, [about])),
       on("amanu.writeTests", async (place: Place) => {
-        const { document, startLine, endLine } = await around(place);
-        await doings.say(TESTS, [attachment(document, new vscode.Range(startLine - 1, 0, endLine, 0))]);
+        const { document, lines } = await around(place);
+        await doings.say(TESTS, [attachment(document, new vscode.Range(lines.start, 0, lines.end, 0))]);
       }),
       on("amanu.document", async (place: Place) => {
         await vscode.commands.executeCommand("amanu.editInline", await around(place), DOCUMENT);
@@ -80,7 +80,7 @@ export class Actions implements vscode.CodeActionProvider, vscode.Disposable {
     }
     if (!invoked) return actions;
     const about = attachment(document, range);
-    const place: Place = { document, ...lines(range) };
+    const place: Place = { document, lines: lines(range) };
     return [
       ...actions,
       action("Edit with Amanu…", RefactorRewrite, "amanu.editInline", place),
@@ -109,23 +109,24 @@ function action(
 
 /** What to say of lines with these findings. */
 export function request(findings: Finding[]): string {
-  const found = findings.map(({ startLine, severity, message, source, code }) => {
+  const found = findings.map(({ lines, severity, message, source, code }) => {
     const who = `${source} ${code}`.trim();
-    return `${startLine}: ${severity}: ${oneLine(message, MESSAGE)}${who ? ` (${oneLine(who)})` : ""}`;
+    return `${lines.start + 1}: ${severity}: ${oneLine(message, MESSAGE)}${who ? ` (${oneLine(who)})` : ""}`;
   });
   return found.length === 0 ? MEND : FIX + found.join("\n");
 }
 
 /** The whole function or class that a single line is in, as far as VS Code knows; several lines as they are. */
 async function around(place: Place): Promise<Place> {
-  const { document, startLine, endLine } = place;
-  if (endLine > startLine) return place;
+  const { document } = place;
+  const { start, end } = place.lines;
+  if (end > start + 1) return place;
   const symbols = await vscode.commands.executeCommand<(vscode.DocumentSymbol | vscode.SymbolInformation)[]>(
     "vscode.executeDocumentSymbolProvider",
     document.uri,
   );
-  const range = innermost((symbols ?? []).filter(nested), startLine - 1);
-  return range === undefined ? place : { document, ...lines(range) };
+  const range = innermost((symbols ?? []).filter(nested), start);
+  return range === undefined ? place : { document, lines: lines(range) };
 }
 
 function nested(symbol: vscode.DocumentSymbol | vscode.SymbolInformation): symbol is vscode.DocumentSymbol {
@@ -149,8 +150,8 @@ function spanning(findings: vscode.Diagnostic[], range: vscode.Range): vscode.Ra
 
 /** What is selected, or the whole lines where nothing is. */
 function attachment(document: vscode.TextDocument, range: vscode.Range): AttachmentInput {
-  const { startLine, endLine } = lines(range);
-  const whole = new vscode.Range(startLine - 1, 0, endLine, 0);
+  const taken = lines(range);
+  const whole = new vscode.Range(taken.start, 0, taken.end, 0);
   const text = document.getText(range.isEmpty || range.isSingleLine ? whole : range);
-  return { kind: "selection", path: document.uri.fsPath, startLine, endLine, text };
+  return { kind: "selection", path: document.uri.fsPath, lines: taken, text };
 }

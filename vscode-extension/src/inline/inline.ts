@@ -76,7 +76,7 @@ export class Inline implements vscode.Disposable {
       void vscode.window.showInformationMessage("Open a file and place the cursor where you want to edit.");
       return;
     }
-    const { document, startLine, endLine } = place;
+    const { document, lines: about } = place;
     const root = roots().find((folder) => contains(folder, document.uri.fsPath));
     if (document.uri.scheme !== "file" || root === undefined) {
       void vscode.window.showInformationMessage(
@@ -90,15 +90,14 @@ export class Inline implements vscode.Disposable {
     await this.daemon.settled();
     const found = vscode.languages
       .getDiagnostics(document.uri)
-      .filter(({ range }) => range.start.line < endLine && range.end.line >= startLine - 1);
+      .filter(({ range }) => range.start.line < about.end && range.end.line >= about.start);
     await this.begin(place, {
       sessionId: randomUUID(),
       promptId: randomUUID(),
       roots: [root],
       path: document.uri.fsPath,
       version: document.version,
-      startLine,
-      endLine,
+      lines: about,
       instruction,
       findings: findingsOf(found),
     });
@@ -234,12 +233,12 @@ function unsigned(lines: string): string {
 /** What is selected, or the line of the cursor. */
 function here(): Place | undefined {
   const editor = vscode.window.activeTextEditor;
-  return editor && { document: editor.document, ...lines(editor.selection) };
+  return editor && { document: editor.document, lines: lines(editor.selection) };
 }
 
-function where({ document, startLine, endLine }: Place): string {
+function where({ document, lines: { start, end } }: Place): string {
   const name = vscode.workspace.asRelativePath(document.uri);
-  return startLine === endLine ? `line ${startLine} of ${name}` : `lines ${startLine}–${endLine} of ${name}`;
+  return end <= start + 1 ? `line ${start + 1} of ${name}` : `lines ${start + 1}–${end} of ${name}`;
 }
 
 async function ask(title: string, placeHolder: string): Promise<string | undefined> {

@@ -9,9 +9,9 @@ export class InlineLiveEdit implements vscode.Disposable {
 
   begin(place: Place, instruction: string): void {
     this.end();
-    const { document, startLine, endLine } = place;
-    const last = Math.min(endLine, document.lineCount) - 1;
-    const range = new vscode.Range(Math.min(startLine - 1, last), 0, last, 0);
+    const { document, lines } = place;
+    const last = Math.min(lines.end, document.lineCount) - 1;
+    const range = new vscode.Range(Math.min(lines.start, last), 0, last, 0);
     const thread = this.controller.createCommentThread(document.uri, range, []);
     thread.canReply = false;
     thread.label = instruction;

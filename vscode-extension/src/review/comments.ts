@@ -183,8 +183,7 @@ export function attachment(
   return {
     kind: "comment",
     path: uri.path,
-    startLine: start + 1,
-    endLine: end + 1,
+    lines: { start, end: end + 1 },
     text: all.slice(start, end + 1).join(""),
     comment,
     proposalId: uri.scheme === PROPOSED ? uri.query : null,

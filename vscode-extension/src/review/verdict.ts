@@ -6,12 +6,12 @@ const MESSAGE = 200;
 
 /** What a checker says of the whole change, and its findings in these lines. */
 export function verdict(check: Check, from: number, to: number): string[] {
-  const here = check.added.filter(({ startLine, endLine }) => startLine <= to && endLine >= from);
+  const here = check.added.filter(({ lines }) => lines.start < to && lines.end >= from);
   return [
     `${check.checker}: ${oneLine(check.summary, MESSAGE)}`,
     ...here.map(
-      ({ startLine, message }) =>
-        `  line ${startLine}: ${oneLine(message.replace(/\n\s*help:[^]*$/, ""), MESSAGE)}`,
+      ({ lines, message }) =>
+        `  line ${lines.start + 1}: ${oneLine(message.replace(/\n\s*help:[^]*$/, ""), MESSAGE)}`,
     ),
   ];
 }

@@ -136,7 +136,7 @@ export class SettingsPage implements vscode.Disposable {
     return summary;
   }
 
-  /** Show the file at a line (from 1); one that does not exist yet is made, empty. */
+  /** Show the file at a line; one that does not exist yet is made, empty. */
   private async open(line: number | null): Promise<void> {
     if (this.path === "") return;
     const uri = vscode.Uri.file(this.path);
@@ -145,7 +145,7 @@ export class SettingsPage implements vscode.Disposable {
       await vscode.workspace.fs.createDirectory(vscode.Uri.file(dirname(this.path)));
       await vscode.workspace.fs.writeFile(uri, new Uint8Array());
     }
-    const at = Math.max(0, (line ?? 1) - 1);
+    const at = line ?? 0;
     await vscode.window.showTextDocument(uri, { selection: new vscode.Range(at, 0, at, 0) });
   }
 }

@@ -89,9 +89,9 @@ function M.attachment(attachment)
   local plan = (require("amanu.session").state or {}).plan
   local is_plan = plan and plan.path == attachment.path -- which lies beside the session, a long way off
   local name = is_plan and "the plan" or visible.line(vim.fn.fnamemodify(attachment.path, ":."))
-  local first, last = attachment.startLine, attachment.endLine or attachment.startLine
-  if first then
-    name = name .. (first == last and (":%d"):format(first) or (":%d-%d"):format(first, last))
+  if attachment.lines then
+    local first, last = attachment.lines.start + 1, attachment.lines["end"]
+    name = name .. (last <= first and (":%d"):format(first) or (":%d-%d"):format(first, last))
   end
   if attachment.kind == "comment" then
     return ("%s “%s”"):format(name, visible.line(attachment.comment))

@@ -46,7 +46,7 @@ local function follow(comment)
   local first, last = mark[1], mark[3] and mark[3].end_row
   if first and last and last > first then -- else those lines are gone: it stays about what they were
     local lines = vim.api.nvim_buf_get_lines(buffer, first, last, false)
-    comment.attachment.startLine, comment.attachment.endLine = first + 1, last
+    comment.attachment.lines = { start = first, ["end"] = last }
     comment.attachment.text = table.concat(lines, "\n") .. "\n"
   end
 end
@@ -56,10 +56,10 @@ end
 local function mark(comment, buffer)
   local count = vim.api.nvim_buf_line_count(buffer)
   local attachment = comment.attachment
-  local row = math.min(attachment.startLine, count) - 1
+  local row = math.min(attachment.lines.start, count - 1)
   comment.buffer = buffer
   comment.mark = vim.api.nvim_buf_set_extmark(buffer, SPACE, row, 0, {
-    end_row = math.min(attachment.endLine, count),
+    end_row = math.min(attachment.lines["end"], count),
     end_col = 0,
     right_gravity = false, -- lines that are replaced are still those lines
     end_right_gravity = true,
@@ -113,8 +113,7 @@ function M.add(text, lines)
       attachment = {
         kind = "comment",
         path = path,
-        startLine = first,
-        endLine = last,
+        lines = { start = first - 1, ["end"] = last },
         text = table.concat(about_lines, "\n") .. "\n",
         comment = vim.trim(said),
         proposalId = proposal_id,
@@ -156,7 +155,7 @@ local function act(comment)
       end
       vim.cmd("normal! m'")
       vim.cmd.edit(vim.fn.fnameescape(comment.attachment.path))
-      local line = math.min(comment.attachment.startLine, vim.api.nvim_buf_line_count(0))
+      local line = math.min(comment.attachment.lines.start + 1, vim.api.nvim_buf_line_count(0))
       vim.api.nvim_win_set_cursor(0, { line, 0 })
     end
   end)
@@ -172,7 +171,7 @@ function M.list()
     format = function(comment)
       local at = comment.attachment
       local name = visible.line(vim.fn.fnamemodify(at.path, ":."), 60)
-      return ("%s:%d %s"):format(name, at.startLine, visible.line(at.comment, 80))
+      return ("%s:%d %s"):format(name, at.lines.start + 1, visible.line(at.comment, 80))
     end,
   }, function(comment)
     if comment then

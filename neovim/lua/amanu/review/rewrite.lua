@@ -20,11 +20,10 @@ local SEVERITIES = { "error", "warning", "information", "hint" }
 local function findings(buffer, first, last)
   local found = {}
   for _, each in ipairs(vim.diagnostic.get(buffer)) do
-    local from, to = each.lnum + 1, (each.end_lnum or each.lnum) + 1
+    local from, to = each.lnum + 1, math.max(each.end_lnum or 0, each.lnum) + 1
     if from <= last and to >= first then
       table.insert(found, {
-        startLine = from,
-        endLine = to,
+        lines = { start = from - 1, ["end"] = to },
         severity = SEVERITIES[each.severity] or "error",
         message = each.message,
         source = each.source or "",
@@ -66,8 +65,7 @@ function M.start(text, range)
       session.begin(methods.rewrite_start, {
         promptId = session.new_id(),
         path = apply.real(name),
-        startLine = first,
-        endLine = last,
+        lines = { start = first - 1, ["end"] = last },
         instruction = instruction,
         findings = findings(buffer, first, last),
         modelId = config.now.model,

@@ -49,9 +49,9 @@ local function lines(place)
     section(check.checker .. ": " .. check.summary)
     for _, each in ipairs(check.added) do
       local first, last = hunk.proposedLines.start, hunk.proposedLines["end"]
-      local mine = each.startLine <= math.max(last, first + 1) and each.endLine > first
+      local mine = each.lines.start < math.max(last, first + 1) and each.lines["end"] > first
       local code = (each.code or "") ~= "" and " (" .. each.code .. ")" or ""
-      local line = ("%s line %d %s: %s%s"):format(mine and ">" or " ", each.startLine, each.severity, each.message, code)
+      local line = ("%s line %d %s: %s%s"):format(mine and ">" or " ", each.lines.start + 1, each.severity, each.message, code)
       table.insert(found, visible.line(line))
     end
   end

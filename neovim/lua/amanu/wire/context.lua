@@ -66,7 +66,7 @@ local function active()
   local line = vim.api.nvim_win_get_cursor(window)[1]
   local mode = vim.api.nvim_get_mode().mode:sub(1, 1)
   if window ~= vim.api.nvim_get_current_win() or not vim.list_contains({ "v", "V", "\22" }, mode) then
-    return { path = path, startLine = line, endLine = line }
+    return { path = path, lines = { start = line - 1, ["end"] = line } }
   end
   local from, to = vim.fn.getpos("v"), vim.fn.getpos(".")
   local text = table.concat(vim.fn.getregion(from, to, { type = mode }), "\n")
@@ -75,8 +75,7 @@ local function active()
   end
   return {
     path = path,
-    startLine = math.min(from[2], to[2]),
-    endLine = math.max(from[2], to[2]),
+    lines = { start = math.min(from[2], to[2]) - 1, ["end"] = math.max(from[2], to[2]) },
     selectedText = text,
   }
 end
@@ -103,8 +102,7 @@ function M.findings_of(buffer)
     local name = space and space.name or ""
     if not (name:find("^amanu") or name:find("^vim%.lsp%.amanu%.") or each.source == "amanu") then
       table.insert(found, {
-        startLine = each.lnum + 1,
-        endLine = (each.end_lnum or each.lnum) + 1,
+        lines = { start = each.lnum, ["end"] = math.max(each.end_lnum or 0, each.lnum) + 1 },
         severity = SEVERITIES[each.severity] or "hint",
         message = each.message,
         source = each.source or "",
@@ -113,8 +111,8 @@ function M.findings_of(buffer)
     end
   end
   table.sort(found, function(a, b) -- Neovim gives them by namespace, in no order
-    if a.startLine ~= b.startLine then
-      return a.startLine < b.startLine
+    if a.lines.start ~= b.lines.start then
+      return a.lines.start < b.lines.start
     end
     return a.message < b.message
   end)

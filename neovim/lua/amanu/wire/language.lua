@@ -225,6 +225,14 @@ local function path_of(uri)
   return vim.startswith(uri, "file:") and vim.uri_to_fname(uri) or uri
 end
 
+---The lines with both positions.
+---@param first amanu.Position
+---@param last amanu.Position
+---@return amanu.LineRange
+local function lines_of(first, last)
+  return { start = first.line, ["end"] = math.max(first.line, last.line) + 1 }
+end
+
 ---A position, counted in another encoding.
 ---@param lines string[]
 ---@param position amanu.Position
@@ -292,7 +300,7 @@ local function places(method, more)
         local key = ("%s:%d"):format(path, range.start.line)
         if not seen[key] and #found < MOST then
           seen[key] = true
-          table.insert(found, { path = path, startLine = range.start.line + 1, endLine = range["end"].line + 1 })
+          table.insert(found, { path = path, lines = lines_of(range.start, range["end"]) })
         end
       end
     end
@@ -317,8 +325,7 @@ local function add_symbol(each, path, container, into)
     name = each.name,
     kind = (vim.lsp.protocol.SymbolKind[each.kind] or "symbol"):lower(),
     path = each.location and path_of(each.location.uri) or path,
-    startLine = range.start.line + 1,
-    endLine = range["end"].line + 1,
+    lines = lines_of(range.start, range["end"]),
     container = inside,
   })
   for _, child in ipairs(type(each.children) == "table" and each.children or {}) do
@@ -530,8 +537,8 @@ function M.call_hierarchy(_, params)
       for _, each in ipairs(answers[1] and answers[1].result or {}) do
         local other, lines = incoming and each.from or each.to, {}
         for _, range in ipairs(each.fromRanges) do
-          if lines[#lines] ~= range.start.line + 1 then
-            table.insert(lines, range.start.line + 1)
+          if lines[#lines] ~= range.start.line then
+            table.insert(lines, range.start.line)
           end
         end
         if #calls < MOST then
@@ -539,8 +546,7 @@ function M.call_hierarchy(_, params)
             name = other.name,
             kind = (vim.lsp.protocol.SymbolKind[other.kind] or "symbol"):lower(),
             path = path_of(other.uri),
-            startLine = other.selectionRange.start.line + 1,
-            endLine = other.range["end"].line + 1,
+            lines = lines_of(other.selectionRange.start, other.range["end"]),
           }
           table.insert(calls, { symbol = symbol, lines = lines })
         end

@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 from amanu.frontends.acp.peer import INVALID_PARAMS, RpcError
 from amanu.frontends.acp.schema import Block, ImageBlock, LinkBlock, Resource, ResourceBlock, TextBlock
 from amanu.text.fences import block as fenced
+from amanu_protocol.base import LineRange
 from amanu_protocol.items import Attachment, FileAttachment, ImageAttachment, SelectionAttachment
 
 _LINES = re.compile(r"L?(\d{1,9})(?:[-:]L?(\d{1,9}))?")
@@ -42,8 +43,7 @@ def _link(block: LinkBlock, attachments: list[Attachment]) -> str:
     path = _path(block.uri)
     if path is None:
         return f"[{block.name}]({block.uri})"
-    start, end = _lines(block.uri)
-    attachments.append(FileAttachment(path=path, start_line=start, end_line=end))
+    attachments.append(FileAttachment(path=path, lines=_lines(block.uri)))
     return f"`{block.name}`"
 
 
@@ -58,10 +58,10 @@ def _resource(resource: Resource, attachments: list[Attachment]) -> str:
         return f"`{name}`"
     if path is None:
         return f"\n{fenced('resource', resource.text, resource.uri, attribute='uri')}\n"
-    start, _ = _lines(resource.uri)
-    first = start or 1
-    last = first + max(0, len(resource.text.splitlines()) - 1)
-    attachments.append(SelectionAttachment(path=path, start_line=first, end_line=last, text=resource.text))
+    named = _lines(resource.uri)
+    first = named.first if named else 1
+    lines = LineRange.numbered(first, first + len(resource.text.splitlines()) - 1)
+    attachments.append(SelectionAttachment(path=path, lines=lines, text=resource.text))
     return f"`{name}`"
 
 
@@ -89,9 +89,9 @@ def _path(uri: str) -> str | None:
     return unquote(parts.path) or None
 
 
-def _lines(uri: str) -> tuple[int | None, int | None]:
+def _lines(uri: str) -> LineRange | None:
     match = _LINES.fullmatch(urlsplit(uri).fragment)
     if match is None:
-        return None, None
-    start, end = cast("tuple[str, str | None]", match.groups())
-    return max(1, int(start)), max(1, int(end or start))
+        return None
+    first, last = cast("tuple[str, str | None]", match.groups())
+    return LineRange.numbered(int(first), int(last or first))

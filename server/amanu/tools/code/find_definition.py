@@ -55,7 +55,7 @@ class _SymbolTool(SessionTool[SymbolParams]):
         call.require_reviewed(path)
         place = symbol_place(path, (await self._workspace.read(path)).text, params)
         answer = await ask(self._workspace.overlay, self.question, [path], lambda language: self._ask(language, place))
-        unique = list({(location.path, location.start_line): location for location in answer.locations}.values())
+        unique = list({(location.path, location.lines.start): location for location in answer.locations}.values())
         if not unique:
             return Outcome(f"{self.none_found} {params.symbol}.", "none")
         limit = self._limits.locations

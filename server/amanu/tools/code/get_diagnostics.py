@@ -92,7 +92,7 @@ def _show(listed: list[tuple[str, Finding]], limit: int) -> str:
     worst = sorted(range(len(listed)), key=lambda index: severity_rank(listed[index][1]))[:limit]
     lines: list[str] = []
     file = ""
-    for index in sorted(worst, key=lambda index: (listed[index][0], listed[index][1].start_line)):
+    for index in sorted(worst, key=lambda index: (listed[index][0], listed[index][1].lines.start)):
         if listed[index][0] != file:
             file = listed[index][0]
             lines.append(file)

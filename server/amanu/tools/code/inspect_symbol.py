@@ -76,7 +76,7 @@ class InspectSymbol(SessionTool[InspectSymbolParams]):
         hidden = reasons_not_to_quote(self._workspace, call, self.name, inside)
         lines: list[str] = []
         for each in calls:
-            location = f"{display_path(self._workspace, each.symbol.path, inside)}:{each.symbol.start_line}"
+            location = f"{display_path(self._workspace, each.symbol.path, inside)}:{each.symbol.lines.first}"
             reason = hidden.get(each.symbol.path)
             lines.append(f"{location} ({reason})" if reason else f"{location}: {_description(each)}")
         if len(answer.calls) > len(calls):
@@ -91,5 +91,5 @@ def _description(call: Call) -> str:
     name = " ".join(f"{symbol.kind} {symbol.name}{container}".split())[:MAX_LINE]
     if not call.lines:
         return name
-    numbers = ", ".join(map(str, call.lines[:_LINES])) + (" …" if len(call.lines) > _LINES else "")
+    numbers = ", ".join(str(line + 1) for line in call.lines[:_LINES]) + (" …" if len(call.lines) > _LINES else "")
     return f"{name}, called on line{'s' * (len(call.lines) != 1)} {numbers}"

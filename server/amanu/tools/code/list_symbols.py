@@ -74,13 +74,14 @@ class ListSymbols(SessionTool[ListSymbolsParams]):
         for symbol in symbols:
             reason = hidden.get(symbol.path)
             if reason != NEEDS_APPROVAL:
-                location = f"{display_path(self._workspace, symbol.path, inside)}:{symbol.start_line}"
+                location = f"{display_path(self._workspace, symbol.path, inside)}:{symbol.lines.first}"
                 lines.append(f"{location}: {_description(symbol)}" + (f" ({reason})" if reason else ""))
         return lines
 
 
 def _range(symbol: Symbol) -> str:
-    return f"{symbol.start_line}-{symbol.end_line}" if symbol.end_line > symbol.start_line else f"{symbol.start_line}"
+    first, last = symbol.lines.first, symbol.lines.last
+    return f"{first}-{last}" if last > first else f"{first}"
 
 
 def _description(symbol: Symbol) -> str:

@@ -86,7 +86,7 @@ class UserCard implements Card {
 
   private attachment(attachment: Attachment): HTMLElement {
     if (attachment.kind === "image") return this.picture(attachment);
-    const line = attachment.startLine;
+    const line = attachment.lines === null ? null : attachment.lines.start + 1;
     return button(
       label(attachment),
       () => this.view.post({ type: "openFile", path: attachment.path, line }),
@@ -114,10 +114,11 @@ export function label(attachment: AttachmentInput): string {
   if (attachment.kind === "image") return visible(attachment.name);
   if (attachment.path === "@terminal") return "Terminal";
   const file = name(attachment.path);
-  const { startLine, endLine } = attachment;
-  if (!startLine) return file;
-  if (attachment.kind === "comment") return `${file}:${startLine} “${attachment.comment}”`;
-  return startLine === endLine || !endLine ? `${file}:${startLine}` : `${file}:${startLine}–${endLine}`;
+  const { lines } = attachment;
+  if (!lines) return file;
+  const first = lines.start + 1;
+  if (attachment.kind === "comment") return `${file}:${first} “${attachment.comment}”`;
+  return lines.end <= first ? `${file}:${first}` : `${file}:${first}–${lines.end}`;
 }
 
 /** What VS Code's context menu offers there (`webview/context` in package.json), and about what. */

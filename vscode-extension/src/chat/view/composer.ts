@@ -160,14 +160,8 @@ export class Composer {
   look(active: ActiveEditor, shared: boolean): void {
     this.shared = shared;
     this.looking.hidden = !active.path;
-    const lines = active.selectedText ? active : { startLine: null, endLine: null };
-    const { startLine, endLine } = lines;
-    const name = label({
-      kind: "file",
-      path: active.path ?? "",
-      startLine: startLine ?? null,
-      endLine: endLine ?? null,
-    });
+    const lines = (active.selectedText && active.lines) || null;
+    const name = label({ kind: "file", path: active.path ?? "", lines });
     this.looking.textContent = name;
     this.looking.setAttribute("aria-checked", String(shared));
     this.looking.setAttribute("aria-label", `${name} goes along`);

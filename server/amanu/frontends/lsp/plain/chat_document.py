@@ -71,7 +71,7 @@ class ChatDocument:
                 await self._rewrite()
         await self._append()
         if mention is not None:
-            name = f"[{Path(mention.path).name}:{mention.start_line}-{mention.end_line}]"
+            name = f"[{Path(mention.path).name}:{mention.lines.first}-{mention.lines.last}]"
             self.selections[name] = mention
             await self.document.change(lambda text: _at_end(text, name))
         text = await self.document.text() or ""

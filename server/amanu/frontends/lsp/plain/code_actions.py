@@ -192,8 +192,7 @@ def _prompts(context: ActionContext) -> Iterator[types.CodeAction]:
     others = [finding for finding in context.findings if finding.source != OWN]
     lines: dict[str, Any] = {
         "path": str(context.path),
-        "startLine": context.range.start.line + 1,
-        "endLine": context.range.end.line + 1,
+        "lines": _lines(context.range),
         "text": context.text,
     }
     # First of all what costs nothing: editors take the first one by default, or the first that is about a diagnostic.
@@ -206,10 +205,13 @@ def _prompts(context: ActionContext) -> Iterator[types.CodeAction]:
             yield _action(f"Amanu: {verb} this", ASK, f"amanu.{verb}", lines)
 
 
+def _lines(place: types.Range) -> dict[str, int]:
+    return {"start": place.start.line, "end": max(place.start.line, place.end.line) + 1}
+
+
 def _finding(diagnostic: types.Diagnostic) -> dict[str, Any]:
     return {
-        "startLine": diagnostic.range.start.line + 1,
-        "endLine": diagnostic.range.end.line + 1,
+        "lines": _lines(diagnostic.range),
         "severity": _SEVERITIES.get(int(diagnostic.severity or 1), "error"),
         "message": diagnostic.message,
         "source": diagnostic.source or "",

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from amanu_protocol.base import Wire
+from amanu_protocol.base import LineRange, Wire
 from amanu_protocol.items import Effort, Finding, Grant, Mode, Scope
 from amanu_protocol.requests import Id
 
@@ -28,11 +28,10 @@ class EffortArguments(Wire):
 
 
 class LinesArguments(Wire):
-    """Lines of a file (1-based, inclusive) with the text they had, and what others find wrong there."""
+    """Lines of a file with the text they had, and what others find wrong there."""
 
     path: str
-    start_line: int
-    end_line: int
+    lines: LineRange
     text: str
     findings: list[Finding] = []
 

@@ -120,4 +120,4 @@ class Prompting:
 
 
 def _selection(lines: LinesArguments) -> SelectionAttachment:
-    return SelectionAttachment(path=lines.path, start_line=lines.start_line, end_line=lines.end_line, text=lines.text)
+    return SelectionAttachment(path=lines.path, lines=lines.lines, text=lines.text)
