@@ -135,9 +135,11 @@ async def test_all_is_all_of_one_session(window: Path) -> None:
 
         # another's file is in the editor, and was the last one there; the user is in the chat
         await page.locator('.activitybar [aria-label*="Source Control"]').first.click()
-        groups = page.locator(".scm-view .resource-group")
+        view = page.locator('.part.sidebar .pane:has(> .pane-header:has-text("Amanu"))')
+        await view.locator(".pane-header", has_text="5 files to review").click()
+        groups = view.locator('.monaco-list-row[aria-level="1"]')
         await until(groups.count, 3)
-        row = page.locator('.scm-view .monaco-list-row[aria-label*="a.txt"]').first
+        row = view.locator('.monaco-list-row[aria-label^="a.txt, "]')
         await row.click()
         alpha = page.locator(".tab.active", has_text="a.txt (proposed) · “Alpha”")
         await alpha.wait_for(timeout=SECONDS)

@@ -145,6 +145,21 @@ async def ready(page: Any, within: float = SECONDS) -> None:
     await page.locator('.statusbar-item [aria-label*="Amanu is ready"]').wait_for(timeout=within)
 
 
+async def trusted(page: Any) -> Any:
+    """The chat in a window as delivered, whose folder is trusted now; VS Code's own page of that is closed."""
+    restricted = page.locator(".statusbar-item", has_text="Restricted Mode")
+    await restricted.click(timeout=SECONDS)
+    await page.locator(".workspace-trust-editor .monaco-button", has_text="Trust").first.click(timeout=SECONDS)
+    await restricted.wait_for(state="detached", timeout=SECONDS)
+    await page.locator(".modal-editor-part .codicon-close").last.click(timeout=SECONDS)
+    await page.locator(".modal-editor-part").wait_for(state="detached", timeout=SECONDS)
+    await page.keyboard.press("Control+Alt+i")
+    chat = chat_of(page)
+    await chat.locator("textarea").first.wait_for(timeout=SECONDS)
+    await ready(page)
+    return chat
+
+
 async def command(page: Any, title: str) -> None:
     """Run a command by its title in the Command Palette, with the keyboard."""
     playwright: Any = pytest.importorskip("playwright.async_api")

@@ -20,6 +20,7 @@ import { EditorModels } from "./models/editorModels";
 import { Edits } from "./review/edits";
 import { Ended } from "./sessions/ended";
 import { Findings } from "./review/findings";
+import { Gutter } from "./review/gutter";
 import { Inline } from "./inline/inline";
 import { Highlighter } from "./highlight/highlighter";
 import { language } from "./editor/language";
@@ -30,9 +31,9 @@ import { ModelPicker } from "./models/picker";
 import { Overview } from "./sessions/overview";
 import { Pages } from "./editor/pages";
 import { openPlan } from "./sessions/plan";
+import { ChangesList } from "./review/list";
 import { BASE, PROPOSED, Proposals } from "./review/proposals";
 import { Review } from "./review/review";
-import { Changes } from "./review/scm";
 import { Sessions } from "./sessions/sessions";
 import { SettingsPage } from "./settings/page";
 import { Setup } from "./daemon/setup";
@@ -119,7 +120,8 @@ export function activate(context: vscode.ExtensionContext): void {
     highlighter,
     overview,
     review,
-    new Changes(sessions, proposals),
+    new ChangesList(sessions, proposals),
+    new Gutter(sessions, proposals),
     new Comments(sessions, openChats, context.workspaceState, () => looking.flush()),
     new Actions(
       {

@@ -3,7 +3,7 @@ import { lastTurn, entries, title, turnEdits, undoing, within } from "../src/rev
 import { attachment } from "../src/review/comments";
 import { altered } from "../src/review/hunks";
 import type { Check, Hunk, HunkState, Proposal, UndoneFile, UserMessage } from "../src/protocol";
-import { summary } from "../src/review/scm";
+import { summary } from "../src/review/list";
 import { verdict } from "../src/review/verdict";
 import { reasons } from "../src/review/why";
 import { file, hunk, proposal } from "./edits";

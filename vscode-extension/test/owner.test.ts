@@ -5,7 +5,7 @@ import { PROPOSED } from "../src/review/proposals";
 import type { Proposals } from "../src/review/proposals";
 import { Owner } from "../src/review/owner";
 import { Places } from "../src/review/places";
-import { sessionOf } from "../src/review/scm";
+import { sessionOf } from "../src/review/list";
 import { file, hunk, proposal } from "./edits";
 import { state } from "./states";
 import { edited, EventEmitter, window } from "./vscode";
@@ -99,10 +99,8 @@ test("an editor that comes to the front beside a chat with the focus changes not
 test.each<[string, unknown, string[], string | undefined]>([
   ["a group", { id: "review:beta" }, ["alpha", "beta"], "beta"],
   ["the group of one that is gone", { id: "review:gone" }, ["alpha", "beta"], undefined],
-  ["the list, of one session", { id: "amanu" }, ["beta"], "beta"],
-  ["the list, of several", { id: "amanu" }, ["alpha", "beta"], undefined],
   ["no list", "t-1", ["alpha"], undefined],
-])("the session that a menu of Source Control is about: %s", (_, given, sessions, expected) => {
+])("the session that a menu of the list is about: %s", (_, given, sessions, expected) => {
   expect(
     sessionOf(
       given,

@@ -21,12 +21,12 @@ import { Places } from "../src/review/places";
 import { Seen } from "../src/review/seen";
 import { Texts } from "../src/review/texts";
 import { WayBack } from "../src/review/wayBack";
-import { Changes } from "../src/review/scm";
+import { ChangesList } from "../src/review/list";
 import type { Session } from "../src/sessions/session";
 import type { Sessions } from "../src/sessions/sessions";
 import { file, hunk, proposal, row } from "./edits";
 import { state } from "./states";
-import { EventEmitter, groups, Uri, window } from "./vscode";
+import { EventEmitter, Uri, window } from "./vscode";
 
 vi.mock("vscode-languageclient/node", () => ({})); // wants the real VS Code
 
@@ -295,10 +295,7 @@ test.each<[string, Row[], string[]]>([
   [
     "bits below their file",
     [row("r", "/w/run.sh", MODE)],
-    [
-      "/w/run.sh open run.sh: +1 −1, 1 to decide",
-      "/w/run.sh (mode) open run.sh: becomes executable, 1 to decide",
-    ],
+    ["/w/run.sh open run.sh: +1 −1, 1 to decide", "/w/run.sh open run.sh: becomes executable, 1 to decide"],
   ],
   [
     "elsewhere",
@@ -316,19 +313,23 @@ test.each<[string, Row[], string[]]>([
       "/w/.git undecidable the git repository: 1 commit, Too late.",
     ],
   ],
-])("Source Control lists rows, each path once: %s", (_, rows, expected) => {
+])("the list has rows, too: %s", (_, rows, expected) => {
   const { session, proposals } = at(proposal("p", "t", [EDIT], rows));
   const reset = new EventEmitter<void>();
   const never = new EventEmitter().event;
   const sessions = { states: [session.state], onReset: reset.event, onLeft: never, onEvent: never };
-  const changes = new Changes(sessions as unknown as Sessions, proposals);
+  const changes = new ChangesList(sessions as unknown as Sessions, proposals);
   reset.fire();
-  const listed = groups.get("review:s1")?.resourceStates ?? [];
+  const [group] = changes.getChildren();
+  const listed = changes.getChildren(group).map((each) => changes.getTreeItem(each));
   expect(
-    listed.map((each) => `${each.resourceUri.path} ${each.contextValue} ${each.decorations.tooltip}`),
+    listed.map(
+      ({ resourceUri, contextValue, label, description }) =>
+        `${resourceUri?.path} ${contextValue} ${String(label)}: ${String(description)}`,
+    ),
   ).toEqual(expected);
+  expect(new Set(listed.map(({ id }) => id)).size).toBe(expected.length);
   const badge = (path: string) => changes.provideFileDecoration(Uri.file(path) as never)?.badge;
   expect(badge("/w/run.sh")).toBe(rows[0]?.kind === "mode" ? "2" : "1");
   changes.dispose();
-  groups.clear();
 });

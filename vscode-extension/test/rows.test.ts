@@ -16,7 +16,7 @@ import { Texts } from "../src/review/texts";
 import type { Hunk, HunkState, Proposal, Row } from "../src/protocol";
 import { asFile, openable, rowIcon } from "../src/review/rows";
 import { spoken } from "../src/review/navigation";
-import { summary } from "../src/review/scm";
+import { summary } from "../src/review/list";
 import { file, hunk, proposal, row, version } from "./edits";
 import { state } from "./states";
 

@@ -151,6 +151,7 @@ export class Pick {
 export const picks: Pick[] = [];
 export const QuickPickItemKind = { Separator: -1, Default: 0 };
 export class ThemeIcon {
+  static readonly File = new ThemeIcon("file");
   constructor(readonly id: string) {}
 }
 /** An input box the test fills in. */
@@ -219,6 +220,7 @@ export const window = {
   /** An editor comes to the front. */
   shown,
   onDidChangeActiveTextEditor: shown.event,
+  tabGroups: { all: [], activeTabGroup: { activeTab: undefined as { input: unknown } | undefined } },
   onDidChangeTextEditorSelection: edited.event,
   get activeTextEditor(): unknown {
     return undefined;
@@ -231,6 +233,7 @@ export const window = {
   createQuickPick: () => new Pick(),
   createInputBox: () => new Box(),
   registerFileDecorationProvider: () => ({ dispose: () => undefined }),
+  createTreeView: () => ({ badge: undefined, dispose: () => undefined }),
   showQuickPick: (items: Item[], options: { title?: string; placeHolder?: string }) => {
     const pick = new Pick();
     Object.assign(pick, { items, title: options.title ?? "", placeholder: options.placeHolder ?? "" });
@@ -239,26 +242,22 @@ export const window = {
   },
 };
 
-interface Group {
-  id: string;
-  label: string;
-  resourceStates: { resourceUri: Uri; contextValue: string; decorations: { tooltip: string } }[];
-  dispose(): void;
+/** What tabs show. */
+export class TabInputText {
+  constructor(readonly uri: Uri) {}
+}
+export class TabInputNotebookDiff {
+  constructor(
+    readonly original: Uri,
+    readonly modified: Uri,
+  ) {}
 }
 
-/** The groups of Source Control. */
-export const groups = new Map<string, Group>();
-export const scm = {
-  createSourceControl: () => ({
-    inputBox: {},
-    createResourceGroup: (id: string, label: string) => {
-      const group = { id, label, resourceStates: [], dispose: () => groups.delete(id) };
-      groups.set(id, group);
-      return group;
-    },
-    dispose: () => undefined,
-  }),
-};
+export enum TreeItemCollapsibleState {
+  None,
+  Collapsed,
+  Expanded,
+}
 
 /** Parts of what is said to the models of other extensions. */
 export class LanguageModelTextPart {

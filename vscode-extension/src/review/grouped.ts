@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import { called, entries, type Entry, extent } from "./changes";
 import type { SessionState } from "../protocol";
 import { rowIcon } from "./rows";
-import { summary } from "./scm";
+import { summary } from "./list";
 import { plain, titled } from "../editor/visible";
 
 /** A session, or an entry of one. */

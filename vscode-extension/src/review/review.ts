@@ -16,7 +16,7 @@ import { Places } from "./places";
 import { Seen } from "./seen";
 import { WayBack } from "./wayBack";
 import { openable } from "./rows";
-import { isEntry, sessionOf } from "./scm";
+import { isEntry, listedEntries, sessionOf } from "./list";
 import type { Sessions } from "../sessions/sessions";
 
 /** What VS Code is told of the changes, for menus and keys. */
@@ -127,7 +127,7 @@ export class Review implements vscode.Disposable {
     const settle =
       (yes: boolean) =>
       (...given: unknown[]) => {
-        const listed = given.filter(isEntry).flatMap(({ entry }) => entry.targets);
+        const listed = listedEntries(given).flatMap(({ targets }) => targets);
         return listed.length > 0 ? decisions.settle(listed, yes) : decisions.settleFile(yes, id(given[0]));
       };
     const meant = (given: unknown) => sessionOf(given, proposals.owners) ?? owner.sessionId;

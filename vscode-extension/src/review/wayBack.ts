@@ -4,7 +4,7 @@ import type { OpenChats } from "../chat/openChats";
 import type { Edits } from "./edits";
 import type { Proposals } from "./proposals";
 import type { Proposal } from "../protocol";
-import { isEntry } from "./scm";
+import { listedEntries } from "./list";
 import type { Sessions } from "../sessions/sessions";
 
 /** Undo, redo and going back, of files, turns and sessions. */
@@ -19,7 +19,7 @@ export class WayBack {
   /** Undo entries of the list of changes, or the file before the user. */
   async undoFiles(given: unknown[]): Promise<void> {
     const shown = vscode.window.activeTextEditor?.document.uri;
-    const listed = given.filter(isEntry).map(({ entry }) => entry);
+    const listed = listedEntries(given);
     const before = shown && this.proposals.target(shown);
     const found = listed.length > 0 ? listed.flatMap(({ targets }) => targets) : before ? [before] : [];
     for (const target of found.filter(({ row }) => row?.state === "applied"))
