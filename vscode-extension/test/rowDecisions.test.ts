@@ -12,7 +12,7 @@ import { Edits } from "../src/review/edits";
 import { Folded } from "../src/sessions/fold";
 import { split } from "../src/review/hunks";
 import { describesRow, Proposals, proposedUri, sides } from "../src/review/proposals";
-import type { Proposal, Row, SessionState } from "../src/protocol";
+import type { Proposal, ProposedFile, Row, SessionState } from "../src/protocol";
 import { Decisions } from "../src/review/decisions";
 import { Lenses } from "../src/review/lenses";
 import type { Navigation } from "../src/review/navigation";
@@ -256,7 +256,7 @@ test("a key at a row decides it", async () => {
 test("what describes a row is a document of its own, which nobody can write", async () => {
   const { proposals, target, uri } = description(both());
   const [before, after] = sides({ ...target, row: { ...target.row!, state: "applied" } });
-  expect([before.path, after.path]).toEqual(["/w/run.sh.mode", "/w/run.sh.mode"]);
+  expect([before?.path, after.path]).toEqual(["/w/run.sh.mode", "/w/run.sh.mode"]);
   expect(after.scheme).toBe("amanu-proposal");
   expect(proposals.target(uri)?.row?.rowId).toBe("r");
   expect(proposals.target(proposedUri({ proposal: target.proposal, file: EDIT }))?.row).toBeUndefined();
@@ -332,4 +332,19 @@ test.each<[string, Row[], string[]]>([
   const badge = (path: string) => changes.provideFileDecoration(Uri.file(path) as never)?.badge;
   expect(badge("/w/run.sh")).toBe(rows[0]?.kind === "mode" ? "2" : "1");
   changes.dispose();
+});
+
+test.each<[ProposedFile["change"], string[]]>([
+  ["edit", ["/w/old.py", "/w/old.py"]],
+  ["rename", ["/w/old.py", "/w/new.py"]],
+  ["delete", ["/w/old.py", "/w/old.py"]],
+  ["create", ["/w/old.py"]],
+])("VS Code tells by its two sides what becomes of a file: %s", (change, expected) => {
+  const changed = { ...file("/w/old.py", "a\n", [hunk("h", 1, "a\n", "b\n")]), change };
+  const target = {
+    sessionId: "s1",
+    proposal: proposal("p", "t", [changed]),
+    file: { ...changed, newPath: change === "rename" ? "/w/new.py" : null },
+  };
+  expect(sides(target).flatMap((side) => side?.path ?? [])).toEqual(expected);
 });

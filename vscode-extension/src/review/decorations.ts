@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { BASE } from "./proposals";
+import { BASE, PROPOSED } from "./proposals";
 import { newLines } from "./newLines";
 import type { LocatedChange, Places } from "./places";
 
@@ -42,10 +42,17 @@ export class Decorations implements vscode.Disposable {
   draw(): void {
     for (const editor of vscode.window.visibleTextEditors)
       if (editor.document.uri.scheme === "file" && !inDiff(editor)) this.mark(editor);
+      else if (editor.document.uri.scheme === PROPOSED) this.markNew(editor);
   }
 
   dispose(): void {
     for (const each of [this.added, this.removed, this.proposed]) each.dispose();
+  }
+
+  /** A new file is compared with nothing, and is green all the same. */
+  private markNew(editor: vscode.TextEditor): void {
+    const all = new vscode.Range(0, 0, Math.max(0, editor.document.lineCount - 2), 0);
+    editor.setDecorations(this.added, isInTab(editor) ? [all] : []);
   }
 
   private mark(editor: vscode.TextEditor): void {
@@ -79,5 +86,15 @@ export class Decorations implements vscode.Disposable {
 function inDiff(editor: vscode.TextEditor): boolean {
   return vscode.window.visibleTextEditors.some(
     (other) => other.document.uri.scheme === BASE && other.viewColumn === editor.viewColumn,
+  );
+}
+
+/** It is in a tab of its own, and not a side of a diff. */
+function isInTab({ document, viewColumn }: vscode.TextEditor): boolean {
+  return vscode.window.tabGroups.all.some(
+    ({ activeTab, viewColumn: column }) =>
+      column === viewColumn &&
+      activeTab?.input instanceof vscode.TabInputText &&
+      activeTab.input.uri.toString() === document.uri.toString(),
   );
 }

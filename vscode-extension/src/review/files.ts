@@ -10,7 +10,8 @@ interface Shown {
   proposalId: string;
   path: string;
   rowId: string | undefined;
-  originalUri: vscode.Uri;
+  /** None of a new file. */
+  originalUri: vscode.Uri | undefined;
   modifiedUri: vscode.Uri;
 }
 

@@ -98,7 +98,7 @@ export class Proposals implements vscode.FileSystemProvider {
   /** The change a document of ours shows. */
   target(uri: vscode.Uri): Target | undefined {
     return this.all.find((target) => {
-      const { path, query } = address(target);
+      const { path, query } = address(target, uri.scheme);
       return path === uri.path && query === uri.query;
     });
   }
@@ -180,13 +180,9 @@ export class Proposals implements vscode.FileSystemProvider {
     const what = applied ? "(by Amanu)" : "(proposed)";
     const whose = this.whose(target.sessionId);
     const options = { preview: true, preserveFocus };
-    await vscode.commands.executeCommand(
-      "vscode.diff",
-      base,
-      after,
-      [title(target), what, ...(whose === undefined ? [] : [`· ${whose}`])].join(" "),
-      options,
-    );
+    const heading = [title(target), what, ...(whose === undefined ? [] : [`· ${whose}`])].join(" ");
+    if (base === undefined) await vscode.commands.executeCommand("vscode.open", after, options, heading);
+    else await vscode.commands.executeCommand("vscode.diff", base, after, heading, options);
   }
 
   /** All that is applied in the session, each file once, without what the user typed between. */
@@ -215,7 +211,7 @@ export class Proposals implements vscode.FileSystemProvider {
       const { file, row } = change;
       const uri = proposedUri({ proposal, ...change });
       this.touch(uri);
-      this.touch(uri.with({ scheme: BASE }));
+      this.touch(baseUri({ proposal, ...change }));
       if (row !== undefined) continue;
       const now = file.presentPath;
       this.touch(baselineUri(now, "unreviewed"));
@@ -259,7 +255,9 @@ export class Proposals implements vscode.FileSystemProvider {
     const mtime = held?.mtime ?? this.time(key);
     const size = (held ?? (await this.content(uri))).bytes.length;
     const stat = { type: vscode.FileType.File, ctime: 0, mtime, size };
-    return describesRow(uri) ? { ...stat, permissions: vscode.FilePermission.Readonly } : stat;
+    const target = this.target(uri);
+    const fixed = describesRow(uri) || (target !== undefined && isDeletion(target));
+    return fixed ? { ...stat, permissions: vscode.FilePermission.Readonly } : stat;
   }
 
   async readFile(uri: vscode.Uri): Promise<Uint8Array> {
@@ -419,15 +417,20 @@ export class Proposals implements vscode.FileSystemProvider {
 type Address = Pick<vscode.Uri, "path" | "query">;
 
 export function proposedUri(target: Pick<Target, "proposal" | "file" | "row">): vscode.Uri {
-  return vscode.Uri.from({ scheme: PROPOSED, ...address(target) });
+  return vscode.Uri.from({ scheme: PROPOSED, ...address(target, PROPOSED) });
 }
 
-function address({
-  proposal: { proposalId },
-  file,
-  row,
-}: Pick<Target, "proposal" | "file" | "row">): Address {
-  if (row === undefined) return { path: file.path, query: proposalId };
+function baseUri(target: Pick<Target, "proposal" | "file" | "row">): vscode.Uri {
+  return vscode.Uri.from({ scheme: BASE, ...address(target, BASE) });
+}
+
+/** A renamed file's two sides have the two names: by that VS Code knows a rename. */
+function address(
+  { proposal: { proposalId }, file, row }: Pick<Target, "proposal" | "file" | "row">,
+  scheme: string,
+): Address {
+  if (row === undefined)
+    return { path: scheme === PROPOSED ? (file.newPath ?? file.path) : file.path, query: proposalId };
   const ending = row.kind === "git" ? "/.git" : `.${row.kind}`;
   return { path: file.path + ending, query: `${proposalId} ${row.rowId}` };
 }
@@ -442,12 +445,19 @@ export function baselineUri(path: string, baseline: Baseline, sessionId = ""): v
   return vscode.Uri.file(path).with({ scheme: BASE, query: sessionId, authority: baseline });
 }
 
-export function sides(target: Target): [before: vscode.Uri, after: vscode.Uri] {
+/** There is nothing before a new file: compared with an empty text it would begin with a line that is taken away. */
+export function sides(target: Target): [before: vscode.Uri | undefined, after: vscode.Uri] {
   const proposed = proposedUri(target);
   const file = vscode.Uri.file(target.file.presentPath);
   const gone = target.file.change === "delete";
   const open = target.file.hunks.some((hunk) => hunk.waits === "decision");
-  return [proposed.with({ scheme: BASE }), open || gone || target.row ? proposed : file];
+  const after = open || gone || target.row ? proposed : file;
+  const fresh = target.file.change === "create" && target.row === undefined && after === proposed;
+  return [fresh ? undefined : baseUri(target), after];
+}
+
+function isDeletion({ file, row }: Target): boolean {
+  return file.change === "delete" && row === undefined;
 }
 
 /** A deletion that was applied, a new file that was taken back. */

@@ -223,10 +223,12 @@ export class Review implements vscode.Disposable {
     const editor = vscode.window.activeTextEditor;
     if (editor?.document.uri.scheme !== PROPOSED) return;
     const { uri } = editor.document;
-    const { row } = this.proposals.target(uri) ?? {};
+    const { file, row } = this.proposals.target(uri) ?? {};
     const path = row && openable(row);
     if (row === undefined)
-      await vscode.window.showTextDocument(vscode.Uri.file(uri.path), { selection: editor.selection });
+      await vscode.window.showTextDocument(vscode.Uri.file(file?.presentPath ?? uri.path), {
+        selection: editor.selection,
+      });
     else if (path === undefined)
       this.openChats.tell({ level: "info", text: "There is no file in the workspace to open." });
     else await vscode.commands.executeCommand("vscode.open", vscode.Uri.file(path));

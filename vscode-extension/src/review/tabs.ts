@@ -30,11 +30,24 @@ export async function closeGone(uri: vscode.Uri): Promise<void> {
   if (found.length > 0) await vscode.window.tabGroups.close(found, true);
 }
 
+/** Close what shows a proposed text. */
 export async function closeDiff(uri: vscode.Uri, preserveFocus: boolean): Promise<void> {
   const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
-  const ours = tabs.filter(
-    ({ input }) => input instanceof vscode.TabInputTextDiff && input.modified.toString() === uri.toString(),
-  );
+  const ours = tabs.filter(({ input }) => shownBy(input)?.toString() === uri.toString());
   if (ours.length > 0 && !ours.some((tab) => tab.isDirty))
     await vscode.window.tabGroups.close(ours, preserveFocus);
+}
+
+/** What a tab shows, or the right side of its diff. */
+function shownBy(input: unknown): vscode.Uri | undefined {
+  if (input instanceof vscode.TabInputText) return input.uri;
+  return input instanceof vscode.TabInputTextDiff || input instanceof vscode.TabInputNotebookDiff
+    ? input.modified
+    : undefined;
+}
+
+/** The notebook whose cells are compared in front. */
+export function comparedNotebook(): vscode.Uri | undefined {
+  const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+  return input instanceof vscode.TabInputNotebookDiff ? input.modified : undefined;
 }
