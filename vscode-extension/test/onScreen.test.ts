@@ -9,7 +9,7 @@ import { type LocatedChange, Places } from "../src/review/places";
 import type { Owner } from "../src/review/owner";
 import { Seen } from "../src/review/seen";
 import { file, hunk, proposal } from "./edits";
-import { notifications, window } from "./vscode";
+import { notifications, TabInputNotebookDiff, Uri, window } from "./vscode";
 
 beforeEach(() => notifications.splice(0));
 afterEach(() => vi.restoreAllMocks());
@@ -100,4 +100,14 @@ test("a list decides the versions that were seen in it", async () => {
   await decisions.settleSeen([{ ...seen, version: 0 }], true);
   await decisions.settleSeen([{ ...seen, version: 1 }], true);
   expect(said).toEqual(["Some changes were updated in the meantime. Review them again.", "yes h2,h50,h150"]);
+});
+
+test("a notebook whose cells are compared is decided as a whole: no editor has its lines", async () => {
+  const { decisions, said } = editor(PROPOSED, "pending", 20, [0, 10]);
+  const uri = Uri.from({ scheme: PROPOSED, path: "/w/a", query: "p" });
+  const input = new TabInputNotebookDiff(uri, uri);
+  vi.spyOn(window.tabGroups.activeTabGroup, "activeTab", "get").mockReturnValue({ input });
+  await decisions.decide(true);
+  await decisions.settleFile(false);
+  expect(said).toEqual(["yes h2,h50,h150", "no h2,h50,h150"]);
 });

@@ -220,7 +220,14 @@ export const window = {
   /** An editor comes to the front. */
   shown,
   onDidChangeActiveTextEditor: shown.event,
-  tabGroups: { all: [], activeTabGroup: { activeTab: undefined as { input: unknown } | undefined } },
+  tabGroups: {
+    all: [],
+    activeTabGroup: {
+      get activeTab(): { input: unknown } | undefined {
+        return undefined;
+      },
+    },
+  },
   onDidChangeTextEditorSelection: edited.event,
   get activeTextEditor(): unknown {
     return undefined;

@@ -39,6 +39,7 @@ export class Context implements vscode.Disposable {
     this.subscriptions = [
       this.changed,
       vscode.window.onDidChangeActiveTextEditor(() => this.soon()),
+      vscode.window.onDidChangeActiveNotebookEditor(() => this.soon()),
       vscode.window.onDidChangeTextEditorSelection(() => this.soon()),
       vscode.window.tabGroups.onDidChangeTabs(() => this.soon()),
       vscode.languages.onDidChangeDiagnostics(({ uris }) => {
@@ -88,6 +89,9 @@ export class Context implements vscode.Disposable {
 
   private tell(): void {
     const editor = vscode.window.activeTextEditor;
+    const notebook = vscode.window.activeNotebookEditor?.notebook.uri;
+    // lines of a cell are no lines of its file
+    if (notebook?.scheme === "file") this.look({ path: notebook.fsPath });
     // without one the chat has the focus, or a picture is shown: as before while its file is still in a tab
     if (editor?.document.uri.scheme === "file") this.look(activeEditor(editor));
     const openFiles = filesInTabs();
@@ -148,7 +152,10 @@ export function activeEditor({ selection, document }: vscode.TextEditor): Active
 function filesInTabs(): string[] {
   const inputs = vscode.window.tabGroups.all.flatMap((group) => group.tabs.map((tab) => tab.input));
   const paths = inputs.flatMap((input) =>
-    input instanceof vscode.TabInputText && input.uri.scheme === "file" ? [input.uri.fsPath] : [],
+    (input instanceof vscode.TabInputText || input instanceof vscode.TabInputNotebook) &&
+    input.uri.scheme === "file"
+      ? [input.uri.fsPath]
+      : [],
   );
   return [...new Set(paths)].slice(0, FILES);
 }

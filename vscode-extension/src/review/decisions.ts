@@ -8,6 +8,7 @@ import type { Navigation } from "./navigation";
 import type { Owner } from "./owner";
 import { changeKey, type LocatedChange, type Places, type Wanted } from "./places";
 import { isOnScreen, type Seen } from "./seen";
+import { comparedNotebook } from "./tabs";
 
 /** The change a lens stands above. */
 export interface NamedChange {
@@ -38,10 +39,20 @@ export class Decisions {
   async decide(yes: boolean, lens?: NamedChange): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     if (lens !== undefined) return this.decideNamed(yes, lens);
+    if (await this.decideNotebook(yes)) return;
     const change = editor && this.places.at(editor.document, editor.selection.active.line);
     if (editor === undefined || change === undefined) await this.goOn(1);
     else if (!isOnScreen(editor, change)) await this.navigation.reveal(editor, change);
     else await this.settleOne(change, yes);
+  }
+
+  /** All of the notebook whose cells are compared in front: its hunks are of lines, which are not seen there. */
+  private async decideNotebook(yes: boolean): Promise<boolean> {
+    const uri = comparedNotebook();
+    const target = uri && this.proposals.target(uri);
+    if (target === undefined) return false;
+    await this.navigation.inEditor(() => this.settle([target], yes));
+    return true;
   }
 
   /** What a rule applied, from the diff that opens in the gutter: the change on that line, from 0. */
@@ -86,6 +97,7 @@ export class Decisions {
    * counts only once all of it was on screen: until then, each press shows the next change.
    */
   async settleFile(yes: boolean, sessionId?: string): Promise<void> {
+    if (await this.decideNotebook(yes)) return;
     const editor = vscode.window.activeTextEditor;
     const own = sessionId ?? (editor && this.owner.of(editor));
     const all = editor === undefined ? [] : this.places.in(editor.document);
