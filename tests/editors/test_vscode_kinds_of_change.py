@@ -15,7 +15,7 @@ REMOVED = ".inline-deleted-margin-view-zone:visible"
 
 
 def notebook(*sources: str) -> str:
-    cells = [
+    cells: list[dict[str, object]] = [
         {"cell_type": "code", "execution_count": None, "id": f"c{n}", "metadata": {}, "outputs": [], "source": [source]}
         for n, source in enumerate(sources)
     ]
