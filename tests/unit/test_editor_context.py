@@ -152,7 +152,9 @@ async def test_all_of_it_again_when_earlier_messages_were_rewritten(tmp_path: Pa
 
 async def test_it_is_bounded_whatever_a_client_sends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_FILES_FOUND", 3)
-    every = [{"path": f"/p/{at}", "findings": [finding(n, "error", "m" * 9999) for n in range(1, 51)]} for at in range(9)]
+    every = [
+        {"path": f"/p/{at}", "findings": [finding(n, "error", "m" * 9999) for n in range(1, 51)]} for at in range(9)
+    ]
     delta = ContextChangedParams.model_validate(
         {
             "active": {"path": "/p/a", "selectedText": "x" * 99_999},
