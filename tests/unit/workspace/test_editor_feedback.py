@@ -10,7 +10,7 @@ import pytest
 from amanu.checks import editor_feedback as aftermath
 from amanu.core.tool import CallContext, Outcome
 from amanu.permissions.policy import built_in, decide, of_mode
-from amanu.workspace.overlay import Question
+from amanu.workspace.overlay import CodePlace, Question, Renaming
 from amanu_protocol import requests as r
 from amanu_protocol.base import LineRange
 from amanu_protocol.items import Check, Finding
@@ -51,22 +51,22 @@ class Linting:
             {"status": self.status, "files": [file] if found else []}, by_name=True
         )
 
-    async def definition(self, params: r.EditorPositionParams) -> r.EditorLocationsResult:
+    async def definition(self, place: CodePlace) -> r.EditorLocationsResult:
         raise AssertionError("not asked")
 
-    async def references(self, params: r.EditorPositionParams) -> r.EditorLocationsResult:
+    async def references(self, place: CodePlace) -> r.EditorLocationsResult:
         raise AssertionError("not asked")
 
     async def symbols(self, params: r.EditorSymbolsParams) -> r.EditorSymbolsResult:
         raise AssertionError("not asked")
 
-    async def hover(self, params: r.EditorPositionParams) -> r.EditorHoverResult:
+    async def hover(self, place: CodePlace) -> r.EditorHoverResult:
         raise AssertionError("not asked")
 
-    async def call_hierarchy(self, params: r.EditorCallHierarchyParams) -> r.EditorCallHierarchyResult:
+    async def call_hierarchy(self, place: CodePlace, direction: str) -> r.EditorCallHierarchyResult:
         raise AssertionError("not asked")
 
-    async def rename(self, params: r.EditorRenameParams) -> r.EditorRenameResult:
+    async def rename(self, place: CodePlace, new_name: str) -> Renaming:
         raise AssertionError("not asked")
 
 
