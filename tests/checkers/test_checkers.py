@@ -80,7 +80,7 @@ async def verdict(
     found = await held.check(only_one, changes, {root / name: text for name, text in (others or {}).items()})
     said: list[str] = []
     for path, now in found.items():
-        said += [f"{path.name} {each.start_line}: {each.message}" for each in now.added]
+        said += [f"{path.name} {each.lines.first}: {each.message}" for each in now.added]
         said += [f"{path.name} -{now.fixed}"] if now.fixed else []
     return said
 

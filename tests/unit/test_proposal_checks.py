@@ -89,7 +89,7 @@ async def test_the_question_comes_first_then_the_verdict(
         seen = state.proposals[0].version
         linter.open()
         await d.until(lambda state: said(state) == ["shellcheck done +1 -1"])
-        assert (checks(state)[0].added[0].message, checks(state)[0].added[0].start_line) == ("wrong new", 4)
+        assert (checks(state)[0].added[0].message, checks(state)[0].added[0].lines.first) == ("wrong new", 4)
         assert state.proposals[0].version == seen, "whoever is deciding decides on what they saw"
         assert await d.decide("accept", "accept") == "resolved"
         await d.ended()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from amanu.frontends.lsp.buffers import Buffers, EditorClient, sha256
-from amanu.frontends.lsp.document_text import Position
+from amanu.frontends.lsp.document_text import DocumentText, Position
 from amanu.permissions import approvals as approval
 from amanu.proposals import tracking as following
 from amanu_protocol.errors import AmanuError
@@ -50,10 +50,12 @@ class Editor:
 
     async def ask(self, method: str, params: Any) -> Any:
         assert isinstance(params, EditorApplyParams)
-        text = self.text
-        assert sha256(text) == params.expected_sha256
+        assert sha256(self.text) == params.expected_sha256
+        document = DocumentText(self.text)
         for edit in reversed(params.edits):
-            text = text[: edit.start] + edit.new_text + text[edit.end :]
+            start, end = edit.range.start, edit.range.end
+            document.change(Position(start.line, start.character), Position(end.line, end.character), edit.new_text)
+        text = document.text
         self.version += 1
         self.buffers.changed(self.uri, self.version, [text])
         return {"status": "success", "sha256": sha256(text), "version": self.version, "saved": False}
