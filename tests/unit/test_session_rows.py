@@ -335,8 +335,11 @@ THEN = ["true", "rm -f [bcd].bin", "touch pic.bin b.bin", "printf 'mine\\0' | te
 
 @pytest.mark.parametrize("user", THEN)
 @pytest.mark.parametrize("lines", IN_A_ROW, ids="; then ".join)
-async def test_a_dry_run_of_undo_says_what_undo_does(tmp_path: Path, lines: tuple[str, ...], user: str) -> None:
-    """Also of changes to what earlier ones have made."""
+async def test_a_dry_run_of_undo_says_what_undo_does(
+    tmp_path: Path, lines: tuple[str, ...], user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of changes to what earlier ones have made. The review does not follow the user's hand in between."""
+    monkeypatch.setattr(tracking, "QUIET", 3600)
     async with changed_by(tmp_path, "acceptEdits", *lines) as d:
         assert [row.state for row in rows(d)] == ["applied"] * len(lines)
         by_user(d.root, user)

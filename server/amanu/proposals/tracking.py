@@ -83,6 +83,9 @@ class FileTracking:
         self._rows = rows
         self._asked = asked
         self._staged_files = staged
+        self._is_looking = False
+        """What is followed now belongs to no decision: what has no file may be withdrawn. A yes finds that in conflict,
+        and is held back by it."""
         self._known: Mapping[Path, str] = {}
         """What was staged when the session was closed."""
         self._staged: dict[Path, Staging] = {}
@@ -253,7 +256,7 @@ class FileTracking:
         if any(self._is_changed_by_us(live, file, each) for each in paths):
             return False
         presence = Presence(self._if_there(file, text), self._if_there(file, moved))
-        return follow_presence(file, presence, asked=self._asked(live))
+        return follow_presence(file, presence, asked=not self._is_looking or self._asked(live))
 
     def _if_there(self, file: LiveFile, text: FileText | None) -> FileText | None:
         """None also for a file that is gone and that an editor still shows, if nobody has typed in it."""
@@ -376,17 +379,24 @@ class FileTracking:
 
     async def _follow(self, proposal_id: str) -> None:
         async with self._live.lock:
-            paths = {path for path in self._due.pop(proposal_id, ()) if proposal_id in self._watched[path]}
-            if paths:
-                live = self._live.find(proposal_id)
-                await self._follow_discards(paths)
-                files = [file for file in live.files if not paths.isdisjoint((file.base.path, file.new_path))]
-                before = _taken_by_hand(files)
-                await self._follow_rows(live, paths)
-                await self.catch_up(live, files)
-                after = _taken_by_hand(files)
-                for path in {path for path, _ in before | after}:
-                    await self._follow_others(live, path, discarded=path in {path for path, _ in after - before})
+            self._is_looking = True
+            try:
+                await self._look(proposal_id)
+            finally:
+                self._is_looking = False
+
+    async def _look(self, proposal_id: str) -> None:
+        paths = {path for path in self._due.pop(proposal_id, ()) if proposal_id in self._watched[path]}
+        if paths:
+            live = self._live.find(proposal_id)
+            await self._follow_discards(paths)
+            files = [file for file in live.files if not paths.isdisjoint((file.base.path, file.new_path))]
+            before = _taken_by_hand(files)
+            await self._follow_rows(live, paths)
+            await self.catch_up(live, files)
+            after = _taken_by_hand(files)
+            for path in {path for path, _ in before | after}:
+                await self._follow_others(live, path, discarded=path in {path for path, _ in after - before})
 
     async def _follow_rows(self, live: LiveProposal, paths: set[Path]) -> None:
         rows = [row for row in live.rows if follows_hand(row) and not paths.isdisjoint(row.change.paths)]
