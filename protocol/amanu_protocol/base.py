@@ -52,12 +52,12 @@ class LineRange(Wire):
 
     @property
     def first(self) -> int:
-        """As people and models count lines: from 1."""
+        """The first line, counted from 1: the way people and models count."""
         return self.start + 1
 
     @property
     def last(self) -> int:
-        """As people and models count lines: from 1, inclusive. Of no lines it is the same as the first."""
+        """The last line, counted from 1, inclusive; the first, if there are no lines."""
         return max(self.end, self.start + 1)
 
     @model_validator(mode="after")

@@ -140,9 +140,9 @@ class ApprovalAnswer(Wire):
     explanation: str = ""
     """Sentences saying what it means beyond its label; "" for nothing."""
     mode: Mode | None = None
-    """For a plan: the mode it is carried out in."""
+    """The mode a plan is carried out in."""
     fresh_context: bool = False
-    """For a plan: the model forgets the conversation before it."""
+    """The model forgets the conversation before a plan."""
     asks: Literal["", "reason", "command"] = ""
     """The field whose text the user gives first. A reason may stay empty; a command starts as the approval's."""
     further: bool = False
@@ -504,10 +504,10 @@ class Check(Wire):
 
 
 Waits = Literal["decision", "review", ""]
-"""What a change waits for: to be accepted or rejected · to be kept or undone, as a rule applied it · nothing."""
+"""The decision a change waits for: accept or reject · keep or undo, as a rule applied it · none."""
 
 Verb = Literal["accept", "reject", "keep", "undo", "redo"]
-"""What a user may do with a change, as decisions name it."""
+"""The decisions that a change may take."""
 
 
 def _waits(state: HunkState, reviewed: bool) -> Waits:
@@ -606,7 +606,7 @@ class ProposedFile(Wire):
     @computed_field
     @property
     def present_path(self) -> str:
-        """Where the file is now: a rename may have been applied."""
+        """The file's path now: a rename may have been applied."""
         moved = any(hunk.state in ("accepted", "applied", "undoing") for hunk in self.hunks)
         return self.new_path if self.new_path is not None and moved else self.path
 
@@ -709,7 +709,7 @@ class Row(Wire):
     @computed_field
     @property
     def present_path(self) -> str:
-        """Where it is now: a rename may have been applied."""
+        """Its path now: a rename may have been applied."""
         moved = self.state in ("accepted", "applied", "undoing")
         return self.new_path if self.new_path is not None and moved else self.path
 

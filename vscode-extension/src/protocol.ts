@@ -174,9 +174,9 @@ export interface ApprovalAnswer {
   rule: string;
   /** Sentences saying what it means beyond its label; "" for nothing. */
   explanation: string;
-  /** For a plan: the mode it is carried out in. */
+  /** The mode a plan is carried out in. */
   mode: Mode | null;
-  /** For a plan: the model forgets the conversation before it. */
+  /** The model forgets the conversation before a plan. */
   freshContext: boolean;
   /** The field whose text the user gives first. A reason may stay empty; a command starts as the approval's. */
   asks: "" | "reason" | "command";
@@ -564,7 +564,7 @@ export interface Check {
   summary: string;
 }
 
-/** What a user may do with a change, as decisions name it. */
+/** The decisions that a change may take. */
 export type Verb =
   | "accept"
   | "reject"
@@ -650,7 +650,7 @@ export interface ProposedFile {
   checks: Check[];
   /** Permission bits of the base on disk. */
   mode: number | null;
-  /** Where the file is now: a rename may have been applied. */
+  /** The file's path now: a rename may have been applied. */
   presentPath: string;
 }
 
@@ -747,7 +747,7 @@ export interface Row {
   waits: "decision" | "review" | "";
   /** The decisions it takes; none if it is `undecidable`. */
   verbs: Verb[];
-  /** Where it is now: a rename may have been applied. */
+  /** Its path now: a rename may have been applied. */
   presentPath: string;
 }
 

@@ -117,8 +117,8 @@
 ---@field grants amanu.Grant[]
 ---@field rule string The text of the rules it saves, one a line; "" for none. It may be sent as the user edited it.
 ---@field explanation string Sentences saying what it means beyond its label; "" for nothing.
----@field mode? amanu.Mode For a plan: the mode it is carried out in.
----@field freshContext boolean For a plan: the model forgets the conversation before it.
+---@field mode? amanu.Mode The mode a plan is carried out in.
+---@field freshContext boolean The model forgets the conversation before a plan.
 ---@field asks ""|"reason"|"command" The field whose text the user gives first. A reason may stay empty; a command starts as the approval's.
 ---@field further boolean Rarely wanted, as what would be granted needlessly: left out, or behind "More options", where there is room for a few.
 
@@ -349,7 +349,7 @@
 ---@field message? string Why it failed.
 ---@field summary string For the user, to go after the checker's name: "adds 1 error, fixes 2".
 
----What a user may do with a change, as decisions name it.
+---The decisions that a change may take.
 ---@alias amanu.Verb "accept"|"reject"|"keep"|"undo"|"redo"
 
 ---One contiguous change. Lines are 1-based, in the base (old) and in the proposed text (new). A side with no
@@ -393,7 +393,7 @@
 ---@field unsaved boolean Applied in an editor that has not saved it.
 ---@field checks amanu.Check[]
 ---@field mode? integer Permission bits of the base on disk.
----@field presentPath string Where the file is now: a rename may have been applied.
+---@field presentPath string The file's path now: a rename may have been applied.
 
 ---A file that is not text, or too big for hunks · a link · a new folder, empty or with all that is in it · executable
 ---bits · a deleted file, link or folder · the same file under another name · changes to a git repository.
@@ -440,7 +440,7 @@
 ---@field turnId string The turn that made the present version.
 ---@field waits "decision"|"review"|""
 ---@field verbs amanu.Verb[] The decisions it takes; none if it is `undecidable`.
----@field presentPath string Where it is now: a rename may have been applied.
+---@field presentPath string Its path now: a rename may have been applied.
 
 ---A command that ran on a draft.
 ---@class amanu.DraftRun

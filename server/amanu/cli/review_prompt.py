@@ -42,7 +42,7 @@ GRANTING: dict[tuple[Grant, ...], str] = {(): "-", ("network",): "+", ("unsandbo
 """Keys of an approval that grants something else than `y` does."""
 
 ALLOW, ALLOW_ONCE = "Allow", "Allow once"
-"""What a key stands for: its answer's label begins so."""
+"""Key → the beginning of its answer's label."""
 
 Preview = Callable[[str], Awaitable[Sequence[Line]]]
 

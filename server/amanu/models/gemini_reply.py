@@ -82,7 +82,7 @@ class GeminiReply:
         """Text since the last part of another kind, for `_blocks`."""
         self._finish: str | None = None
         self._word = ""
-        """What was said of the end, as it came."""
+        """The service's own word for the end, as it came."""
         self._request_id = ""
         self._said = ""
         self._blocked: str | None = None

@@ -34,7 +34,7 @@ def _plan_answers(approval: Approval) -> Iterator[ApprovalAnswer]:
 
 
 def _change_answers(approval: Approval) -> Iterator[ApprovalAnswer]:
-    """Without any grants: what is applied has run already."""
+    """No grants: what is applied has run already."""
     accept = BUTTONS["acceptAll"]
     yield ApprovalAnswer(label=accept, action="allow")
     yield ApprovalAnswer(label=BUTTONS["reviewHunks"], action="review")

@@ -27,7 +27,7 @@ class _EditedHunk:
 @dataclass(frozen=True)
 class EditedCopy:
     texts: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Of the hunks that were edited, by id."""
+    """The new texts of the edited hunks, by id."""
     outside: bool = False
     """Something outside of every open hunk was edited."""
 

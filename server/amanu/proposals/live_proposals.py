@@ -64,7 +64,7 @@ class LiveProposals:
         return next((live for live in reversed(self) if call_id in live.tool_call_ids), None)
 
     def at(self, path: Path) -> list[LiveProposal]:
-        """Those that change something at that path, oldest first."""
+        """The proposals that change something at that path, oldest first."""
         ids = sorted(self._by_path.get(str(path), ()), key=lambda each: self._numbers.get(each, 0))
         return list(map(self.find, ids))
 

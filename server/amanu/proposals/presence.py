@@ -16,7 +16,7 @@ from amanu_protocol.items import Hunk, HunkState, Row
 
 FILE_DELETED = "The file was deleted."
 FILE_BACK = "The file is as it was before it."
-"""Of a deletion or a move."""
+"""A deletion or a move."""
 WHOLE_FILE: Collection[str | None] = (FILE_DELETED, FILE_BACK)
 ROW_BACK = "What is there is as it was before it."
 ROW_GONE = "What it made was deleted."
@@ -32,7 +32,7 @@ Standing = Literal["there", "deleted", "back", "other"]
 
 @dataclass(frozen=True)
 class Presence:
-    """What is at a file's two paths now."""
+    """The present content of a file's two paths."""
 
     text: FileText | None
     moved: FileText | None = None

@@ -463,7 +463,7 @@ class Proposals:
         self._tracking.watch_again(known, staged or {})
 
     def staged(self) -> Mapping[Path, str]:
-        """What git has staged of the files that wait to be reviewed: see `FileTracking.staged`."""
+        """See `FileTracking.staged`."""
         return self._tracking.staged()
 
     def question_ended(self) -> None:

@@ -1,4 +1,4 @@
-"""What the user stages (`git add`, `git commit -a`) they have reviewed: it is kept, as if they had said so.
+"""The user has reviewed what they stage (`git add`, `git commit -a`): it is kept, as if they had said so.
 
 A file counts if it is staged exactly as it is; of one that is staged in part (`git add -p`) the hunks whose new lines
 are in the staged text. Blocks.
@@ -22,7 +22,7 @@ from amanu.workspace.workspace import Workspace
 
 
 class Look:
-    """What is at a path, and what is staged of it."""
+    """The text at a path, and the text staged for it."""
 
     def __init__(self, workspace: Workspace, path: Path, text: FileText | None, staging: Staging) -> None:
         self.path = path

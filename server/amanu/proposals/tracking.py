@@ -87,9 +87,9 @@ class FileTracking:
         """What is followed now belongs to no decision: what has no file may be withdrawn. A yes finds that in conflict,
         and is held back by it."""
         self._known: Mapping[Path, str] = {}
-        """What was staged when the session was closed."""
+        """The note of what was staged when the session was closed."""
         self._staged: dict[Path, Staging] = {}
-        """What was staged since, to be looked at."""
+        """Files staged since, to be looked at."""
         live.listeners.append(self.watch)
         self._watched: defaultdict[Path, dict[str, _Watched]] = defaultdict(dict)
         """Path → proposals that have the file, oldest first. One proposal may have hundreds of files."""
@@ -127,7 +127,7 @@ class FileTracking:
         self._known = {}
 
     def staged(self) -> dict[Path, str]:
-        """What is staged of the files that are watched; to be known when the session is opened again."""
+        """The staged content of the watched files, for when the session is opened again."""
         return {} if self._staged_files is None else self._staged_files.known(self._watched.__contains__)
 
     def _watch_file(self, key: _Key, version: int | None, disk: Disk) -> None:
@@ -340,7 +340,7 @@ class FileTracking:
         return _Watched(lambda: [stop() for stop in stops], disk)
 
     def question_ended(self) -> None:
-        """What a question kept undecided although its file is gone need not wait any more."""
+        """No question is open any more: changes whose file is gone need not wait."""
         for key in tuple(self._without_file):
             self._look_again(key)
 
@@ -408,7 +408,7 @@ class FileTracking:
             self._live.publish(live)
 
     async def _follow_discards(self, paths: Iterable[Path]) -> None:
-        """Where the user discarded all that several proposals did to a file, or gave it all back, let them follow
+        """When the user discarded all that several proposals did to a file, or gave it all back, let them follow
         together."""
         for path in paths:
             edited = [(other, file) for other in reversed(self._live.at(path)) for file in other.files_at(path)]
@@ -525,7 +525,7 @@ def _watched_paths(proposal: Proposal) -> dict[str, tuple[Disk | None, int | Non
 
 
 def _disk(file: ProposedFile | LiveFile) -> Disk | None:
-    """How that file is to be watched on disk; None: neither there nor in editors."""
+    """The way to watch that file on disk; None: neither there nor in editors."""
     states = {hunk.state for hunk in file.hunks}
     if not states.isdisjoint(_OPEN):
         return "looks"

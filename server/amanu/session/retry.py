@@ -23,7 +23,7 @@ _OPEN = ("pending", "conflicted")
 
 
 class ChangeRetry:
-    """What one session's model is to make again."""
+    """The changes that one session's model is to make again."""
 
     def __init__(self, core: SessionCore, edits: SessionEdits) -> None:
         self._proposals: Proposals = core.proposals

@@ -97,7 +97,7 @@ class DocumentText:
         return self.positions([offset])[0]
 
     def positions(self, offsets: Iterable[int]) -> list[Position]:
-        """Of offsets in growing order, as `position` has each."""
+        """The positions of offsets in growing order, like `position` for each."""
         positions: list[Position] = []
         number = before = 0
         for offset in offsets:

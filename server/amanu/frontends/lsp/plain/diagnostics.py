@@ -78,7 +78,7 @@ class Diagnostics:
             self.publish_soon()
 
     def pull(self, uri: str) -> types.RelatedFullDocumentDiagnosticReport:
-        """What a client that asks itself is to show in that document."""
+        """The diagnostics of a document, for a client that asks itself."""
         return types.RelatedFullDocumentDiagnosticReport(self._pulled.get(uri, []))
 
     def publish_soon(self) -> None:
