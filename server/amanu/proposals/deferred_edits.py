@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from amanu.workspace.diff import LineChange, compose
-from amanu.workspace.text_file import split_lines
+from amanu.workspace.text_file import FileText, split_lines
 
 
 @dataclass
@@ -18,11 +18,14 @@ class DeferredEdits:
     """Of the file with these edits."""
     ranges: list[tuple[int, int]]
     """Lines [start, end) of each hunk in that text, in order, 0-based."""
+    version: int | None = None
+    """The document version of that text; None if no editor has the file open."""
     _edits: list[list[tuple[int, int, str]]] = field(default_factory=list[list[tuple[int, int, str]]])
     """Per step, (first line, number of lines, new text) in the text that the step before it left."""
 
-    def add(self, edits: Sequence[LineChange], lines: Sequence[str], sha256: str) -> None:
-        """Record one step. `lines`, `sha256`: of the file after it."""
+    def add(self, edits: Sequence[LineChange], after: FileText) -> None:
+        """Record one step; `after`: the file after it."""
+        lines = split_lines(after.text)
         ends = [edit.old_end for edit in edits]
         shifts = [0, *accumulate(edit.new_end - edit.new_start - (edit.old_end - edit.old_start) for edit in edits)]
         moved = [(start, end, shifts[bisect_right(ends, start)]) for start, end in self.ranges]
@@ -33,7 +36,7 @@ class DeferredEdits:
                 for edit in edits
             ]
         )
-        self.sha256 = sha256
+        self.sha256, self.version = after.sha256, after.version
 
     def applied_to(self, text: str) -> str:
         """`text`, the file before the first step, with all of them."""

@@ -480,6 +480,12 @@ class LiveFile:
             self._placed = self.hunks, ranges, known
         return list(known)
 
+    @property
+    def _placed_version(self) -> int | None:
+        """The document version that the places are of."""
+        deferred = None if self.deferred is None else self.deferred.version
+        return self.base.version if deferred is None or self.base.version is None else deferred
+
     def wire(self) -> ProposedFile:
         base = self.base
         added, removed = sum(hunk.new_lines for hunk in self.hunks), sum(hunk.old_lines for hunk in self.hunks)
@@ -492,7 +498,7 @@ class LiveFile:
             mode=base.mode,
             checks=list(self.checks),
             base_sha256=base.sha256,
-            base_version=base.version,
+            base_version=self._placed_version,
             base_text=base.text,
             base_blob=base.sha256 if _in_blob(base) else None,
             hunks=self.placed_hunks,

@@ -302,6 +302,7 @@ class FileTracking:
         by_user = by_user and not (file.loaded and file.is_settled)
         file.loaded = False
         if file.deferred is not None and file.deferred.sha256 == current.sha256 and not is_newly_open:
+            file.deferred.version = current.version
             return False
         try:
             moved = await self._reanchored(file, current, by_user=by_user)
@@ -568,7 +569,7 @@ def _begin_deferring(files: Sequence[LiveFile], current: FileText) -> None:
     for file in files:
         fits = file.change == "edit" and file.is_settled
         if file.deferred is None and fits and file.text_with("applied") == current.text:
-            file.deferred = DeferredEdits(current.sha256, file.applied_ranges())
+            file.deferred = DeferredEdits(current.sha256, file.applied_ranges(), current.version)
 
 
 def _edits_between(old: FileText, new: FileText) -> list[Edit]:
@@ -582,5 +583,5 @@ def _defer(files: Sequence[LiveFile], edits: Sequence[Edit], old: FileText, new:
     if len(records) < len(files) or any(edit.meets(*lines) for lines in ranges for edit in edits):
         return False
     for record in records:
-        record.add(edits, split_lines(new.text), new.sha256)
+        record.add(edits, new)
     return True

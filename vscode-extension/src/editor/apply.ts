@@ -27,10 +27,10 @@ export async function apply(params: EditorApplyParams): Promise<EditorApplyResul
   }
   if (!(await vscode.workspace.applyEdit(edit)))
     return { status: "conflict", message: "VS Code refused the edit." };
-  const sha = sha256(document.getText());
+  const [sha, version] = [sha256(document.getText()), document.version]; // a formatter may change it on save
   // not `workspace.save`, which does nothing for a document without a tab
   const saved = params.save ? await document.save() : false;
-  return { status: "success", sha256: sha, version: document.version, saved };
+  return { status: "success", sha256: sha, version, saved };
 }
 
 export function sha256(text: string): string {

@@ -245,7 +245,7 @@ local function apply(params, told)
   end
   break_undo(buffer)
   told(buffer)
-  local now = M.text(buffer)
+  local now, version = M.text(buffer), vim.lsp.util.buf_versions[buffer] -- a formatter may change it on save
   if vim.bo[buffer].eol ~= eol then -- vim.lsp does not notice: it watches lines
     require("amanu.wire.client").reopen(buffer)
   end
@@ -256,7 +256,7 @@ local function apply(params, told)
   return {
     status = "success",
     sha256 = vim.fn.sha256(now),
-    version = vim.lsp.util.buf_versions[buffer],
+    version = version,
     saved = params.save and unsaved == nil,
     message = unsaved and ("Not saved: " .. unsaved) or nil,
   }
