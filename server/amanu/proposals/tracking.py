@@ -299,7 +299,8 @@ class FileTracking:
 
     async def _move_hunks(self, live: LiveProposal, file: LiveFile, current: FileText, *, by_user: bool) -> bool:
         is_newly_open = _is_newly_open(file, current)
-        by_user = by_user and not (file.loaded and file.is_settled)
+        is_unsure = file.loaded and file.is_settled and len(self._live.later_at(file.base.path, live)) > 1
+        by_user = by_user and not is_unsure
         file.loaded = False
         if file.deferred is not None and file.deferred.sha256 == current.sha256 and not is_newly_open:
             file.deferred.version = current.version
