@@ -1,4 +1,4 @@
-"""A whole client of Amanu in a hundred lines: prompt, thoughts, answer, approvals, review hunk by hunk, diff.
+"""A whole client of Amanu in some 140 lines: prompt, thoughts, answer, approvals, review hunk by hunk, diff.
 
     python minimal_client.py "Fix the typo in a.py"
 
@@ -22,6 +22,7 @@ class Daemon:
     def __init__(self, command: list[str]) -> None:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.events: deque[Json] = deque()
+        self.proposals: dict[str, Json] = {}
         self.requests = 0
 
     def send(self, message: Json) -> None:
@@ -41,7 +42,10 @@ class Daemon:
             sys.exit("The daemon has left.")
         message: Json = json.loads(self.process.stdout.read(length))
         if message.get("method") == "amanu/event":
-            self.events.append(message["params"]["event"])
+            event = message["params"]["event"]
+            self.events.append(event)
+            if event["kind"] == "proposalChanged":
+                self.proposals[event["proposal"]["proposalId"]] = event["proposal"]
         elif "method" in message and "id" in message:
             self.send({"id": message["id"], "error": {"code": -32601, "message": "not here"}})
         return message
@@ -67,6 +71,7 @@ def review(daemon: Daemon, session_id: str, proposal_id: str) -> None:
     scope = {"proposalId": proposal_id}
     found = daemon.request("amanu/proposal/preview", {"sessionId": session_id, "scope": scope})
     decisions: list[Json] = []
+    rows: list[Json] = []
     for file in found["files"]:
         for each in file["hunks"]:
             hunk = each["hunk"]
@@ -76,10 +81,14 @@ def review(daemon: Daemon, session_id: str, proposal_id: str) -> None:
             print(f"\n{file['title']}, line {hunk['lines']['start'] + 1}", *around[0], *lines, *around[1], sep="\n")
             yes = input("accept? [y/n] ").strip() == "y"
             decisions.append({"hunkId": hunk["hunkId"], "decision": "accept" if yes else "reject"})
-    for version in {file["version"] for file in found["files"]}:
-        params = {"sessionId": session_id, "proposalId": proposal_id, "version": version, "hunks": decisions}
-        if daemon.request("amanu/proposal/resolve", params)["status"] == "tooSoon":
-            review(daemon, session_id, proposal_id)
+    proposal = daemon.proposals[proposal_id]
+    for row in [row for row in proposal["rows"] if "accept" in row["verbs"]]:
+        print(f"\n{row['path']}: {row['title']}", *[line["text"] for line in row["lines"]], sep="\n")
+        yes = input("accept? [y/n] ").strip() == "y"
+        rows.append({"rowId": row["rowId"], "decision": "accept" if yes else "reject"})
+    params: Json = {"sessionId": session_id, "proposalId": proposal_id, "version": proposal["version"]}
+    if daemon.request("amanu/proposal/resolve", {**params, "hunks": decisions, "rows": rows})["status"] == "tooSoon":
+        review(daemon, session_id, proposal_id)
 
 
 def approve(daemon: Daemon, session_id: str, approval: Json) -> None:
@@ -117,6 +126,8 @@ def main(text: str) -> None:
                 print(f"\n{event['item']['title']}: {event['item']['state']}")
             case "approvalRequested":
                 approve(daemon, session_id, event["approval"])
+            case _:
+                pass  # the reference names the others; what you do not know, ignore
     print(f"\n{event['reason']} {event['message']}")
     print(daemon.request("amanu/proposal/diff", {"sessionId": session_id, "scope": {}})["diff"])
     daemon.request("shutdown")

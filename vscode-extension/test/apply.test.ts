@@ -8,7 +8,7 @@ const workspace = stub.workspace as unknown as Record<string, unknown>;
 const api = stub as unknown as Record<string, unknown>;
 
 /** A document that moves what is outside into the text, as VS Code does. */
-function open(text: string): void {
+function open(text: string, more: object = {}): void {
   const lines = text.split("\n");
   const inside = ({ line, character }: stub.Position): stub.Position => {
     const length = lines[line]?.length ?? 0;
@@ -28,6 +28,7 @@ function open(text: string): void {
           JSON.stringify(other) === JSON.stringify({ start: first, end: last });
         return { start: first, end: last, isEqual };
       },
+      ...more,
     },
   ];
 }
@@ -60,4 +61,19 @@ test.each([
   expect(applied).toHaveBeenCalledTimes(status === "success" ? 1 : 0);
   if (status === "success")
     expect(made).toEqual([[new stub.Range(line, character, endLine, endCharacter), "y"]]);
+});
+
+test("the version is that of the text that was asked for, whatever a formatter does on save", async () => {
+  open("x\n", {
+    async save(this: { version: number }) {
+      this.version += 1;
+      return true;
+    },
+  });
+  api.WorkspaceEdit = class {
+    replace(): void {}
+  };
+  workspace.applyEdit = async () => true;
+  const result = await apply({ path: "/w/a.ts", expectedSha256: sha256("x\n"), edits: [], save: true });
+  expect(result).toMatchObject({ status: "success", version: 2, saved: true });
 });

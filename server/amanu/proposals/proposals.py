@@ -48,7 +48,7 @@ from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Check, Hunk, HunkState, Proposal
-from amanu_protocol.requests import HunkDecision, RowDecision
+from amanu_protocol.requests import HunkDecision, RowDecision, SeenProposal
 
 _SHARED_HUNK_SECONDS = 5.0
 """Seconds a call waits for those it shares a hunk with: all are decided by then, one may still be asked about anew."""
@@ -277,13 +277,17 @@ class Proposals:
             file.text = await asyncio.to_thread(file.text_with, *ALL_STATES)
             return self._live.publish(live)
 
-    async def revise_copy(self, proposal_id: str, path: Path, text: str) -> tuple[Proposal, bool]:
-        """An edited copy of the proposed text of the file at that path: its open hunks get the texts they have there.
-        Returns also whether something else was edited, which is not taken. No new version if no hunk was edited.
-        `AmanuError` invalidParams if the proposal has no such file."""
+    async def revise_copy(self, seen: SeenProposal, path: Path, text: str) -> tuple[Proposal, bool]:
+        """An edited copy of the proposed text of the file at that path, made from the version that was seen: its open
+        hunks get the texts they have there. Returns also whether something else was edited, which is not taken. No new
+        version if no hunk was edited. `AmanuError` invalidParams if the proposal has no such file, proposalConflict if
+        it has another version by now."""
         async with self._live.lock:
-            live = self._live.find(proposal_id)
-            file = next((file for file in live.files if file.has_path(path)), None)
+            live = self._live.find(seen.proposal_id)
+            if live.version != seen.version:
+                raise AmanuError("proposalConflict", "The proposal has changed since you saw it.")
+            file = next((file for file in live.files if file.base.path == path), None)
+            file = file or next((file for file in live.files if file.has_path(path)), None)
             if file is None:
                 name = self._workspace.display_path(path)
                 raise AmanuError("invalidParams", f"The proposal does not change {one_line(name)}.")

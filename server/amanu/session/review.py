@@ -121,8 +121,8 @@ class SessionEdits:
             proposal = await self._proposals.revise(params.proposal_id, params.hunk_id, params.new_text)
             outside = False
         else:
-            path = Path(params.path)
-            proposal, outside = await self._proposals.revise_copy(params.proposal_id, path, params.new_text)
+            seen = r.SeenProposal(proposal_id=params.proposal_id, version=params.version)
+            proposal, outside = await self._proposals.revise_copy(seen, Path(params.path), params.new_text)
         await self._emit.durable()
         return r.ProposalReviseResult(proposal=proposal, outside=outside)
 

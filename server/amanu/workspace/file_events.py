@@ -181,6 +181,9 @@ class FileEvents:
             if mask & _OVERFLOW:
                 touched |= dict.fromkeys(folder / each for folder, names in self._files.items() for each in names)
             touched |= dict.fromkeys(folder / name for folder in self._folders.get(number, ()))
+            if mask & _IGNORED:  # it is over, even if the folder that was made anew has the same identity
+                for folder in self._folders.pop(number, ()):
+                    self._watches.pop(folder, None)
         self._tell(touched)
 
     def _tell(self, paths: Iterable[Path]) -> None:

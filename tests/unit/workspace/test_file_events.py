@@ -126,6 +126,23 @@ async def test_a_file_that_comes_with_its_folders(ear: Ear, depth: int) -> None:
         await ear.until(name)
 
 
+async def test_a_folder_that_is_made_anew_at_once(ear: Ear) -> None:
+    """It may get the same inode as the one that is gone."""
+    path = ear.folder / "d" / "a.py"
+    path.parent.mkdir()
+    path.write_text("old\n")
+    ear.care("d/a.py")
+    for _ in range(20):
+        await ear.until("d/a.py")
+        shutil.rmtree(path.parent)
+        path.parent.mkdir()
+        path.write_text("new\n")
+        await ear.until("d/a.py")
+        await ear.after()
+        ear.heard.clear()
+        path.write_text("newer\n")
+
+
 async def test_who_stopped_hears_nothing_and_no_watch_stays(ear: Ear) -> None:
     (ear.folder / "sub").mkdir()
     first, second = ear.care("sub/a", "sub/b")

@@ -8,7 +8,7 @@ import itertools
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amanu.proposals import tracking
+from amanu.proposals.deferred_edits import DeferredEdits
 from amanu.proposals.model import FileEdit, LiveFile
-from amanu.proposals.reanchor import reanchor
+from amanu.proposals.reanchor import line_edits, reanchor
 from amanu.workspace.text_file import FileText, sha256, split_lines
 from amanu_protocol.base import LineRange
 from amanu_protocol.items import Hunk, HunkState, Proposal, ProposedFile
@@ -101,6 +102,19 @@ def live_file(base: str, new: str, states: Sequence[HunkState] = ()) -> LiveFile
     for hunk, state in zip(list(file.hunks), states, strict=False):
         file.update_hunk(hunk.hunk_id, state=state)
     return file
+
+
+def test_moved_places_are_of_the_version_in_which_they_moved() -> None:
+    """Another proposal puts three lines above the hunk, which is not anchored anew before somebody asks."""
+    buffer = FileText(PATH, TEXT, sha256(TEXT.encode()), from_buffer=True, version=2)
+    file = LiveFile(buffer, TEXT)
+    file.propose(TEXT.replace("line 9\n", "LINE 9\n"), "c1", itertools.count(1), "p")
+    file.update_hunk(file.hunks[0].hunk_id, state="applied")
+    file.deferred = DeferredEdits(buffer.sha256, file.applied_ranges(), buffer.version)
+    assert (told(file.wire().hunks), file.wire().base_version) == ([(8, 1)], 2)
+    before, after = split_lines(TEXT), split_lines("a\nb\nc\n" + TEXT)
+    file.deferred.add(line_edits(before, after), replace(buffer, text="".join(after), version=3))
+    assert (told(file.wire().hunks), file.wire().base_version) == ([(11, 1)], 3)
 
 
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "d\n", "(\n", "e\r\n"]), max_size=12)

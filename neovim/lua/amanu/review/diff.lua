@@ -65,6 +65,11 @@ local function fill_both(view, previewed)
   end
   vim.list_extend(left, right, at, #right)
   view.places = places
+  view.version = previewed.version
+  view.shown = {}
+  for _, each in ipairs(previewed.hunks) do
+    view.shown[each.hunk.hunkId] = { each.hunk.oldText, each.hunk.newText }
+  end
   fill(view.left, left)
   fill(view.right, right)
 end
@@ -274,7 +279,6 @@ function M.refresh()
   for buffer, view in pairs(views) do
     local _, proposal = find(view)
     if buffer == view.right and proposal and proposal.version ~= view.version then
-      view.version = proposal.version
       label(view)
       preview(view, function(previewed)
         draw(view, previewed)
@@ -290,7 +294,9 @@ end
 local function places(buffer, which)
   local view = views[buffer]
   return view and vim.tbl_filter(function(place)
-    return place.proposal.proposalId == view.proposal_id and (view.places[buffer] or {})[place.id] ~= nil
+    -- a hunk that has another text by now than is shown here is not to be decided here
+    local same = vim.deep_equal((view.shown or {})[place.id], { place.hunk.oldText, place.hunk.newText })
+    return same and place.proposal.proposalId == view.proposal_id and (view.places[buffer] or {})[place.id] ~= nil
   end, hunks.all(nil, which))
 end
 
