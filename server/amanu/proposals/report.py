@@ -49,7 +49,7 @@ def _rows(rows: Sequence[LiveRow], live: LiveProposal, display_path: Callable[[P
         because = f": {_sentence(row.reason)}" if row.reason else "."
         match row.state:
             case "rejected" if row.reason == RETRY:
-                lines.append(f"- {name(row)}: not applied, since what is there has changed. {_AGAIN}")
+                lines.append(f"- {name(row)}: not applied. {_AGAIN}")
             case "rejected":
                 lines.append(f"- {name(row)}: rejected{' by the user' if row.reviewed else ''}{because}")
             case "conflicted":
@@ -114,7 +114,7 @@ def _hunk(live: LiveProposal, file: LiveFile, hunk: Hunk, call_id: str | None, l
         case "applied":
             return [f"- {location}: applied."]
         case "rejected" if hunk.reason == RETRY:
-            return [f"- {location}: not applied, since the file has changed. {_AGAIN}", *_texts(hunk)]
+            return [f"- {location}: not applied. {_AGAIN}", *_texts(hunk)]
         case "rejected" if not hunk.reviewed:
             return [f"- {location}: not applied{because} It is not in the file."]
         case "rejected":

@@ -28,6 +28,7 @@ class ChangeRetry:
     def __init__(self, core: SessionCore, edits: SessionEdits) -> None:
         self._proposals: Proposals = core.proposals
         self._edits = edits
+        self._approvals = core.approvals
         self._state = core.state
         self._emit = core.emit
         self._name = core.workspace.display_path
@@ -57,11 +58,12 @@ class ChangeRetry:
         hunks = [change for change in changes if isinstance(change, Hunk)]
         rows = [change for change in changes if isinstance(change, Row)]
         going_on = self._state.turn is not None and not all(map(self._has_ended, call_ids))
-        await self._proposals.resolve(
-            proposal_id,
-            [HunkDecision(hunk_id=hunk.hunk_id, decision="reject", reason=RETRY) for hunk in hunks],
-            [RowDecision(row_id=row.row_id, decision="reject", reason=RETRY) for row in rows],
-        )
+        with self._approvals.deciding():
+            await self._proposals.resolve(
+                proposal_id,
+                [HunkDecision(hunk_id=hunk.hunk_id, decision="reject", reason=RETRY) for hunk in hunks],
+                [RowDecision(row_id=row.row_id, decision="reject", reason=RETRY) for row in rows],
+            )
         await self._emit.durable()
         return "" if going_on else self._sentence(proposal, {_change_id(change) for change in changes})
 
