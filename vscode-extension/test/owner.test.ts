@@ -96,15 +96,11 @@ test("an editor that comes to the front beside a chat with the focus changes not
   expect(owner.sessionId).toBe("beta");
 });
 
-test.each<[string, unknown, string[], string | undefined]>([
-  ["a group", { id: "review:beta" }, ["alpha", "beta"], "beta"],
-  ["the group of one that is gone", { id: "review:gone" }, ["alpha", "beta"], undefined],
-  ["no list", "t-1", ["alpha"], undefined],
-])("the session that a menu of the list is about: %s", (_, given, sessions, expected) => {
-  expect(
-    sessionOf(
-      given,
-      sessions.map((sessionId) => state({ sessionId })),
-    ),
-  ).toBe(expected);
+test.each<[string, unknown, string | undefined]>([
+  ["a group", { id: "review:beta", owner: state({ sessionId: "beta" }) }, "beta"],
+  ["an entry", { id: "beta text /w/a", entry: {} }, undefined],
+  ["no list", "t-1", undefined],
+  ["nothing", undefined, undefined],
+])("the session that a menu of the list is about: %s", (_, given, expected) => {
+  expect(sessionOf(given)).toBe(expected);
 });

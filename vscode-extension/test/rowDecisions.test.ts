@@ -203,6 +203,18 @@ test("what nobody can decide says so, to a key as well", async () => {
   expect([asked, told]).toEqual([[], ["Too late."]]);
 });
 
+test.each<[string, unknown, boolean]>([
+  ["its own group", { id: "review:s1", owner: state({}) }, true],
+  ["no group", undefined, true],
+  ["a group of which nothing waits any more", { id: "review:s2", owner: state({ sessionId: "s2" }) }, false],
+])("all of a session is accepted, and never that of another: %s", async (_, group, accepted) => {
+  const { decisions, asked, told } = at(alone());
+  await decisions.settleSession(group, true);
+  const answer = { ...VERSION, hunks: [], rows: [{ rowId: "r", decision: "accept" }] };
+  expect(asked).toEqual(accepted ? [["resolve", answer]] : []);
+  expect(told).toEqual(accepted ? [] : [expect.stringContaining("nothing to review in this session")]);
+});
+
 /** The document that tells of the first row. */
 function description(given: Proposal) {
   const shown = at(given);

@@ -3,6 +3,7 @@ import { called, plural, scopeOf, type Target, withHunks } from "./changes";
 import type { SeenFile } from "../chat/messages";
 import type { OpenChats } from "../chat/openChats";
 import type { Edits } from "./edits";
+import { sessionOf } from "./list";
 import type { Proposals } from "./proposals";
 import type { Navigation } from "./navigation";
 import type { Owner } from "./owner";
@@ -134,6 +135,15 @@ export class Decisions {
         text: "Some changes were updated in the meantime. Review them again.",
       });
     if (found.length > 0) await this.settle(found, yes, only);
+  }
+
+  /** All that waits in the session of a group of the list, which may have been decided elsewhere meanwhile; without one
+   * in the session a command means. */
+  async settleSession(group: unknown, yes: boolean, only?: Only): Promise<void> {
+    const listed = sessionOf(group);
+    const chosen = this.proposals.waitingIn(listed ?? this.owner.sessionId);
+    if (listed !== undefined && chosen.length === 0) this.nothing();
+    else await this.settle(chosen, yes, only);
   }
 
   /** All that waits in these files, or that waits for one thing. */

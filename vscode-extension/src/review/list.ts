@@ -30,6 +30,10 @@ export function isEntry(given: unknown): given is Listed {
   return typeof given === "object" && given !== null && "entry" in given;
 }
 
+function isGroup(given: unknown): given is Group {
+  return typeof given === "object" && given !== null && "owner" in given;
+}
+
 /** The entries a command was given: that of the menu, and with it all that are selected if it is one of them. */
 export function listedEntries(given: unknown[]): Entry[] {
   return [
@@ -42,10 +46,9 @@ export function listedEntries(given: unknown[]): Entry[] {
   ];
 }
 
-/** The session that a menu of the list is about: that of its group. */
-export function sessionOf(given: unknown, owners: SessionState[]): string | undefined {
-  if (typeof given !== "object" || given === null || !("id" in given)) return undefined;
-  return owners.find(({ sessionId }) => given.id === REVIEW + sessionId)?.sessionId;
+/** The session that a menu of the list is about: that of its group, also when nothing of it waits any more. */
+export function sessionOf(given: unknown): string | undefined {
+  return isGroup(given) ? given.owner.sessionId : undefined;
 }
 
 /**

@@ -130,8 +130,7 @@ export class Review implements vscode.Disposable {
         const listed = listedEntries(given).flatMap(({ targets }) => targets);
         return listed.length > 0 ? decisions.settle(listed, yes) : decisions.settleFile(yes, id(given[0]));
       };
-    const meant = (given: unknown) => sessionOf(given, proposals.owners) ?? owner.sessionId;
-    const ofSession = (given: unknown) => proposals.waitingIn(meant(given));
+    const meant = (given: unknown) => sessionOf(given) ?? owner.sessionId;
     const go =
       (step: 1 | -1) =>
       (...given: unknown[]) => {
@@ -159,9 +158,9 @@ export class Review implements vscode.Disposable {
       on("amanu.settle", (files, yes, only) =>
         decisions.settleSeen(files as SeenFile[], yes === true, (only ?? undefined) as Only | undefined),
       ),
-      on("amanu.acceptAll", (group) => decisions.settle(ofSession(group), true)),
+      on("amanu.acceptAll", (group) => decisions.settleSession(group, true)),
       // what is applied is taken back by undo, which shows first what that means
-      on("amanu.rejectAll", (group) => decisions.settle(ofSession(group), false, "decision")),
+      on("amanu.rejectAll", (group) => decisions.settleSession(group, false, "decision")),
       on("amanu.undoFile", (...given) => wayBack.undoFiles(given)),
       on("amanu.undoTurn", (turnId, session) => wayBack.undoTurn(id(turnId), id(session))),
       on("amanu.undoSession", () => wayBack.undoSession()),
