@@ -9,6 +9,7 @@ import { type LocatedChange, Places } from "../src/review/places";
 import type { Owner } from "../src/review/owner";
 import { Seen } from "../src/review/seen";
 import { file, hunk, proposal } from "./edits";
+import type { Target } from "../src/review/changes";
 import { notifications, TabInputNotebookDiff, Uri, window } from "./vscode";
 
 beforeEach(() => notifications.splice(0));
@@ -34,8 +35,10 @@ function editor(scheme: string, state: HunkState, cursor: number, shown: [from: 
     waiting: [target],
     target: () => target,
     shown: () => target.file.hunks,
-    settle: async (_: unknown, wanted: (each: unknown) => boolean, yes: boolean) =>
-      said.push(`${yes ? "yes" : "no"} ${hunks.filter(wanted).map(({ hunkId }) => hunkId)}`),
+    settle: async (chosen: Target[], wanted: (each: unknown) => boolean, yes: boolean) => {
+      const decided = chosen.flatMap(({ file }) => file.hunks.filter(wanted));
+      said.push(`${yes ? "yes" : "no"} ${decided.map(({ hunkId }) => hunkId)}`);
+    },
   } as unknown as Proposals;
   const navigation = {
     reveal: async (_: unknown, { hunk: { hunkId } }: LocatedChange) => said.push(`show ${hunkId}`),
@@ -55,7 +58,7 @@ function editor(scheme: string, state: HunkState, cursor: number, shown: [from: 
     } as unknown as Owner,
   );
   const scroll = (lines: [number, number]) => (shownEditor.visibleRanges = look(lines));
-  return { decisions, said, scroll };
+  return { decisions, said, scroll, proposals };
 }
 
 test.each<[string, string, HunkState, number, [number, number], boolean, string]>([
@@ -91,6 +94,14 @@ test("a no needs no look", async () => {
   const { decisions, said } = editor(PROPOSED, "pending", 1, [0, 10]);
   await decisions.settleFile(false);
   expect(said).toEqual(["no h2,h50,h150"]);
+});
+
+test.each([true, false])("a file's changes that its text does not show are left: %s", async (yes) => {
+  const { decisions, said, proposals } = editor(PROPOSED, "pending", 1, [0, 190]);
+  const [first, second] = proposals.shown(Uri.file("/w/a") as never);
+  Object.assign(proposals, { shown: () => [first, second] });
+  await decisions.settleFile(yes);
+  expect(said).toEqual([`${yes ? "yes" : "no"} h2,h50`]);
 });
 
 test("a list decides the versions that were seen in it", async () => {

@@ -114,7 +114,10 @@ export class Decisions {
       );
       return this.navigation.reveal(editor, first);
     }
-    const files = [...new Set(changes.map(({ target }) => target))];
+    const shown = new Set(changes.map(changeKey)); // what the text does not show yet, nobody has seen
+    const files = [...new Set(changes.map(({ target }) => target))].flatMap((target) =>
+      withHunks([target], (hunk) => shown.has(changeKey({ target, hunk }))),
+    );
     await this.navigation.inEditor(() => this.settle(files, yes));
   }
 
