@@ -149,6 +149,19 @@ test("edits of a text that is another one by now are not taken, nor is anything 
   expect(told).toEqual([expect.stringContaining("has changed since")]);
 });
 
+test("a text that nobody told of is read after the first edit that does not fit it, and can be edited", async () => {
+  const { asked, daemon, proposals, uri, read } = editor();
+  const touched: string[] = [];
+  proposals.onDidChangeFile((changes) => touched.push(...changes.map(({ uri: { scheme } }) => scheme)));
+  await read();
+  Object.assign(daemon, { text: `zero\n${TEXT}`, version: 2 });
+  await expect(proposals.writeFile(uri, Buffer.from("deux\n"))).rejects.toThrow("has changed since");
+  expect(touched).toEqual(["amanu-proposal", "amanu-base"]);
+  expect(await read()).toBe(`zero\n${TEXT}`);
+  await proposals.writeFile(uri, Buffer.from("zero\none\ndeux\nthree\n"));
+  expect(asked.map(([name]) => name)).toEqual(["revise"]);
+});
+
 test("who types on while the text is saved is heard each time", async () => {
   const { asked, proposals, uri, document, read, type } = editor();
   await read();

@@ -375,7 +375,12 @@ export class Proposals implements vscode.FileSystemProvider {
     const key = proposedUri(target).toString();
     const read = this.reads.get(key);
     const { proposed, version } = await this.texts.of(target);
-    if (read !== undefined && read.text !== proposed) return undefined;
+    if (read !== undefined && read.text !== proposed) {
+      // what is typed elsewhere moves a long file's text without an event: reverted, the document has the new one
+      this.touch(proposedUri(target));
+      this.touch(baseUri(target));
+      return undefined;
+    }
     const { sessionId, proposal, file } = target;
     const revised = await this.edits.revise(sessionId, { ...proposal, version }, file.path, edited);
     if (revised.outside) this.openChats.tell({ level: "warning", text: OUTSIDE }, sessionId);
