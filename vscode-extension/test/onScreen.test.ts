@@ -35,6 +35,7 @@ function editor(scheme: string, state: HunkState, cursor: number, shown: [from: 
     waiting: [target],
     target: () => target,
     shown: () => target.file.hunks,
+    since: () => null,
     settle: async (chosen: Target[], wanted: (each: unknown) => boolean, yes: boolean) => {
       const decided = chosen.flatMap(({ file }) => file.hunks.filter(wanted));
       said.push(`${yes ? "yes" : "no"} ${decided.map(({ hunkId }) => hunkId)}`);

@@ -43,6 +43,7 @@ function chats(...sessions: string[]) {
     waiting: TARGETS,
     target: () => TARGETS[1],
     shown: () => [],
+    since: () => null,
   } as unknown as Proposals;
   return { openChats, all, owner: new Owner(openChats, new Places(proposals)) };
 }

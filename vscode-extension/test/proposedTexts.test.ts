@@ -30,14 +30,14 @@ function editor() {
   const asked: [string, object][] = [];
   const told: string[] = [];
   const sessions = { states: [state({ proposals: [version(1)] })], get: () => undefined };
-  const daemon = { version: 1, text: TEXT, outside: false };
+  const { hunks = [] } = version(1).files[0] ?? {};
+  const daemon = { version: 1, text: TEXT, outside: false, hunks };
   const request = async (method: string, params: Record<string, unknown>) => {
     const name = method.replace("amanu/proposal/", "");
     if (name !== "preview") asked.push([name, params]);
     if (name === "revise") return { proposal: version((daemon.version += 1)), outside: daemon.outside };
     if (name !== "preview") return { status: "resolved", proposal: version(daemon.version) };
-    const { hunks } = version(1).files[0] ?? { hunks: [] };
-    const previewed = hunks.map((each) => ({ hunk: each, contextBefore: [], contextAfter: [] }));
+    const previewed = daemon.hunks.map((each) => ({ hunk: each, contextBefore: [], contextAfter: [] }));
     const shown = { proposalId: "p", version: daemon.version, text: daemon.text, base: BASE };
     return { files: [{ ...shown, hunks: previewed }] };
   };
@@ -173,3 +173,27 @@ test("who types on while the text is saved is heard each time", async () => {
     ["d", "de", "deux"].map((text) => TEXT.replace("zwei", text)),
   );
 });
+
+test.each(["the diff is saved", "the change is accepted"])(
+  "what is typed while %s moves places once",
+  async (how) => {
+    const { daemon, proposals, target, uri, document, read, type, changed, lines } = editor();
+    await read();
+    type(1, 1, "before\n");
+    Object.assign(daemon, {
+      hunks: daemon.hunks.map((each) => ({ ...each, proposedLines: { start: 2, end: 3 } })),
+    });
+    const done = /saved/.test(how)
+      ? proposals.writeFile(uri, Buffer.from(document.text))
+      : proposals.settle([target()], () => true, true);
+    type(0, 0, "typed meanwhile\n");
+    await done;
+    expect(lines()).toEqual([[3, 4]]);
+    changed(version(2));
+    await read();
+    Object.assign(document, { isDirty: false });
+    typed.fire({ document, contentChanges: [] });
+    type(0, 0, "first\n");
+    expect(lines()).toEqual([[3, 4]]);
+  },
+);

@@ -25,7 +25,9 @@ export class Places implements vscode.Disposable {
   private readonly edits = new WeakMap<vscode.TextDocument, LineEdits>();
   private readonly subscription = vscode.workspace.onDidChangeTextDocument((change) => this.note(change));
 
-  constructor(private readonly proposals: Pick<Proposals, "all" | "waiting" | "target" | "shown">) {}
+  constructor(
+    private readonly proposals: Pick<Proposals, "all" | "waiting" | "target" | "shown" | "since">,
+  ) {}
 
   dispose(): void {
     this.subscription.dispose();
@@ -51,7 +53,8 @@ export class Places implements vscode.Disposable {
         const hunks = proposed ? this.proposals.shown(document.uri) : target.file.hunks;
         return hunks.filter(wanted).map((hunk) => {
           const lines = proposed ? hunk.proposedLines : hunk.lines;
-          const { start, end } = this.shift(document, lines, proposed ? null : target.file.baseVersion);
+          const since = proposed ? this.proposals.since(document.uri) : target.file.baseVersion;
+          const { start, end } = this.shift(document, lines, since);
           return { target, hunk, start, lines: end - start };
         });
       })

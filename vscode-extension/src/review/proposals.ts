@@ -43,6 +43,8 @@ interface Content {
 /** The same, as it was at that time. */
 interface Read extends Content {
   mtime: number;
+  /** The version of the document that had this text, where it was taken from an unsaved one. */
+  since: number | null;
 }
 
 /** Proposals as documents: what VS Code reads, what the user makes of it, and the decision with their own text. */
@@ -114,6 +116,11 @@ export class Proposals implements vscode.FileSystemProvider {
       const hunk = now.get(hunkId);
       return hunk?.newText === newText ? [{ ...hunk, proposedLines }] : [];
     });
+  }
+
+  /** The version of the document in which the hunks shown have their places; null: the text that was read. */
+  since(uri: vscode.Uri): number | null {
+    return this.reads.get(uri.toString())?.since ?? null;
   }
 
   /**
@@ -266,7 +273,7 @@ export class Proposals implements vscode.FileSystemProvider {
     const mtime = this.time(key);
     const content = await this.content(uri);
     if (uri.scheme === PROPOSED && mtime >= (this.reads.get(key)?.mtime ?? 0))
-      this.reads.set(key, { ...content, mtime });
+      this.reads.set(key, { ...content, mtime, since: null });
     return content.bytes;
   }
 
@@ -298,7 +305,9 @@ export class Proposals implements vscode.FileSystemProvider {
       const text = Buffer.from(content)
         .toString("utf8")
         .replace(/^\uFEFF/, "");
-      if ((await this.revise(target, text)) === undefined) throw vscode.FileSystemError.Unavailable(MOVED_ON);
+      const since = documentOf(uri)?.version ?? null;
+      if ((await this.revise(target, text, since)) === undefined)
+        throw vscode.FileSystemError.Unavailable(MOVED_ON);
     }
     this.touch(uri);
   }
@@ -354,9 +363,10 @@ export class Proposals implements vscode.FileSystemProvider {
   /** Read the user's edits from an unsaved diff, and leave it clean. Undefined if they cannot be taken. */
   private async take(target: Target): Promise<Proposal | undefined> {
     const uri = proposedUri(target);
-    const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri.toString());
+    const document = documentOf(uri);
     if (!document?.isDirty) return target.proposal;
-    const proposal = await this.revise(target, document.getText()); // before savers-that-format touch it
+    // before savers-that-format touch it
+    const proposal = await this.revise(target, document.getText(), document.version);
     if (proposal === undefined) {
       this.openChats.tell({ level: "warning", text: MOVED_ON }, target.sessionId);
       return undefined;
@@ -370,8 +380,9 @@ export class Proposals implements vscode.FileSystemProvider {
     return proposal;
   }
 
-  /** Tell the daemon what the user made of the proposed text; undefined if that is another one by now. */
-  private async revise(target: Target, edited: string): Promise<Proposal | undefined> {
+  /** Tell the daemon what the user made of the proposed text, in that version of the document; undefined if the proposed
+   * text is another one by now. */
+  private async revise(target: Target, edited: string, since: number | null): Promise<Proposal | undefined> {
     const key = proposedUri(target).toString();
     const read = this.reads.get(key);
     const { proposed, version } = await this.texts.of(target);
@@ -386,7 +397,8 @@ export class Proposals implements vscode.FileSystemProvider {
     if (revised.outside) this.openChats.tell({ level: "warning", text: OUTSIDE }, sessionId);
     if (read !== undefined) {
       const now = await this.texts.of({ ...target, proposal: revised.proposal });
-      this.reads.set(key, { ...read, text: now.proposed, hunks: now.hunks }); // who types on is not read to again
+      // who types on is not read to again: only what is typed from here on moves the hunks
+      this.reads.set(key, { ...read, text: now.proposed, hunks: now.hunks, since });
     }
     return revised.proposal;
   }
@@ -469,6 +481,10 @@ function isDeletion({ file, row }: Target): boolean {
 function isGone({ change, hunks }: ProposedFile): boolean {
   const state = { delete: "applied", create: "reverted", edit: undefined, rename: undefined }[change];
   return state !== undefined && hunks.some((hunk) => hunk.state === state);
+}
+
+function documentOf(uri: vscode.Uri): vscode.TextDocument | undefined {
+  return vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri.toString());
 }
 
 function contentOf(uri: vscode.Uri, text: string, hunks: Hunk[] = []): Content {
