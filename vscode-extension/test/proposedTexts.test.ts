@@ -69,12 +69,12 @@ function editor() {
   };
   const changed = (now: Proposal) => {
     sessions.states = [state({ proposals: [now] })];
-    proposals.changed({ sessionId: "s1", event: { kind: "proposalChanged", proposal: now } });
+    proposals.changed({ event: { kind: "proposalChanged", proposal: now } });
   };
   workspace.textDocuments.push(document);
   const places = new Places(proposals);
   const lines = () => places.in(document as never).map(({ start, lines }) => [start, start + lines]);
-  return { asked, told, daemon, proposals, target, uri, document, read, type, changed, lines };
+  return { asked, told, daemon, sessions, proposals, target, uri, document, read, type, changed, lines };
 }
 
 test("both sides are asked of the daemon, and asked again when the proposal has changed", async () => {
@@ -147,6 +147,19 @@ test("edits of a text that is another one by now are not taken, nor is anything 
   await expect(proposals.writeFile(uri, Buffer.from("deux\n"))).rejects.toThrow("has changed since");
   expect(asked).toEqual([]);
   expect(told).toEqual([expect.stringContaining("has changed since")]);
+});
+
+test("what a file is compared with is read again in every session when one changes it", () => {
+  const { proposals, sessions } = editor();
+  sessions.states = [state({ proposals: [version(1)] }), state({ sessionId: "s2" })];
+  const touched: string[] = [];
+  proposals.onDidChangeFile((changes) => touched.push(...changes.map(({ uri }) => uri.toString())));
+  proposals.changed({ event: { kind: "proposalChanged", proposal: version(2) } });
+  expect(touched.filter((uri) => uri.startsWith("amanu-base://"))).toEqual([
+    "amanu-base://unreviewed/w/a?",
+    "amanu-base://session/w/a?s1",
+    "amanu-base://session/w/a?s2",
+  ]);
 });
 
 test("a text that nobody told of is read after the first edit that does not fit it, and can be edited", async () => {

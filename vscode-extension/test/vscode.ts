@@ -33,6 +33,7 @@ interface Parts {
   scheme: string;
   path: string;
   query: string;
+  authority?: string;
 }
 
 export class Uri {
@@ -40,12 +41,11 @@ export class Uri {
     readonly scheme: string,
     readonly path: string,
     readonly query: string,
+    readonly authority = "",
   ) {}
 
-  readonly authority = "";
-
-  static from({ scheme, path, query }: Parts): Uri {
-    return new Uri(scheme, path, query);
+  static from({ scheme, path, query, authority }: Parts): Uri {
+    return new Uri(scheme, path, query, authority);
   }
 
   static file(path: string): Uri {
@@ -57,11 +57,13 @@ export class Uri {
   }
 
   with(parts: Partial<Parts>): Uri {
-    return Uri.from({ scheme: this.scheme, path: this.path, query: this.query, ...parts });
+    const { scheme, path, query, authority } = this;
+    return Uri.from({ scheme, path, query, authority, ...parts });
   }
 
   toString(): string {
-    return `${this.scheme}:${this.path}?${this.query}`;
+    const authority = this.authority && `//${this.authority}`;
+    return `${this.scheme}:${authority}${this.path}?${this.query}`;
   }
 }
 
@@ -234,6 +236,7 @@ export const window = {
   },
   onDidChangeTextEditorVisibleRanges: new EventEmitter<unknown>().event,
   onDidChangeVisibleTextEditors: new EventEmitter<unknown>().event,
+  visibleTextEditors: [] as unknown[],
   setStatusBarMessage: (text: string) => notifications.push({ text, buttons: [], press: () => undefined }),
   showInformationMessage: (text: string, ...buttons: string[]) =>
     new Promise<string | undefined>((press) => notifications.push({ text, buttons, press })),
@@ -308,7 +311,10 @@ export const lm = {
   onDidChangeChatModels: (each: () => void) => lm.changed.event(each),
   selectChatModels: async () => lm.models,
 };
-export const extensions = { all: [] as { packageJSON: unknown; extensionUri?: { fsPath: string } }[] };
+export const extensions = {
+  all: [] as { packageJSON: unknown; extensionUri?: { fsPath: string } }[],
+  getExtension: (_id: string): unknown => undefined,
+};
 class Kind {
   constructor(readonly value: string) {}
   append(part: string): Kind {

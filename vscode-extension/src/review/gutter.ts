@@ -2,6 +2,9 @@ import * as vscode from "vscode";
 import { baselineUri, type Proposals } from "./proposals";
 import type { Sessions } from "../sessions/sessions";
 
+/** Milliseconds without typing after which the text a file is compared with is asked for again. */
+const REST = 300;
+
 /** As much of the API of VS Code's git extension as is used. */
 interface Git {
   getAPI(version: 1): { onDidOpenRepository: vscode.Event<unknown> };
@@ -14,22 +17,30 @@ interface Git {
 export class Gutter implements vscode.QuickDiffProvider, vscode.Disposable {
   private source: vscode.SourceControl | undefined;
   private readonly subscriptions: vscode.Disposable[];
+  /** By path, the ends of the rests of files that were typed in. */
+  private readonly rests = new Map<string, ReturnType<typeof setTimeout>>();
+  private isGone = false;
 
   constructor(
     sessions: Pick<Sessions, "onReset" | "onLeft" | "onEvent">,
-    private readonly proposals: Pick<Proposals, "waiting">,
+    private readonly proposals: Pick<Proposals, "waiting" | "touchBaselines">,
   ) {
     this.subscriptions = [
       sessions.onReset(() => this.draw()),
       sessions.onLeft(() => this.draw()),
       sessions.onEvent(({ event }) => event.kind === "proposalChanged" && this.draw()),
       vscode.window.onDidChangeVisibleTextEditors(() => this.draw()),
+      vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
+        if (contentChanges.length > 0) this.rest(document.uri);
+      }),
     ];
     void this.stayBehindGit();
   }
 
   dispose(): void {
+    this.isGone = true;
     this.leave();
+    for (const timer of this.rests.values()) clearTimeout(timer);
     for (const each of this.subscriptions) each.dispose();
   }
 
@@ -60,12 +71,24 @@ export class Gutter implements vscode.QuickDiffProvider, vscode.Disposable {
     );
   }
 
+  /** What the user types is in the text a file is compared with, too: else it looked like a rule's. */
+  private rest(uri: vscode.Uri): void {
+    if (uri.scheme !== "file") return;
+    clearTimeout(this.rests.get(uri.path));
+    const end = () => {
+      this.rests.delete(uri.path);
+      if (this.isMarked(uri)) this.proposals.touchBaselines(uri.path);
+    };
+    this.rests.set(uri.path, setTimeout(end, REST));
+  }
+
   /** The first provider there is gets the status bar and the graph: come again after each repository of git's. */
   private async stayBehindGit(): Promise<void> {
     const git = vscode.extensions.getExtension<Git>("vscode.git");
     if (git === undefined) return;
     try {
       const api = (await git.activate()).getAPI(1);
+      if (this.isGone) return;
       this.subscriptions.push(
         api.onDidOpenRepository(() => {
           this.leave();

@@ -211,7 +211,7 @@ export class Proposals implements vscode.FileSystemProvider {
   }
 
   /** A session's proposal changed: documents are read again. */
-  changed({ sessionId, event }: Pick<SessionEvent, "sessionId" | "event">): void {
+  changed({ event }: Pick<SessionEvent, "event">): void {
     if (event.kind !== "proposalChanged") return;
     const { proposal } = event;
     for (const change of changesOf(proposal)) {
@@ -221,12 +221,17 @@ export class Proposals implements vscode.FileSystemProvider {
       this.touch(baseUri({ proposal, ...change }));
       if (row !== undefined) continue;
       const now = file.presentPath;
-      this.touch(baselineUri(now, "unreviewed"));
-      this.touch(baselineUri(now, "session", sessionId));
+      this.touchBaselines(now);
       const key = `${proposal.proposalId} ${file.path}`;
       if (file.change === "rename") this.follow(key, file.path, now);
       else this.leave(key, file);
     }
+  }
+
+  /** A file's text changed, or what of it is whose: what it is compared with is read again. */
+  touchBaselines(path: string): void {
+    this.touch(baselineUri(path, "unreviewed"));
+    for (const { sessionId } of this.sessions.states) this.touch(baselineUri(path, "session", sessionId));
   }
 
   /** Until the document has the present proposed text: VS Code reads it a moment after it was told to. */

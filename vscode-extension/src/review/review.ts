@@ -87,7 +87,7 @@ export class Review implements vscode.Disposable {
       sessions.onEvent(({ sessionId, event }) => {
         if (event.kind === "sessionChanged") this.lenses.refresh(); // its name
         if (event.kind !== "proposalChanged") return;
-        proposals.changed({ sessionId, event });
+        proposals.changed({ event });
         void this.navigation.decided(sessionId, event.proposal);
         this.refresh();
       }),
