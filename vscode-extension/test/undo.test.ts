@@ -1,13 +1,17 @@
-import { beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Daemon } from "../src/daemon/client";
 import type { Notification } from "../src/chat/chat";
+import type { OpenChats } from "../src/chat/openChats";
+import { entries, targets } from "../src/review/changes";
 import { Edits } from "../src/review/edits";
+import { WayBack } from "../src/review/wayBack";
 import { IGNORED } from "../src/labels";
 import type { UndoneFile } from "../src/protocol";
 import type { Session } from "../src/sessions/session";
+import type { Sessions } from "../src/sessions/sessions";
 import { file, hunk, proposal } from "./edits";
 import { state } from "./states";
-import { picks } from "./vscode";
+import { picks, window } from "./vscode";
 
 const FILE: UndoneFile = {
   path: "/w/a.py",
@@ -26,6 +30,7 @@ const LEFT = {
 vi.mock("vscode-languageclient/node", () => ({})); // wants the real VS Code
 
 beforeEach(() => picks.splice(0));
+afterEach(() => vi.restoreAllMocks());
 
 /** The user's side, with a daemon that answers so. */
 function at(answers: Record<string, unknown>) {
@@ -111,4 +116,26 @@ test("what is decided counts for the versions that were seen", async () => {
   const seen = [{ proposalId: "p", version: 1 }];
   expect(asked).toEqual([["amanu/proposal/decide", { scope: { turnId: "t" }, decision: "keep", seen }]]);
   expect(told).toEqual([IGNORED.tooSoon, "There are no such changes."]);
+});
+
+test.each<[string, string[], string[]]>([
+  ["an entry of one session's group", ["s1"], ["s1"]],
+  ["entries of two groups", ["s1", "s2"], ["s1", "s2"]],
+  ["the file in front", [], ["s1", "s2"]],
+])("a file that two sessions changed is undone in those it was asked of: %s", async (_, listed, expected) => {
+  const applied = file("/w/a.py", "x\n", [hunk("a", 1, "x\n", "y\n", "applied")]);
+  const states = ["s1", "s2"].map((sessionId) =>
+    state({ sessionId, proposals: [proposal("p", "t", [applied])] }),
+  );
+  const undone: [string, unknown][] = [];
+  const proposals = { all: targets(states), target: () => undefined };
+  const edits = { undo: async (sessionId: string, scope: unknown) => undone.push([sessionId, scope]) };
+  const document = { uri: { scheme: "file", path: "/w/a.py" } };
+  vi.spyOn(window, "activeTextEditor", "get").mockReturnValue({ document });
+  const wayBack = new WayBack({} as Sessions, {} as OpenChats, proposals as never, edits as never);
+  const groups = states.filter(({ sessionId }) => listed.includes(sessionId));
+  await wayBack.undoFiles(
+    groups.flatMap((each) => entries([each]).map((entry) => ({ id: each.sessionId, entry }))),
+  );
+  expect(undone).toEqual(expected.map((sessionId) => [sessionId, { path: "/w/a.py" }]));
 });

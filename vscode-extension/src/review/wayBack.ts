@@ -16,7 +16,8 @@ export class WayBack {
     private readonly edits: Edits,
   ) {}
 
-  /** Undo entries of the list of changes, or the file before the user. */
+  /** Undo entries of the list of changes, each in the session of its group, or the file before the user in all that
+   * changed it. */
   async undoFiles(given: unknown[]): Promise<void> {
     const shown = vscode.window.activeTextEditor?.document.uri;
     const listed = listedEntries(given);
@@ -24,11 +25,10 @@ export class WayBack {
     const found = listed.length > 0 ? listed.flatMap(({ targets }) => targets) : before ? [before] : [];
     for (const target of found.filter(({ row }) => row?.state === "applied"))
       await this.edits.undo(target.sessionId, scopeOf(target.proposal.proposalId, [target]));
-    const files = listed.filter(({ row }) => row === undefined).map(({ path }) => path);
-    const here = shown === undefined || before?.row !== undefined ? [] : [shown.path];
-    for (const path of listed.length > 0 ? files : here)
-      for (const sessionId of this.sessionsAt(path))
-        await this.edits.undo(sessionId, { path }, `Undo Amanu's changes in ${name(path)}`);
+    for (const { row, path, targets } of listed)
+      if (row === undefined && targets[0] !== undefined) await this.undoFile(targets[0].sessionId, path);
+    if (listed.length > 0 || shown === undefined || before?.row !== undefined) return;
+    for (const sessionId of this.sessionsAt(shown.path)) await this.undoFile(sessionId, shown.path);
   }
 
   async undoTurn(turnId?: string, sessionId = this.openChats.state.sessionId): Promise<void> {
@@ -49,6 +49,10 @@ export class WayBack {
 
   async restore(turnId?: string, sessionId = this.openChats.state.sessionId): Promise<void> {
     await this.edits.restore(sessionId, turnId);
+  }
+
+  private undoFile(sessionId: string, path: string): Promise<void> {
+    return this.edits.undo(sessionId, { path }, `Undo Amanu's changes in ${name(path)}`);
   }
 
   /** The sessions that have changed the file; the active chat's, which says so, when none has. */
