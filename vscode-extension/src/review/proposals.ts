@@ -3,7 +3,7 @@ import { changesOf, isDecidable, scopeOf, type Target, targets, title, waiting, 
 import type { OpenChats } from "../chat/openChats";
 import type { Decided, Edits } from "./edits";
 import { inline } from "./inlineDiff";
-import type { Hunk, Proposal, ProposedFile, SessionState } from "../protocol";
+import type { Hunk, Proposal, ProposalReviseResult, ProposedFile, SessionState } from "../protocol";
 import type { SessionEvent, Sessions } from "../sessions/sessions";
 import { CHANGED, closeGone, reopen } from "./tabs";
 import type { Texts } from "./texts";
@@ -31,7 +31,8 @@ const KEPT = 16;
 
 const MOVED_ON =
   "The proposal has changed since this text was shown, so your unsaved edits of it were not taken. Copy what you need, then revert the file.";
-const OUTSIDE = "Edits outside the proposed changes were ignored: make them in the file itself.";
+const OUTSIDE =
+  "Edits outside the proposed changes are not taken: undo them here, make them in the file itself, then decide.";
 
 /** The text of a document of ours; of a proposed one with its hunks, whose places are in it. */
 interface Content {
@@ -371,23 +372,28 @@ export class Proposals implements vscode.FileSystemProvider {
     const document = documentOf(uri);
     if (!document?.isDirty) return target.proposal;
     // before savers-that-format touch it
-    const proposal = await this.revise(target, document.getText(), document.version);
-    if (proposal === undefined) {
+    const revised = await this.revise(target, document.getText(), document.version);
+    if (revised === undefined) {
       this.openChats.tell({ level: "warning", text: MOVED_ON }, target.sessionId);
       return undefined;
     }
+    if (revised.outside) return undefined; // what a yes would write is not all that is shown
     this.settling.add(uri.toString());
     try {
       await document.save();
     } finally {
       this.settling.delete(uri.toString());
     }
-    return proposal;
+    return revised.proposal;
   }
 
   /** Tell the daemon what the user made of the proposed text, in that version of the document; undefined if the proposed
    * text is another one by now. */
-  private async revise(target: Target, edited: string, since: number | null): Promise<Proposal | undefined> {
+  private async revise(
+    target: Target,
+    edited: string,
+    since: number | null,
+  ): Promise<ProposalReviseResult | undefined> {
     const key = proposedUri(target).toString();
     const read = this.reads.get(key);
     const { proposed, version } = await this.texts.of(target);
@@ -405,7 +411,7 @@ export class Proposals implements vscode.FileSystemProvider {
       // who types on is not read to again: only what is typed from here on moves the hunks
       this.reads.set(key, { ...read, text: now.proposed, hunks: now.hunks, since });
     }
-    return revised.proposal;
+    return revised;
   }
 
   /** A renamed file stays open if it was. */
