@@ -441,9 +441,8 @@ class Proposals:
 
     # Life -------------------------------------------------------------------------------------------
 
-    async def restore(self, proposals: Iterable[Proposal], staged: Mapping[Path, str] | None = None) -> None:
-        """Take over the proposals of a session that is opened again; what a crash interrupted comes to an end.
-        `staged`: what `staged` returned when it was closed."""
+    async def restore(self, proposals: Iterable[Proposal]) -> None:
+        """Take over the proposals of a session that is opened again; what a crash interrupted comes to an end."""
         restored = list(proposals)
         self._live.restore(restored)
         for proposal in restored:
@@ -464,11 +463,7 @@ class Proposals:
                     row.state, row.reason = "rejected", row.undecidable
             self._live.publish(live)
         known = [*self._live.stored.values(), *(live.wire() for live in self._live)]
-        self._tracking.watch_again(known, staged or {})
-
-    def staged(self) -> Mapping[Path, str]:
-        """See `FileTracking.staged`."""
-        return self._tracking.staged()
+        self._tracking.watch_again(known)
 
     def question_ended(self) -> None:
         """A question about some proposal is answered, or not asked any more."""

@@ -86,8 +86,8 @@ class FileTracking:
         self._is_looking = False
         """What is followed now belongs to no decision: what has no file may be withdrawn. A yes finds that in conflict,
         and is held back by it."""
-        self._known: Mapping[Path, str] = {}
-        """The note of what was staged when the session was closed."""
+        self._taken: set[str] = set()
+        """The ids of hunks and rows that the user's hand took away at some time."""
         self._staged: dict[Path, Staging] = {}
         """Files staged since, to be looked at."""
         live.listeners.append(self.watch)
@@ -113,22 +113,18 @@ class FileTracking:
                 self._watch_file(key, version, disk)
             else:
                 self._unwatch(key)
+        self._taken |= {row.row_id for row in proposal.rows if row.reason in BY_HAND}
+        hunks = [hunk for file in proposal.files for hunk in file.hunks]
+        self._taken |= {hunk.hunk_id for hunk in hunks if hunk.reason in BY_HAND}
         self._without_file = {key for key in self._without_file if key[0] != proposal.proposal_id} | {
             (proposal.proposal_id, Path(file.path)) for file in proposal.files if waits_for_file(file.hunks)
         }
 
-    def watch_again(self, proposals: Iterable[Proposal], known: Mapping[Path, str]) -> None:
-        """The same after a restart, for what the user is still to decide, and what their hand took away. `known`: see
-        `staged`."""
-        self._known = known
+    def watch_again(self, proposals: Iterable[Proposal]) -> None:
+        """The same after a restart, for what the user is still to decide, and what their hand took away."""
         for proposal in proposals:
             if any(disk in ("looks", "events") for disk, _ in _watched_paths(proposal).values()):
                 self.watch(proposal)
-        self._known = {}
-
-    def staged(self) -> dict[Path, str]:
-        """The staged content of the watched files, for when the session is opened again."""
-        return {} if self._staged_files is None else self._staged_files.known(self._watched.__contains__)
 
     def _watch_file(self, key: _Key, version: int | None, disk: Disk) -> None:
         proposals = self._watched[key[1]]
@@ -337,8 +333,7 @@ class FileTracking:
         path = key[1]
         stops = [self._workspace.overlay.watch(path, partial(self._schedule, key), disk=disk)]
         if self._staged_files is not None and disk != "no":
-            on_staged = partial(self._keep_soon, path)
-            stops.append(self._staged_files.follow(path, on_staged, self._known.get(path)))
+            stops.append(self._staged_files.follow(path, partial(self._keep_soon, path)))
         return _Watched(lambda: [stop() for stop in stops], disk)
 
     def question_ended(self) -> None:
@@ -467,7 +462,7 @@ class FileTracking:
             self._live.publish(live)
 
     def _keep_soon(self, path: Path, staging: Staging) -> None:
-        """All that is told of in one moment is looked at together: a commit stages many files."""
+        """All that is told of in one moment is looked at together: `git add -A` stages many files."""
         self._staged[path] = staging
         if len(self._staged) == 1:
             task = asyncio.create_task(self._logging_errors(self._keep_staged()))
@@ -495,8 +490,9 @@ class FileTracking:
             text = await self._workspace.read_if_exists(path) if files else None
             if text is not None and text.unsaved:
                 return False
-            found = await asyncio.to_thread(Look, self._workspace, path, text, staging)
-            kept = [file for file in files if await asyncio.to_thread(keep_staged, file, found)]
+            found = Look(self._workspace, path, staging)
+            kept = [file for file in files if await asyncio.to_thread(keep_staged, file, found, self._taken)]
+            rows = [row for row in rows if row.row_id not in self._taken]
             return any([*kept, *(keep_staged_row(row, found) for row in rows)])
         return False
 

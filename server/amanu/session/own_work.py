@@ -7,8 +7,6 @@ from amanu.checks.proposal_checks import ProposalChecks
 from amanu.models.session_transport import SessionTransport
 from amanu.session.core import SessionCore
 from amanu.session.shared_work import SharedWork
-from amanu.storage import staged_note
-from amanu.storage.staged_note import STAGED
 from amanu_protocol.events import ApprovalRequested, Event
 from amanu_protocol.items import Proposal
 
@@ -29,8 +27,7 @@ class OwnWork:
         """`begins`: the session is new."""
         if begins:
             self._core.audit.record_start()
-        note = self._core.journal.folder / STAGED
-        await self._core.proposals.restore(self._core.state.proposals, await asyncio.to_thread(staged_note.read, note))
+        await self._core.proposals.restore(self._core.state.proposals)
 
     async def stop(self) -> None:
         """Stop what runs."""
@@ -39,9 +36,6 @@ class OwnWork:
 
     async def close(self) -> None:
         """Once everything is saved."""
-        note, staged = self._core.journal.folder / STAGED, self._core.proposals.staged()
-        if not self._core.journal.read_only:
-            await asyncio.to_thread(staged_note.write, note, staged)
         await self._core.proposals.close()
         if self.shared.transport.recorder is not None:
             self.shared.transport.recorder.close()

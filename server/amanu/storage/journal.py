@@ -6,7 +6,6 @@ A session folder holds
     blobs/<sha256>    payloads and pre-images, each once
     files/<id>        files that are not text, old and new (file_store.py)
     lease             who may write (lease.py)
-    staged.json       what git had staged of its files when it was closed (staged_note.py)
     damaged-N.sqlite  what a damaged journal was, kept for a user to look at
 
 Writing has its own thread, and waiters share an fsync (group_commit.py).

@@ -4,6 +4,7 @@ Nothing a server says of its tools widens what they may do: that a tool only rea
 used by policy where it is stricter without it (`core/tool.py: Subject.read_only`).
 """
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -110,7 +111,9 @@ class McpTool(Tool[McpArguments]):
 
     async def run(self, params: McpArguments, call: CallContext) -> Outcome:
         client = CallClient(lambda text: call.output(f"{one_line(text)}\n"), self._questions_of(call))
-        answer = await self.server.call_tool(self.tool.name, params.values, client)
+        sandbox = self._environment.sandbox
+        async with contextlib.nullcontext() if sandbox is None else sandbox.changes():
+            answer = await self.server.call_tool(self.tool.name, params.values, client)
         name = self.title_of({})
         outcome = await outcome_of(answer, name, self._environment)
         only_reads = self.tool.read_only or self.server.view.contained
