@@ -219,6 +219,7 @@ STAYS: Mapping[str, tuple[str, str]] = {
     "server/amanu/client/connect.py": ("asyncio.open_unix_connection", "the daemon's socket"),
     "server/amanu/daemon/main.py": ("asyncio.open_unix_connection asyncio.start_unix_server", "the daemon's socket"),
     "server/amanu/daemon/relay.py": ("socket.socket subprocess.Popen", "the daemon's socket; starts the daemon"),
+    "server/amanu/daemon/serve.py": ("socket.socket", "the socket that an editor on this machine listens on"),
     "server/amanu/daemon/standalone.py": ("asyncio.open_connection socket.socketpair", "a pair within the process"),
     "server/amanu/frontends/lsp/connection.py": (
         "asyncio.open_connection socket.socketpair",

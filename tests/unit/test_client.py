@@ -19,6 +19,7 @@ from amanu_protocol.events import (
     TurnStarted,
 )
 from amanu_protocol.items import Answer
+from amanu_protocol.methods import PROTOCOL_VERSION
 from support.fake_daemon import SESSION, FakeDaemon, Refusal, connected, state
 
 Pair = tuple[DaemonClient, FakeDaemon]
@@ -35,9 +36,9 @@ async def pair() -> AsyncIterator[Pair]:
 
 async def test_handshake_says_who_we_are(pair: Pair) -> None:
     client, daemon = pair
-    assert client.server is not None and client.server.protocol == 3
+    assert client.server is not None and client.server.protocol == PROTOCOL_VERSION
     (params,) = daemon.said("initialize")
-    assert params["capabilities"]["experimental"]["amanu"]["protocol"] == [3]
+    assert params["capabilities"]["experimental"]["amanu"]["protocol"] == [PROTOCOL_VERSION]
     assert params["clientInfo"]["name"] == "terminal"
 
 

@@ -323,8 +323,10 @@ SINCE: list[tuple[str, str, str]] = [
 
 @pytest.mark.parametrize(("line", "user", "reason"), SINCE)
 async def test_a_rename_is_not_undone_over_what_the_user_made_since(
-    tmp_path: Path, line: str, user: str, reason: str
+    tmp_path: Path, line: str, user: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Before the review follows their hand."""
+    monkeypatch.setattr(tracking, "QUIET", 3600)
     async with changed_by(tmp_path, "acceptEdits", line) as d:
         by_user(d.root, user)
         before = look(d.root)

@@ -215,9 +215,10 @@ SINCE: list[tuple[str, str, str]] = [
     ("mode", "kind", "line", "reason"), [(mode, *case) for mode, case in zip(cycle(MODES), SINCE, strict=False)]
 )
 async def test_what_the_user_changed_since_is_not_undone(
-    tmp_path: Path, mode: Mode, kind: str, line: str, reason: str
+    tmp_path: Path, mode: Mode, kind: str, line: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file is left as it is, and the change stays applied and says why."""
+    """The file is left as it is, and the change stays applied and says why; before the review follows their hand."""
+    monkeypatch.setattr(tracking, "QUIET", 3600)
     async with changed_by(tmp_path, mode, KINDS[kind][0]) as d:
         if mode != "acceptEdits":
             await decide_all(d, "accept")

@@ -64,7 +64,7 @@ async def test_a_key_is_written_and_the_comments_stay(key: str, value: Any, writ
         assert since in result.summary
         setting = next(setting for setting in result.settings.settings if setting.key == key)
         assert (setting.value, setting.origin) == (value, "file")
-        assert text.splitlines()[(setting.line or 0) - 1].lstrip().startswith(key.rpartition(".")[2])
+        assert text.splitlines()[setting.line or 0].lstrip().startswith(key.rpartition(".")[2])
         load_settings(home, {})
 
 

@@ -38,12 +38,15 @@ class Presence:
     moved: FileText | None = None
 
 
-def follow_presence(file: LiveFile, presence: Presence, *, asked: bool) -> bool:
+def follow_presence(file: LiveFile, presence: Presence, *, asked: bool, decided: bool) -> bool:
     """Let its hunks follow the file as a whole. `asked`: a question about them is open, so that what is undecided stays
-    so. Returns whether that changed any."""
+    so. `decided`: somebody decides about them right now, who is to hear that the file is gone. Returns whether that
+    changed any."""
     standing = _standing(file, presence)
     changed = False
     for hunk in list(file.hunks):
+        if decided and hunk.state == "applied" and standing == "deleted":
+            continue  # else an undo would take it for undone
         if (change := _followed(file, hunk, standing, asked=asked)) is not None:
             state, reason = change
             file.update_hunk(hunk.hunk_id, state=state, reason=reason, reviewed=False)

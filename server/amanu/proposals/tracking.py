@@ -252,7 +252,8 @@ class FileTracking:
         if any(self._is_changed_by_us(live, file, each) for each in paths):
             return False
         presence = Presence(self._if_there(file, text), self._if_there(file, moved))
-        return follow_presence(file, presence, asked=not self._is_looking or self._asked(live))
+        decided = not self._is_looking
+        return follow_presence(file, presence, asked=decided or self._asked(live), decided=decided)
 
     def _if_there(self, file: LiveFile, text: FileText | None) -> FileText | None:
         """None also for a file that is gone and that an editor still shows, if nobody has typed in it."""

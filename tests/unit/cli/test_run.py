@@ -138,7 +138,7 @@ def test_stream_json_is_the_protocol(shop: Path, inside: InProcessCli) -> None:
     done = inside.run(main, *arguments, cwd=shop)
     assert done.stdout.isascii()
     first, *lines, last = map(json.loads, done.stdout.splitlines())
-    assert (first["kind"], first["protocol"], first["mode"]) == ("init", 3, "acceptEdits")
+    assert (first["kind"], first["protocol"], first["mode"]) == ("init", 4, "acceptEdits")
     assert (last["kind"], last["result"], last["sessionId"]) == ("result", "Two\u202e.", first["sessionId"])
     events = [EventMessage.model_validate(line) for line in lines]
     assert [event.seq for event in events] == list(range(events[0].seq, events[0].seq + len(events)))
