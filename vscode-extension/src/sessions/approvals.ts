@@ -118,9 +118,12 @@ export class Approvals {
 
   private answers(approval: Approval): Answer[] {
     const { proposalId, document, command } = approval;
-    const offered = approval.answers.filter(
+    const shown = approval.answers.filter(
       ({ asks }) => asks !== "command" || !command?.includes("\n"), // an input box has one line
     );
+    const isReview = ({ action }: { action: string }) => action === "review";
+    // Enter takes the first one: it shows the changes, and writes nothing unseen
+    const offered = [...shown.filter(isReview), ...shown.filter((each) => !isReview(each))];
     const rows = (further: boolean) =>
       offered
         .filter((answer) => answer.further === further)
