@@ -79,7 +79,7 @@ class ImageAttachment(Wire):
 
 
 class CommentAttachment(AboutLines):
-    """What the user says about lines of a file, or of the text a proposal gives it."""
+    """A remark of the user's about lines of a file, or of the text a proposal gives it."""
 
     kind: Literal["comment"] = "comment"
     path: str
@@ -476,7 +476,7 @@ since, in the file itself or by undo."""
 
 
 class Finding(AboutLines):
-    """What a language server or linter says of some lines."""
+    """A finding of a language server or linter about some lines."""
 
     lines: LineRange
     severity: Literal["error", "warning", "information", "hint"]

@@ -504,7 +504,7 @@ class ProposalReviseParams(Message):
     version: int
     hunk_id: str = ""
     new_text: str
-    """For the hunk; or the whole text, where a path is named."""
+    """The text of the hunk; the whole text, if a path is named."""
     path: str | None = None
     """The file in the proposal, instead of a hunk."""
 
@@ -642,7 +642,7 @@ class PreviewedFile(Message):
     proposal_id: str
     version: int
     path: str
-    """Where the file is now."""
+    """The file's present path."""
     change: Literal["edit", "create", "delete", "rename"]
     new_path: str | None = None
     title: str
@@ -660,13 +660,13 @@ class PreviewedFile(Message):
 
 
 class ProposalPreviewResult(Message):
-    """What waits of these edits, as of now: by proposal, then by file. Rows are in their proposals."""
+    """The edits that wait, as they stand now: by proposal, then by file. Rows are in their proposals."""
 
     files: list[PreviewedFile]
 
 
 class ProposalBaselineParams(Message):
-    """What an editor marks the changed lines of a file against."""
+    """The text against which an editor marks the changed lines of a file."""
 
     path: str
     """Absolute; where the file is now."""
@@ -677,10 +677,10 @@ class ProposalBaselineParams(Message):
 
 
 class ProposalBaselineResult(Message):
-    """As of now: the user's own typing is in it. An edit that cannot be told from what came later is, too."""
+    """The text now: the user's own typing is in it. An edit that cannot be told from what came later is, too."""
 
     path: str
-    """Where the file is without them: a rename is one of them."""
+    """The file's path without them: a rename is one of them."""
     text: str | None
     """None: there is no file then."""
 
@@ -1402,11 +1402,11 @@ class SessionListChangedParams(Message):
 
 
 class ActiveEditor(Message):
-    """What the user has before them. `path` None: no file."""
+    """The file and lines before the user. `path` None: no file."""
 
     path: str | None = None
     lines: LineRange | None = None
-    """Those that are selected, else the one with the cursor."""
+    """The selected lines, else the line with the cursor."""
     selected_text: str | None = None
     """None when nothing is selected."""
 
@@ -1566,7 +1566,7 @@ class EditorApplyParams(Message):
     expected_sha256: str
     """Of the buffer's text, UTF-8, line ends as in the buffer."""
     edits: list[TextEdit]
-    """In order, not overlapping, positions in the text as it was. A place that is not in the text: `error`, and
+    """The edits in order, not overlapping, positions in the text as it was. A place that is not in the text: `error`, and
     nothing is applied."""
     save: bool
 

@@ -69,7 +69,7 @@ def shop(tmp_path: Path) -> Path:
 
 
 ALE = "ale"
-"""Of Vim: it names itself nowhere, says that it takes no edits, makes them and answers nothing."""
+"""Vim with ALE: it names itself nowhere, says that it takes no edits, makes them and answers nothing."""
 
 
 async def begin(

@@ -22,7 +22,7 @@ end, vim.tbl_filter(function(each)
   return each:find("amanu ", 1, true) ~= nil
 end, (function() {DRAWN} end)()))
 """
-"""Where a hunk is drawn, and its number."""
+"""The line a hunk is drawn at, and its number."""
 NEW: dict[str, dict[str, dict[str, str]]] = {
     # lines by file
     "a": {"a.txt": {"_3": "a 3", "_9": "a 9"}, "shared.txt": {"_5": "a 5\nand more"}},

@@ -24,7 +24,7 @@ from support.vscode import (
 
 pytestmark = IN_VSCODE
 UGLY = '{\n"first":1,\n' + "".join(f'  "n{n}": {n},\n' for n in range(20)) + '  "last": 2\n}\n'
-"""What VS Code's formatter changes, in its first member."""
+"""A text whose first member VS Code's formatter changes."""
 PRETTY = '  "first": 1,\n'
 LENS = ".codelens-decoration"
 

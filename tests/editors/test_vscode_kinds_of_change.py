@@ -1,4 +1,4 @@
-"""How VS Code as it is delivered shows changes that are more than lines of a file: a new file, one with a new name, one
+"""VS Code as it is delivered shows changes that are more than lines of a file: a new file, one with a new name, one
 that goes, a notebook."""
 
 import asyncio

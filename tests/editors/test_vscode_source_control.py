@@ -1,4 +1,4 @@
-"""What waits for review beside git, in VS Code as it is delivered: the branch and the graph stay git's."""
+"""Changes to review beside git, in VS Code as it is delivered: the branch and the graph stay git's."""
 
 import asyncio
 import subprocess

@@ -80,7 +80,7 @@ async def test_from_the_question_of_trust_to_an_accepted_review(tmp_path: Path) 
 
 
 async def test_three_sessions_with_one_shared_file_stay_apart(tmp_path: Path) -> None:
-    """In each: review, next, accept, reject, accept all. What another session proposes does not move."""
+    """Review, next, accept, reject and accept all in each. What another session proposes does not move."""
     folder = tmp_path / "work"
     folder.mkdir()
     names = ("a.txt", "b.txt", "c.txt", "shared.txt")

@@ -22,5 +22,5 @@ def apply_range_edits(text: str, edits: Sequence[TextEdit], encoding: Encoding) 
 
 
 def apply_wire_edits(text: str, edits: Sequence[Any], encoding: Encoding = "utf-16") -> str:
-    """As a client does what `amanu/editor/apply` asks for."""
+    """The text after a client has done what `amanu/editor/apply` asks for."""
     return edited(text, placed_edits(text, [TextEdit.model_validate(edit) for edit in edits], encoding))

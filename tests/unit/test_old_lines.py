@@ -21,7 +21,7 @@ EVENT = """{
     ]
   }
 }"""
-"""As version 3 wrote it, but for the white space."""
+"""Text as version 3 wrote it, but for the white space."""
 CHECK = """{
   "checker": "ruff", "about": "proposed", "state": "done", "fixed": 0, "summary": "adds 1 error",
   "added": [{"startLine": 7, "endLine": 9, "severity": "error", "message": "no", "source": "ruff", "code": "F1"}]

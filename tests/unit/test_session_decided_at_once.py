@@ -54,7 +54,7 @@ async def asked(tmp_path: Path, of: str) -> AsyncGenerator[ScriptedSession]:
 
 
 def told(d: ScriptedSession) -> list[str]:
-    """What clients were told of the changes and the questions since."""
+    """The events about changes and questions since."""
     return [each.event.kind for each in d.client.messages if each.event.kind in TOLD]
 
 

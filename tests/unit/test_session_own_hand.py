@@ -1,4 +1,4 @@
-"""What the user does to files with their own hand (git, a shell, a file manager) decides what waits for review."""
+"""The review follows what the user does to files with their own hand: git, a shell, a file manager."""
 
 import os
 import subprocess
@@ -49,7 +49,7 @@ def repository(root: Path, files: Mapping[str, str] = FILES) -> None:
 
 
 def waiting(d: ScriptedSession) -> str:
-    """By file: what each hunk waits for."""
+    """File → what each of its hunks waits for."""
     signs: dict[str, str] = {}
     for proposal in d.session.state.proposals:
         changes = [(file.path, hunk) for file in proposal.files for hunk in file.hunks]

@@ -1,4 +1,4 @@
-"""What the user does with their own hand to what no hunk shows (binary files, links, modes, folders)."""
+"""The review follows the user's own hand also where no hunk shows it: binary files, links, modes, folders."""
 
 from collections.abc import Sequence
 from pathlib import Path

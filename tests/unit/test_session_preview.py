@@ -1,4 +1,4 @@
-"""What waits, as a client shows it before the user decides; the baseline of a file; and its edited copy."""
+"""The preview of what waits, the baseline of a file, and its edited copy."""
 
 import json
 import os
@@ -95,7 +95,7 @@ def proposal(d: ScriptedSession) -> Proposal:
 
 
 async def test_it_is_as_of_now(tmp_path: Path) -> None:
-    """Whatever was typed a moment ago is in it, though nothing has followed that yet."""
+    """The preview has what was typed a moment ago, though nothing has followed that yet."""
     async with scripted_session(tmp_path, *ALL_KINDS, mode="draft") as d:
         others(d)
         await turn(d)

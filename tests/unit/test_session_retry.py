@@ -110,7 +110,7 @@ async def test_a_call_that_waits_for_these_changes_asks_for_them_in_its_result(t
 
 
 async def test_the_rest_of_a_review_goes_on(tmp_path: Path) -> None:
-    """Of two hunks that a call waits for, one is to be made again; the other is still asked about."""
+    """A call waits for two hunks: one is to be made again, the other is still asked about."""
     async with scripted_session(tmp_path, BOTH, ANEW, DONE) as d:
         await d.prompt("go")
         await d.until(lambda state: state.approvals)

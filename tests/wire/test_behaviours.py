@@ -103,7 +103,7 @@ WORDS = {
     "ChatGPT": ("completed", "completed", "max_output_tokens", "resp_"),
     "": ("stop", "tool_calls", "length", "c"),
 }
-"""How the name of a column begins → the service's words for the end, for calls and for the limit, and how its ids
+"""The beginning of a column's name → the service's words for the end, for calls and for the limit, and how its ids
 begin."""
 
 

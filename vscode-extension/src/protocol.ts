@@ -110,7 +110,7 @@ export interface ImageAttachmentInput {
   blob?: BlobRef | null;
 }
 
-/** What the user says about lines of a file, or of the text a proposal gives it. */
+/** A remark of the user's about lines of a file, or of the text a proposal gives it. */
 export interface CommentAttachment {
   kind: "comment";
   path: string;
@@ -120,7 +120,7 @@ export interface CommentAttachment {
   proposalId: string | null;
 }
 
-/** What the user says about lines of a file, or of the text a proposal gives it. */
+/** A remark of the user's about lines of a file, or of the text a proposal gives it. */
 export interface CommentAttachmentInput {
   kind: "comment";
   path: string;
@@ -528,7 +528,7 @@ export type HunkState =
   | "undoing"
   | "reverted";
 
-/** What a language server or linter says of some lines. */
+/** A finding of a language server or linter about some lines. */
 export interface Finding {
   lines: LineRange;
   severity: "error" | "warning" | "information" | "hint";
@@ -537,7 +537,7 @@ export interface Finding {
   code: string;
 }
 
-/** What a language server or linter says of some lines. */
+/** A finding of a language server or linter about some lines. */
 export interface FindingInput {
   lines: LineRange;
   severity: "error" | "warning" | "information" | "hint";
@@ -1805,7 +1805,7 @@ export interface ProposalReviseParams {
   proposalId: string;
   version: number;
   hunkId?: string;
-  /** For the hunk; or the whole text, where a path is named. */
+  /** The text of the hunk; the whole text, if a path is named. */
   newText: string;
   /** The file in the proposal, instead of a hunk. */
   path?: string | null;
@@ -1941,7 +1941,7 @@ export interface PreviewedHunk {
 export interface PreviewedFile {
   proposalId: string;
   version: number;
-  /** Where the file is now. */
+  /** The file's present path. */
   path: string;
   change: "edit" | "create" | "delete" | "rename";
   newPath: string | null;
@@ -1959,12 +1959,12 @@ export interface PreviewedFile {
   hunks: PreviewedHunk[];
 }
 
-/** What waits of these edits, as of now: by proposal, then by file. Rows are in their proposals. */
+/** The edits that wait, as they stand now: by proposal, then by file. Rows are in their proposals. */
 export interface ProposalPreviewResult {
   files: PreviewedFile[];
 }
 
-/** What an editor marks the changed lines of a file against. */
+/** The text against which an editor marks the changed lines of a file. */
 export interface ProposalBaselineParams {
   /** Absolute; where the file is now. */
   path: string;
@@ -1974,9 +1974,9 @@ export interface ProposalBaselineParams {
   unreviewed?: boolean;
 }
 
-/** As of now: the user's own typing is in it. An edit that cannot be told from what came later is, too. */
+/** The text now: the user's own typing is in it. An edit that cannot be told from what came later is, too. */
 export interface ProposalBaselineResult {
-  /** Where the file is without them: a rename is one of them. */
+  /** The file's path without them: a rename is one of them. */
   path: string;
   /** None: there is no file then. */
   text: string | null;
@@ -2677,10 +2677,10 @@ export interface SessionListChangedParams {
   sessionId: string;
 }
 
-/** What the user has before them. `path` None: no file. */
+/** The file and lines before the user. `path` None: no file. */
 export interface ActiveEditor {
   path?: string | null;
-  /** Those that are selected, else the one with the cursor. */
+  /** The selected lines, else the line with the cursor. */
   lines?: LineRange | null;
   /** None when nothing is selected. */
   selectedText?: string | null;
@@ -2833,7 +2833,7 @@ export interface EditorApplyParams {
   /** Of the buffer's text, UTF-8, line ends as in the buffer. */
   expectedSha256: string;
   /**
-   * In order, not overlapping, positions in the text as it was. A place that is not in the text: `error`, and
+   * The edits in order, not overlapping, positions in the text as it was. A place that is not in the text: `error`, and
    * nothing is applied.
    */
   edits: TextEdit[];

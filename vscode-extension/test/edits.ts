@@ -30,7 +30,7 @@ export function hunk(
   };
 }
 
-/** What the daemon says of a state. */
+/** The daemon's fields for a state. */
 export function meaning(state: HunkState, reviewed: boolean): Pick<Hunk, "waits" | "verbs"> {
   if (state === "pending" || state === "conflicted")
     return { waits: "decision", verbs: ["accept", "reject"] };

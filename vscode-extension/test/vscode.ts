@@ -252,7 +252,7 @@ export const window = {
   },
 };
 
-/** What tabs show. */
+/** The documents in tabs. */
 export class TabInputText {
   constructor(readonly uri: Uri) {}
 }

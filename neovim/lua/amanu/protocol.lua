@@ -70,7 +70,7 @@
 ---@field data? string The file's bytes, base64.
 ---@field blob? amanu.BlobRef
 
----What the user says about lines of a file, or of the text a proposal gives it.
+---A remark of the user's about lines of a file, or of the text a proposal gives it.
 ---@class amanu.CommentAttachment
 ---@field kind "comment"
 ---@field path string
@@ -79,7 +79,7 @@
 ---@field comment string
 ---@field proposalId? string
 
----What the user says about lines of a file, or of the text a proposal gives it.
+---A remark of the user's about lines of a file, or of the text a proposal gives it.
 ---@class amanu.CommentAttachmentInput
 ---@field kind "comment"
 ---@field path string
@@ -322,7 +322,7 @@
 ---since, in the file itself or by undo.
 ---@alias amanu.HunkState "pending"|"accepted"|"applied"|"rejected"|"conflicted"|"undoing"|"reverted"
 
----What a language server or linter says of some lines.
+---A finding of a language server or linter about some lines.
 ---@class amanu.Finding
 ---@field lines amanu.LineRange
 ---@field severity "error"|"warning"|"information"|"hint"
@@ -330,7 +330,7 @@
 ---@field source string
 ---@field code string
 
----What a language server or linter says of some lines.
+---A finding of a language server or linter about some lines.
 ---@class amanu.FindingInput
 ---@field lines amanu.LineRange
 ---@field severity "error"|"warning"|"information"|"hint"
@@ -1128,7 +1128,7 @@
 ---@field proposalId string
 ---@field version integer
 ---@field hunkId? string
----@field newText string For the hunk; or the whole text, where a path is named.
+---@field newText string The text of the hunk; the whole text, if a path is named.
 ---@field path? string The file in the proposal, instead of a hunk.
 
 ---@class amanu.ProposalReviseResult
@@ -1222,7 +1222,7 @@
 ---@class amanu.PreviewedFile
 ---@field proposalId string
 ---@field version integer
----@field path string Where the file is now.
+---@field path string The file's present path.
 ---@field change "edit"|"create"|"delete"|"rename"
 ---@field newPath? string
 ---@field title string One line for the user: "helpers.py", "helpers.py → tools.py", "signals.py (new file)".
@@ -1233,19 +1233,19 @@
 ---@field base? string The text without any of its hunks, if texts were asked for; None: there is no file then.
 ---@field hunks amanu.PreviewedHunk[]
 
----What waits of these edits, as of now: by proposal, then by file. Rows are in their proposals.
+---The edits that wait, as they stand now: by proposal, then by file. Rows are in their proposals.
 ---@class amanu.ProposalPreviewResult
 ---@field files amanu.PreviewedFile[]
 
----What an editor marks the changed lines of a file against.
+---The text against which an editor marks the changed lines of a file.
 ---@class amanu.ProposalBaselineParams
 ---@field path string Absolute; where the file is now.
 ---@field sessionId? amanu.Id None: the edits of all sessions that are open.
 ---@field unreviewed? boolean Only what a rule applied and the user has not kept.
 
----As of now: the user's own typing is in it. An edit that cannot be told from what came later is, too.
+---The text now: the user's own typing is in it. An edit that cannot be told from what came later is, too.
 ---@class amanu.ProposalBaselineResult
----@field path string Where the file is without them: a rename is one of them.
+---@field path string The file's path without them: a rename is one of them.
 ---@field text? string None: there is no file then.
 
 ---Changes of a session: all of them, or those of a turn or of some paths.
@@ -1695,10 +1695,10 @@
 ---@class amanu.SessionListChangedParams
 ---@field sessionId string
 
----What the user has before them. `path` None: no file.
+---The file and lines before the user. `path` None: no file.
 ---@class amanu.ActiveEditor
 ---@field path? string
----@field lines? amanu.LineRange Those that are selected, else the one with the cursor.
+---@field lines? amanu.LineRange The selected lines, else the line with the cursor.
 ---@field selectedText? string None when nothing is selected.
 
 ---@class amanu.FileFindings
@@ -1814,7 +1814,7 @@
 ---@class amanu.EditorApplyParams
 ---@field path string
 ---@field expectedSha256 string Of the buffer's text, UTF-8, line ends as in the buffer.
----@field edits amanu.TextEdit[] In order, not overlapping, positions in the text as it was. A place that is not in the text: `error`, and nothing is applied.
+---@field edits amanu.TextEdit[] The edits in order, not overlapping, positions in the text as it was. A place that is not in the text: `error`, and nothing is applied.
 ---@field save boolean
 
 ---@class amanu.EditorApplyResult

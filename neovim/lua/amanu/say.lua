@@ -11,7 +11,7 @@ function M.now(text, level)
   vim.notify("Amanu: " .. visible.text(text), level or vim.log.levels.INFO)
 end
 
----Where the user is by now: shown until the next message, and in no list of them.
+---The place the user has come to: shown until the next message, and in no list of them.
 ---@param text string
 function M.brief(text)
   vim.cmd.redraw() -- else it may ask for ENTER where another message is shown

@@ -84,8 +84,8 @@ class FileTracking:
         self._asked = asked
         self._staged_files = staged
         self._is_looking = False
-        """What is followed now belongs to no decision: what has no file may be withdrawn. A yes finds that in conflict,
-        and is held back by it."""
+        """No decision is being made, so changes whose file is gone may be withdrawn; a yes finds them in conflict, and
+        is held back."""
         self._taken: set[str] = set()
         """The ids of hunks and rows that the user's hand took away at some time."""
         self._staged: dict[Path, Staging] = {}

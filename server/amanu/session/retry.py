@@ -72,7 +72,7 @@ class ChangeRetry:
         return not isinstance(call, ToolCall) or call.state in ENDED
 
     def _sentence(self, proposal: Proposal, ids: Collection[str]) -> str:
-        """For the user; the model gets it with the texts in front."""
+        """The sentence for the user; the model gets it with the texts in front."""
         paths = [file.path for file in proposal.files if any(hunk.hunk_id in ids for hunk in file.hunks)]
         paths += [row.path for row in proposal.rows if row.row_id in ids]
         names = file_list([*dict.fromkeys(without_mentions(self._name(Path(path))) for path in paths)])

@@ -215,7 +215,7 @@ class SessionEdits:
         return steps
 
     def applied_at(self, path: Path, *, unreviewed: bool) -> Selections:
-        """What is applied to the file at that path; only what nobody has kept, if `unreviewed`."""
+        """The selection applied to the file at that path; only what nobody has kept, if `unreviewed`."""
         selections = self._applied(r.EditScope(path=str(path)), unreviewed=unreviewed)
         return {proposal_id: each for proposal_id, each in selections.items() if each.hunk_ids}
 
@@ -298,7 +298,7 @@ class SessionEdits:
     async def _simulate(
         self, selection: Selections, simulated: dict[Path, FileText | None] | None = None
     ) -> list[FileUndo]:
-        """What undoing all of them would do. `simulated`: the texts of files before, and then after it; else they are
+        """The effect of undoing all of them. `simulated`: the texts of files before, and then after it; else they are
         read."""
         file_undos: dict[Path, FileUndo] = {}
         simulated = {} if simulated is None else simulated

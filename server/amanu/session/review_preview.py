@@ -1,4 +1,4 @@
-"""What waits of a session's edits, file by file, as it is now: for a client to show before the user decides."""
+"""The edits of a session that wait, file by file, as they stand now: for a client to show before the user decides."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -27,7 +27,7 @@ class _Waiting:
     version: int
     file: LiveFile
     hunks: Sequence[Hunk]
-    """Those that wait and are asked for, with their places."""
+    """The hunks that wait and are asked for, with their places."""
 
     @property
     def characters(self) -> int:

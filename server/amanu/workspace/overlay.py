@@ -43,14 +43,14 @@ class CodePlace:
 
     path: Path
     line: int
-    """From 0."""
+    """Counted from 0."""
     before: str
-    """Of that line."""
+    """The text of that line."""
 
 
 @dataclass(frozen=True)
 class Renaming:
-    """What renaming a symbol changes, in units of whoever found out."""
+    """The edits that rename a symbol, in the units of whoever found them."""
 
     status: EditorStatus
     encoding: Encoding
@@ -135,7 +135,7 @@ Stop = Callable[[], None]
 
 
 Disk = Literal["looks", "events", "no"]
-"""How a file on disk is watched: looked at each second besides (`watcher.py`) · by the system's events alone
+"""The way a file on disk is watched: looked at each second besides (`watcher.py`) · by the system's events alone
 (`file_events.py`) · not at all."""
 
 

@@ -1,4 +1,4 @@
-"""What is heard of files by the system's events alone: every change of them, and nothing while nothing happens."""
+"""The system's events alone tell every change of a file, and nothing while nothing happens."""
 
 import asyncio
 import os
@@ -39,7 +39,7 @@ class Ear:
                 await self._something.wait()
 
     async def after(self, *names: str) -> set[str]:
-        """What was heard before the file `last` was, which changes now."""
+        """The files heard of before the file `last`, which changes now."""
         (self.folder / "last").write_text("x")
         await self.until("last", *names)
         return {name for name in self.heard if self.heard[name]} - {"last"}

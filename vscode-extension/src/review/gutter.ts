@@ -5,7 +5,7 @@ import type { Sessions } from "../sessions/sessions";
 /** Milliseconds without typing after which the text a file is compared with is asked for again. */
 const REST = 300;
 
-/** As much of the API of VS Code's git extension as is used. */
+/** The part of the API of VS Code's git extension that is used. */
 interface Git {
   getAPI(version: 1): { onDidOpenRepository: vscode.Event<unknown> };
 }
@@ -17,7 +17,7 @@ interface Git {
 export class Gutter implements vscode.QuickDiffProvider, vscode.Disposable {
   private source: vscode.SourceControl | undefined;
   private readonly subscriptions: vscode.Disposable[];
-  /** By path, the ends of the rests of files that were typed in. */
+  /** Path → the timer that runs while the user types in the file. */
   private readonly rests = new Map<string, ReturnType<typeof setTimeout>>();
   private isGone = false;
 
@@ -71,7 +71,7 @@ export class Gutter implements vscode.QuickDiffProvider, vscode.Disposable {
     );
   }
 
-  /** What the user types is in the text a file is compared with, too: else it looked like a rule's. */
+  /** The text a file is compared with has the user's typing, too: else that would look like a rule's. */
   private rest(uri: vscode.Uri): void {
     if (uri.scheme !== "file") return;
     clearTimeout(this.rests.get(uri.path));

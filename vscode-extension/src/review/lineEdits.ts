@@ -28,7 +28,7 @@ export class LineEdits {
     this.versions.length = 0;
   }
 
-  /** Where lines of an earlier version are now; `since`: null where that was the file on disk. */
+  /** The present place of lines of an earlier version; `since`: null where that was the file on disk. */
   shift(lines: LineRange, since: number | null): LineRange {
     const first = (since ?? 0) > (this.versions.at(-1)?.version ?? 0) ? 0 : (since ?? 0); // another opening's version
     return this.versions
@@ -38,7 +38,7 @@ export class LineEdits {
   }
 }
 
-/** Where lines are after an edit. One inside of them changes only their number; what is deleted whole leaves its place. */
+/** The place of lines after an edit. An edit inside of them changes only their number; what is deleted whole leaves its place. */
 export function shifted({ start, end }: LineRange, edit: LineEdit): LineRange {
   const grown = edit.added - (edit.end - edit.start);
   if (edit.end <= start) return { start: start + grown, end: end + grown };

@@ -45,7 +45,7 @@ export class Places implements vscode.Disposable {
     );
   }
 
-  /** In the order of the text. */
+  /** The changes in a document, in the order of its text. */
   in(document: vscode.TextDocument, wanted = waiting): LocatedChange[] {
     const proposed = document.uri.scheme === PROPOSED;
     return this.targets(document, wanted)

@@ -235,7 +235,7 @@ export class Proposals implements vscode.FileSystemProvider {
     for (const { sessionId } of this.sessions.states) this.touch(baselineUri(path, "session", sessionId));
   }
 
-  /** Until the document has the present proposed text: VS Code reads it a moment after it was told to. */
+  /** Wait until the document has the present proposed text: VS Code reads it a moment after it was told to. */
   async upToDate(document: vscode.TextDocument): Promise<void> {
     if (document.isDirty || document.uri.scheme !== PROPOSED || !this.target(document.uri)) return;
     const { text } = await this.content(document.uri);

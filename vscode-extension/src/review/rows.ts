@@ -5,7 +5,7 @@ import { oneLine, visible } from "../editor/visible";
 /** Characters of a title. */
 const TITLE = 200;
 
-/** What stands in the workspace already. */
+/** The states of a change that is in the workspace already. */
 const DONE: HunkState[] = ["accepted", "applied", "undoing"];
 
 const files = new WeakMap<Row, ProposedFile>();

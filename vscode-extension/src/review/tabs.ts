@@ -38,7 +38,7 @@ export async function closeDiff(uri: vscode.Uri, preserveFocus: boolean): Promis
     await vscode.window.tabGroups.close(ours, preserveFocus);
 }
 
-/** What a tab shows, or the right side of its diff. */
+/** The document in a tab, or on the right side of its diff. */
 function shownBy(input: unknown): vscode.Uri | undefined {
   if (input instanceof vscode.TabInputText) return input.uri;
   return input instanceof vscode.TabInputTextDiff || input instanceof vscode.TabInputNotebookDiff

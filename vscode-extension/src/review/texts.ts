@@ -7,7 +7,7 @@ export interface ProposedTexts {
   version: number;
   proposed: string;
   base: string;
-  /** Those that wait, where they are in this text. */
+  /** The hunks that wait, at their places in this text. */
   hunks: Hunk[];
 }
 

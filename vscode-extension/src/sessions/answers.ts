@@ -1,6 +1,6 @@
 import type { Approval, ApprovalAnswer, ApprovalResolveParams, Grant, Scope } from "../protocol";
 
-/** What an answer says to the daemon, with what the user wrote for it. */
+/** The message to the daemon for an answer, with what the user wrote for it. */
 export function sent(
   { toolCallId, digest }: Pick<Approval, "toolCallId" | "digest">,
   { action, scope, rule, grants, mode, freshContext }: ApprovalAnswer,
@@ -17,7 +17,7 @@ export function yes({ answers }: Approval, scope: Scope, grants: Grant[]): Appro
   );
 }
 
-/** What runs without the sandbox has the network, too. */
+/** A command without the sandbox has the network, too. */
 function strongest(grants: Grant[]): Grant | undefined {
   return (["unsandboxed", "network"] as const).find((grant) => grants.includes(grant));
 }

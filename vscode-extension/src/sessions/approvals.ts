@@ -229,7 +229,7 @@ export class Approvals {
   }
 }
 
-/** What a rule allows and what it would have answered, in a sentence or two: an input box has one line for it. */
+/** The meaning of a rule: what it allows and would have answered, in a sentence or two: an input box has one line for it. */
 export function meaning({ lines }: RulePreviewResult): string {
   return lines.map(({ text }) => oneLine(text, 300)).join(" ");
 }
@@ -238,7 +238,7 @@ function separator(label: string): Answer {
   return { label, kind: vscode.QuickPickItemKind.Separator };
 }
 
-/** What is known of it: rows to be read. */
+/** The rows that say what is known of it, to be read. */
 function known(approval: Approval): Answer[] {
   const { parts } = approval;
   const fine = parts.filter(({ decision }) => decision === "allow");

@@ -287,7 +287,7 @@ function M.refresh()
   end
 end
 
----What waits in a buffer of a diff view, from its beginning; nil for other buffers.
+---The changes that wait in a buffer of a diff view, from its beginning; nil for other buffers.
 ---@param buffer integer
 ---@param which? amanu.Which Of what waits, if given.
 ---@return amanu.Place[]?

@@ -55,7 +55,7 @@ function M.unreviewed(decided)
   return decided.waits == "review"
 end
 
----What the user has not said yes or no to.
+---A change that the user has not said yes or no to.
 ---@param decided amanu.Decided
 ---@return boolean
 function M.to_review(decided)
@@ -84,7 +84,7 @@ function M.lines(text)
   return vim.split((text:gsub("\r\n", "\n"):gsub("\n$", "")), "\n", { plain = true })
 end
 
----As they stand in the file, which several proposals may be about.
+---The order in which they stand in the file, which several proposals may be about.
 ---@param places amanu.Place[] Of one file.
 ---@return amanu.Place[]
 local function sorted(places)

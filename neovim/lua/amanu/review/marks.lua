@@ -37,7 +37,7 @@ local function span(buffer, drawn)
   return mark[1], mark[3] and mark[3].end_row or mark[1]
 end
 
----Where a hunk's lines are in the buffer: where the daemon says, unless it has not seen yet what the user typed. The mark
+---The place of a hunk's lines in the buffer: the daemon's, unless it has not seen yet what the user typed. The mark
 ---went along with that.
 ---@param buffer integer
 ---@param place amanu.Place
@@ -625,7 +625,7 @@ local function say_left()
   say.brief(#changes == 0 and "all is reviewed" or where .. (key ~= "" and " · " .. key .. " goes on" or ""))
 end
 
----What follows a decision: the next change in this buffer, unless the user went on alone, or it waits still.
+---The step after a decision: to the next change in this buffer, unless the user went on alone, or it waits still.
 ---@param change amanu.Change
 ---@param first integer Row of it.
 ---@return fun()

@@ -1,4 +1,4 @@
-"""What the user stages with `git add`: files whose entry in a repository's index becomes another, while HEAD stays, and
+"""Files the user stages with `git add`: files whose entry in a repository's index becomes another, while HEAD stays, and
 nothing of Amanu's runs that may have staged them.
 
 Only files that somebody follows are compared, each time git has written the index. Nothing runs: the index is read.
@@ -57,7 +57,7 @@ OnStaged = Callable[[Staging], None]
 
 @dataclass(frozen=True)
 class _Head:
-    """Where the repository stands. Its logs tell of a way there and back."""
+    """The state of the repository. Its logs tell of a way there and back."""
 
     name: str
     commit: str

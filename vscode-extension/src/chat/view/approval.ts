@@ -31,7 +31,7 @@ export class ApprovalBox {
   private note = h("div", { class: "note", role: "status" });
   private rule: RuleField | undefined;
   private allow: HTMLButtonElement | undefined;
-  /** What a yes says beyond yes: for how long, and with what. */
+  /** The words after a yes: for how long, and with what. */
   private added = "";
   /** The user's own command, which was sent and may be asked about now. */
   private written: string | undefined;
@@ -260,7 +260,7 @@ function meant(proposal: Proposal | undefined): string {
   return changes.flatMap(({ file }) => file.hunks).length > 1 ? " file" : "";
 }
 
-/** What a yes says beyond yes: for how long, if not once, and with what. */
+/** The words after a yes: for how long, if not once, and with what. */
 function beyondYes({ label }: ApprovalAnswer): string {
   return visible(label).replace(/^(?:Allow|Accept all)(?: once)?/, "");
 }
