@@ -1566,7 +1566,7 @@ class EditorApplyParams(Message):
     expected_sha256: str
     """Of the buffer's text, UTF-8, line ends as in the buffer."""
     edits: list[TextEdit]
-    """The edits in order, not overlapping, positions in the text as it was. A place that is not in the text: `error`, and
+    """The edits in order, not overlapping, positions in the text as it was. A place outside the text: `error`, and
     nothing is applied."""
     save: bool
 

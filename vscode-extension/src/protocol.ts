@@ -2833,7 +2833,7 @@ export interface EditorApplyParams {
   /** Of the buffer's text, UTF-8, line ends as in the buffer. */
   expectedSha256: string;
   /**
-   * The edits in order, not overlapping, positions in the text as it was. A place that is not in the text: `error`, and
+   * The edits in order, not overlapping, positions in the text as it was. A place outside the text: `error`, and
    * nothing is applied.
    */
   edits: TextEdit[];

@@ -1814,7 +1814,7 @@
 ---@class amanu.EditorApplyParams
 ---@field path string
 ---@field expectedSha256 string Of the buffer's text, UTF-8, line ends as in the buffer.
----@field edits amanu.TextEdit[] The edits in order, not overlapping, positions in the text as it was. A place that is not in the text: `error`, and nothing is applied.
+---@field edits amanu.TextEdit[] The edits in order, not overlapping, positions in the text as it was. A place outside the text: `error`, and nothing is applied.
 ---@field save boolean
 
 ---@class amanu.EditorApplyResult

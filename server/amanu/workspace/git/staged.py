@@ -1,4 +1,4 @@
-"""Files the user stages with `git add`: files whose entry in a repository's index becomes another, while HEAD stays, and
+"""Files the user stages with `git add`: their entry in a repository's index becomes another, while HEAD stays and
 nothing of Amanu's runs that may have staged them.
 
 Only files that somebody follows are compared, each time git has written the index. Nothing runs: the index is read.
