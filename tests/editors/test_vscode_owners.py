@@ -137,6 +137,7 @@ async def test_all_is_all_of_one_session(window: Path) -> None:
         await page.locator('.activitybar [aria-label*="Source Control"]').first.click()
         view = page.locator('.part.sidebar .pane:has(> .pane-header:has-text("Amanu"))')
         await view.locator(".pane-header", has_text="5 files to review").click()
+        await page.locator(".part.sidebar .pane-header", has_text="Changes").first.click()  # git's: room for all rows
         groups = view.locator('.monaco-list-row[aria-level="1"]')
         await until(groups.count, 3)
         row = view.locator('.monaco-list-row[aria-label^="a.txt, "]')

@@ -157,7 +157,8 @@ function item(node: Listed): vscode.TreeItem {
     description: summary(entry),
     resourceUri: vscode.Uri.file(row?.kind === "git" ? `${path}/.git` : path),
     iconPath: vscode.ThemeIcon.File,
-    tooltip: `${visible(path)}: ${summary(entry)}`,
+    // VS Code adds the tooltip of the file's badge, which has the summary
+    tooltip: row === undefined ? visible(path) : `${visible(path)}: ${summary(entry)}`,
     accessibilityInformation: { label: `${label}, ${summary(entry)}` },
     collapsibleState: vscode.TreeItemCollapsibleState.None,
     command: { command: "amanu.openDiff", title: "Show the change", arguments: [node] },
