@@ -12,6 +12,8 @@ import sys
 import time
 from pathlib import Path
 
+import rapidfuzz.distance  # noqa: F401  else it is compiled in the first of several runs, with calls of its own
+
 from amanu.core.conversation import Entry
 from amanu.core.tool import CallContext
 from amanu.proposals.model import FileEdit

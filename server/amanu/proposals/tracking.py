@@ -8,7 +8,7 @@ import contextlib
 import logging
 import os
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -156,9 +156,8 @@ class FileTracking:
         the texts."""
         texts: dict[Path, FileText] = {}
         has_news = False
-        moving = list({id(file): file for file in files}.values())
-        current_texts = await asyncio.gather(*(self._read(file.base.path) for file in moving))
-        for file, current in zip(moving, current_texts, strict=True):
+        for file in {id(file): file for file in files}.values():
+            current = await self._read(file.base.path)
             if current is not None:
                 texts[file.base.path] = current
             has_news = await self._move(live, file, current) or has_news
@@ -170,7 +169,9 @@ class FileTracking:
         """The files in which one of these hunks waits, moved to their current texts; as copies, for of those nobody
         has followed it is not known what the user changed. The caller has the lock."""
         files = [file for file in live.files if any(hunk.waits and hunk.hunk_id in hunk_ids for hunk in file.hunks)]
-        texts = await self.catch_up(live, [file for file in files if not file.is_settled or self.follows(live, file)])
+        followed = [file for file in files if not file.is_settled or self.follows(live, file)]
+        with self._looking():
+            texts = await self.catch_up(live, followed)
         return [await self._moved_copy(file, texts.get(file.base.path)) for file in files]
 
     async def _moved_copy(self, file: LiveFile, current: FileText | None) -> LiveFile:
@@ -377,11 +378,16 @@ class FileTracking:
 
     async def _follow(self, proposal_id: str) -> None:
         async with self._live.lock:
-            self._is_looking = True
-            try:
+            with self._looking():
                 await self._look(proposal_id)
-            finally:
-                self._is_looking = False
+
+    @contextlib.contextmanager
+    def _looking(self) -> Iterator[None]:
+        self._is_looking = True
+        try:
+            yield
+        finally:
+            self._is_looking = False
 
     async def _look(self, proposal_id: str) -> None:
         paths = {path for path in self._due.pop(proposal_id, ()) if proposal_id in self._watched[path]}
