@@ -293,7 +293,10 @@ async def test_what_is_proposed_of_a_file_as_a_whole_follows_the_file_at_once(
         await d.until(lambda _: hunk_states(d)[changed] == state)
         await decide_all(d, "accept")
         is_held_back = mode == "draft" and not is_withdrawn  # in a draft both are one proposal
-        assert hunk_states(d) == {changed: state, "other.txt": "pending" if is_held_back else "applied"}
+        last = "rejected" if mine is None else "conflicted"  # also of a question, as soon as that is answered
+        await d.until(
+            lambda _: hunk_states(d) == {changed: last, "other.txt": "pending" if is_held_back else "applied"}
+        )
         assert (d.root / "other.txt").exists() == is_held_back
         assert ((d.root / path).read_text() if (d.root / path).exists() else None) == mine
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from amanu.home import find_home
 from amanu.mcp.model import CallAnswer, CallClient
 from amanu.permissions import approvals as approval
 from amanu.permissions.offers import rules_of
@@ -135,16 +136,15 @@ async def test_what_is_staged_while_no_daemon_runs_is_not_until_it_is_staged_aga
 @pytest.mark.layers
 @pytest.mark.parametrize("where", ["copy", "workspace"])
 @pytest.mark.parametrize("after", AFTER_AGENT)
-async def test_what_amanu_s_own_commands_stage_is_not(
-    tmp_path: Path, where: str, after: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_amanu_s_own_commands_stage_is_not(tmp_path: Path, where: str, after: str) -> None:
     needs("bwrap")
     own, lines = AFTER_AGENT[after]
+    if where == "workspace":
+        (find_home().make().config / "config.toml").write_text("[sandbox]\nlayers = false\n")
     async with scripted_session(tmp_path, step("", *CALLS), step("", command(own)), DONE, mode="acceptEdits") as d:
         repository(d.root)
         shell(d.root, "git config user.name t; git config user.email t@example.org")
         if where == "workspace":
-            object.__setattr__(d.session.core.services.settings.sandbox, "layers", False)
             for rule in rules_of("run_shell_command", "session"):
                 d.session.core.approvals.allow_in_session(rule)
         await d.prompt("go")
