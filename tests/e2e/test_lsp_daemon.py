@@ -352,6 +352,8 @@ async def test_an_editor_may_listen_on_a_socket_instead_of_stdin_and_stdout(tmp_
         await client.request("shutdown", None)
         client.notify("exit", None)
         output, _ = await process.communicate()
+        client.writer.close()
+        await client.writer.wait_closed()
     editor.close()
     assert (output, process.returncode) == (b"", 0)
     if (pid := signal_daemon()) is not None:
