@@ -6,6 +6,7 @@ Whatever is in doubt is told to nobody.
 """
 
 import asyncio
+import os
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
@@ -119,7 +120,7 @@ class StagedFiles:
     def follow(self, path: Path, on_staged: OnStaged) -> Callable[[], None]:
         """`on_staged` is called when something else is staged of the file at that absolute path than before; until what
         this returns is called."""
-        root = next((each for each in path.parents if (each / ".git").is_dir()), None)
+        root = _repository_root(path)
         if root is None:
             return lambda: None
         repository = self._repositories.get(root)
@@ -127,7 +128,7 @@ class StagedFiles:
             repository = self._repositories[root] = _Repository(root, is_own=self._own > 0)
             for name in (INDEX, log_name(_HEAD)):
                 repository.stops.append(self._watch(root / ".git" / name, lambda: self._look_soon(repository)))
-        name = path.relative_to(root).as_posix()
+        name = str(path)[len(str(root)) :].lstrip(os.sep).replace(os.sep, "/")
         repository.followers[name].append(on_staged)
         if repository.seen is None or name not in repository.seen.entries:
             self._look_soon(repository)
@@ -195,6 +196,13 @@ class StagedFiles:
 
 def _content(entry: Entry | None) -> str:
     return "" if entry is None else entry.object
+
+
+def _repository_root(path: Path) -> Path | None:
+    folder, _, _ = str(path).rpartition(os.sep)  # strings, because a proposal of hundreds of files asks for each
+    while folder and not os.path.isdir(f"{folder}/.git"):  # noqa: PTH112
+        folder, _, _ = folder.rpartition(os.sep)
+    return Path(folder) if folder else None
 
 
 def _look(root: Path, names: Collection[str], before: _Seen | None) -> _Seen | None:
