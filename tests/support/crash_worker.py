@@ -7,12 +7,11 @@ id, and goes on at a line on its standard input: traced by then. Touches nothing
 
 import asyncio
 import ctypes
+import importlib
 import os
 import sys
 import time
 from pathlib import Path
-
-import rapidfuzz.distance  # noqa: F401  else it is compiled in the first of several runs, with calls of its own
 
 from amanu.core.conversation import Entry
 from amanu.core.tool import CallContext
@@ -96,5 +95,6 @@ def be_traced() -> None:
 
 
 if __name__ == "__main__":
+    importlib.import_module("rapidfuzz.distance")  # else the first of several runs compiles it, with calls of its own
     be_traced()
     asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))

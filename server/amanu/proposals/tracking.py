@@ -8,7 +8,7 @@ import contextlib
 import logging
 import os
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -382,7 +382,7 @@ class FileTracking:
                 await self._look(proposal_id)
 
     @contextlib.contextmanager
-    def _looking(self) -> Iterator[None]:
+    def _looking(self) -> Generator[None]:
         self._is_looking = True
         try:
             yield
