@@ -26,6 +26,7 @@ from amanu.client.daemon_client import DaemonClient, Disconnected
 from amanu.client.session_view import SessionView
 from amanu.home import find_home
 from amanu.permissions import approvals
+from amanu.proposals import tracking
 from amanu_protocol.base import Wire
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, TurnEnded
@@ -683,7 +684,10 @@ async def test_what_is_typed_at_the_review_of_a_draft(
         (None, "Applied 0 of 2 changes. Not applied:"),  # deleted
     ],
 )
-async def test_what_cannot_be_accepted_says_why(desk: Desk, tmp_path: Path, mine: str | None, count: str) -> None:
+async def test_what_cannot_be_accepted_says_why(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mine: str | None, count: str
+) -> None:
+    monkeypatch.setattr(tracking, "QUIET", 1000)  # else a change whose file is gone may be withdrawn before
     (desk.root / "a.txt").write_text(FOUR)
     louder = {"path": "a.txt", "content": FOUR.replace("two", "TWO").replace("eight", "EIGHT")}
     desk.start(
