@@ -9,6 +9,7 @@ import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, PrivateAttr, ValidationError, model_validator
@@ -334,12 +335,13 @@ def load_settings(home: Home, environ: Mapping[str, str]) -> Settings:
 
 def settings_from(tree: dict[str, Any], home: Home, environ: Mapping[str, str], text: str = "") -> Settings:
     """The settings if that stood in the user's file, as that `text`. Raises as `load_settings` does."""
-    for key, variable in set_by_environment(environ).items():
+    variables = set_by_environment(environ)
+    for key, variable in variables.items():
         section, _, name = key.rpartition(".")
         table: Any = tree.setdefault(section, {}) if section else tree
         if isinstance(table, dict):
             table[name] = environ[variable]
-    return _without_unknown_keys(tree, str(home.settings), text)
+    return _without_unknown_keys(tree, str(home.settings), text, variables)
 
 
 def set_by_environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -403,8 +405,10 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
         raise AmanuError("invalidParams", f"{path} is not valid TOML: {error}.") from error
 
 
-def _without_unknown_keys(tree: dict[str, Any], source: str, text: str) -> Settings:
-    """Raises `AmanuError`."""
+def _without_unknown_keys(
+    tree: dict[str, Any], source: str, text: str, variables: Mapping[str, str] = MappingProxyType({})
+) -> Settings:
+    """`variables` set the keys that do not come from `source`. Raises `AmanuError`."""
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
@@ -423,13 +427,14 @@ def _without_unknown_keys(tree: dict[str, Any], source: str, text: str) -> Setti
             )
         warnings.append(f"{source}: {key.sentence} It is passed over.")
         tree = without(tree, each["loc"])
-    return _validate(tree, source).with_warnings(warnings)
+    return _validate(tree, source, variables).with_warnings(warnings)
 
 
-def _validate(tree: dict[str, Any], source: str) -> Settings:
+def _validate(tree: dict[str, Any], source: str, variables: Mapping[str, str] = MappingProxyType({})) -> Settings:
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(str(part) for part in first["loc"])
-        raise AmanuError("invalidParams", f"{source}: {field}: {first['msg']}.", path=field) from error
+        message = f"{variables.get(field, source)}: {field}: {first['msg']}."
+        raise AmanuError("invalidParams", message, path=field) from error

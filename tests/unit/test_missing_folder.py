@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from amanu.session.roots import real_root
 from amanu.system.missing_folder import missing_folder
+from amanu_protocol.errors import AmanuError
 
 ELSEWHERE = "Run Amanu on the machine that has the folder, or open it on box through your editor's remote connection."
 CHECK = "Check the path; if the folder is on another machine, run Amanu there."
@@ -48,3 +50,29 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     assert str(missing_folder(str(tmp_path / "a"), "box")) == (
         f"{tmp_path / 'a'} is a file on box, not a folder. Name the folder it is in."
     )
+
+
+def test_a_uri_of_a_folder_is_no_path(tmp_path: Path) -> None:
+    (tmp_path / "a b").mkdir()
+    assert str(missing_folder((tmp_path / "a b").as_uri(), "box")) == (
+        f"{(tmp_path / 'a b').as_uri()} is a URI, not a path. Name the folder by its path: {tmp_path / 'a b'}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("shop", "shop is not an absolute path."),
+        (".", ". is not an absolute path."),
+        ("~/shop", "~/shop is not an absolute path."),
+        ("c:", "it is a Windows path"),
+        ("untitled:1", "it is not a path on this machine"),
+        ("untitled:here", "untitled:here is not an absolute path."),
+    ],
+)
+def test_a_root_is_an_absolute_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, reason: str) -> None:
+    (tmp_path / "untitled:here").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(AmanuError) as caught:
+        real_root(path)
+    assert reason in str(caught.value) and caught.value.data.path == "roots"

@@ -34,9 +34,11 @@ class SessionFolders:
 def real_root(path: str) -> str:
     """A workspace folder, absolute and real. Raises `AmanuError` (invalidParams) when it is not a folder."""
     root = Path(path)
-    if not os.path.isdir(root):  # noqa: PTH112  False for a name no system would take
+    is_folder = os.path.isdir(root)  # noqa: PTH112  False for a name no system would take
+    is_foreign = not is_folder and set(path) & set(":\\")  # a URI or a Windows path: there is more to say about it
+    if not root.is_absolute() and not is_foreign:
+        raise AmanuError("invalidParams", f"{path} is not an absolute path.", path="roots")
+    if not is_folder:
         missing = missing_folder(path)
         raise AmanuError("invalidParams", missing.reason, path="roots", hint=missing.hint)
-    if not root.is_absolute():
-        raise AmanuError("invalidParams", f"{path} is not an absolute path.", path="roots")
     return str(root.resolve())

@@ -38,6 +38,8 @@ def missing_folder(name: str, host: str | None = None, here: str = _HERE) -> Mis
         f"Run Amanu on the machine that has the folder, or open it on {host} through your editor's remote connection."
     )
     shown = path if len(path) <= MAX_NAME else f"{path[:MAX_NAME]}…"
+    if path != name and os.path.isdir(path):  # noqa: PTH112  is_dir may raise
+        return MissingFolder(f"{name} is a URI, not a path.", f"Name the folder by its path: {path}")
     reason = f"{shown} is not a folder on {host}, where Amanu runs"
     if os.path.isfile(path):  # noqa: PTH113  is_file may raise
         return MissingFolder(f"{shown} is a file on {host}, not a folder.", "Name the folder it is in.")

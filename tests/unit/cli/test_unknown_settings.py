@@ -83,3 +83,9 @@ def test_commands_say_so(tmp_path: Path, inside: InProcessCli) -> None:
         ran = inside.run(main, *arguments, cwd=tmp_path)
         printed = "".join(f"{ran.stdout}{ran.stderr}".split())  # it is wrapped
         assert ran.returncode == exits.USAGE and "Thereisnosettingrules.dney.Didyoumeanrules.deny?" in printed
+
+
+def test_a_variable_is_blamed_for_its_own_value() -> None:
+    with pytest.raises(AmanuError) as caught:
+        load_settings(find_home().make(), {"AMANU_SANDBOX_LAYERS": "none"})
+    assert str(caught.value).startswith("AMANU_SANDBOX_LAYERS: sandbox.layers: Input should be a valid boolean")
