@@ -473,14 +473,15 @@ class ModelRegistry:
 
     async def _scripted(self, script: str) -> tuple[Model, ModelInfo]:
         """A script shipped with Amanu, or the user's own, named by its absolute path."""
-        from amanu.models.scripted import load
+        from amanu.models.scripted import load, shipped
 
         try:
             if script.endswith(".json") and not Path(script).is_absolute():
                 raise ValueError(f"{script} is not an absolute path.")
             model = await asyncio.to_thread(load, script)
         except ValueError as error:
-            raise AmanuError("modelNotFound", f"Unknown model 'scripted:{script}': {error}") from error
+            hint = f"Name a script by its absolute path, or one that comes with Amanu: {', '.join(shipped())}."
+            raise AmanuError("modelNotFound", f"Unknown model 'scripted:{script}': {error}", hint=hint) from error
         client = self._clients.setdefault(("scripted", script, None), model)
         return client, self._sized(model.info.model_copy(update={"model_id": f"scripted:{script}"}))
 

@@ -23,6 +23,7 @@ from amanu.models.image_layout import laid_out, result_layout, texts
 from amanu_protocol.items import ModelInfo
 
 OVER = "(scripted model: the script ends here)"
+SCRIPTS = files("amanu.models") / "scripts"
 PLAN = "{plan}"
 _TOLD_PLAN = re.compile(r"the plan, (/.+?plan\.md)")
 """The sentence that names the plan's path, in the words of `permissions/modes/plan.toml`."""
@@ -76,12 +77,17 @@ class ScriptedStep(BaseModel):
 _STEPS: TypeAdapter[list[ScriptedStep]] = TypeAdapter(list[ScriptedStep])
 
 
+def shipped() -> list[str]:
+    """The names of the scripts that come with Amanu."""
+    return sorted(script.name.removesuffix(".json") for script in SCRIPTS.iterdir())
+
+
 def load(name_or_path: str) -> "ScriptedModel":
     """The shipped script of that name (`demo`), or a file. `ValueError`, saying what is wrong, if there is none
     or it is no script."""
     path = Path(name_or_path)
     named = path.suffix != ".json" and path.name == name_or_path
-    source = files("amanu.models") / "scripts" / f"{name_or_path}.json" if named else path
+    source = SCRIPTS / f"{name_or_path}.json" if named else path
     try:
         return ScriptedModel(_STEPS.validate_json(source.read_bytes()), name=path.stem)
     except OSError as error:

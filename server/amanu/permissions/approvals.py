@@ -166,7 +166,8 @@ class Approvals(SessionRules):
             )
         pending = self._pending.get(call_id)
         if pending is None:
-            raise AmanuError("approvalNotFound", "No such question is pending in this session.")
+            hint = "What was asked before Amanu was started again ended with its turn. Send a prompt to go on."
+            raise AmanuError("approvalNotFound", "No such question is open in this session.", hint=hint)
         together = self._asked_with(pending)
         if any(self.too_soon(asked_id) for asked_id in (call_id, *together)):
             return ApprovalResolveResult(status="tooSoon")

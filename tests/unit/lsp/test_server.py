@@ -135,6 +135,25 @@ async def test_errors(connect: Connect, method: str, params: Any, code: int, dat
     assert "secret" not in error["message"] and len(error["message"]) > 10
 
 
+@pytest.mark.parametrize(
+    ("method", "params", "message"),
+    [
+        ("amanu/session/list", [], "amanu/session/list: params: Input should be an object."),
+        (
+            "amanu/proposal/diff",
+            {"sessionId": "s", "scope": 1},
+            "amanu/proposal/diff: scope: Input should be an object.",
+        ),
+        ("amanu/prompt/send", {"sessionId": "s", "promptId": "p"}, "amanu/prompt/send: text: Field required."),
+    ],
+)
+async def test_bad_params_are_told_in_the_words_of_json(
+    connect: Connect, method: str, params: Any, message: str
+) -> None:
+    client = await ready(connect)
+    assert (await client.request(method, params))["error"]["message"] == message
+
+
 async def test_ids(connect: Connect) -> None:
     client = await ready(connect)
     for id in (0, -1, "", "é", 2**60):

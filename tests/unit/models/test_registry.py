@@ -205,6 +205,7 @@ async def test_a_script_that_is_not_there_is_named(tmp_path: Path, name: str) ->
     with pytest.raises(AmanuError, match=name) as caught:
         await registry(tmp_path).resolve(f"scripted:{name}", {})
     assert caught.value.kind == "modelNotFound"
+    assert caught.value.data.hint is not None and ": demo, draft, " in caught.value.data.hint
 
 
 async def test_one_client_for_one_vendor_address_and_key(tmp_path: Path) -> None:

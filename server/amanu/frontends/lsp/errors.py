@@ -42,8 +42,9 @@ def failure(method: str, error: Exception) -> tuple[int, str, Any]:
         case ValidationError():
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
             path = ".".join(str(part) for part in first["loc"])
+            said = "Input should be an object" if first["type"] == "model_type" else first["msg"][:500]
             data = ErrorData(kind="invalidParams", path=path)
-            return INVALID_PARAMS, f"{method}: {path[:200] or 'params'}: {first['msg'][:500]}.", _plain(data)
+            return INVALID_PARAMS, f"{method}: {path[:200] or 'params'}: {said}.", _plain(data)
         case AmanuError():
             bad = error.kind in ("invalidParams", "unsupportedVersion")
             return INVALID_PARAMS if bad else REQUEST_FAILED, str(error), _plain(error.data)
