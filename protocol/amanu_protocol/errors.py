@@ -39,10 +39,15 @@ ErrorKind = Literal[
     "invalidParams",
     "internalError",
 ]
+"""What failed. A client acts by itself on few: `proposalConflict`: preview and decide again · `approvalNotFound`,
+`proposalNotFound`: attach again, and draw the state · `staleTurn`: send a prompt instead · `sessionNotFound`: create
+it, or list · `sessionReadOnly`: only show it · `authRequired`, `modelNotFound`, `modelUnavailable`: another model. It
+shows the message of any other, and the hint."""
 
 
 class ErrorData(Wire):
-    """`error.data` of a failed request."""
+    """`error.data` of a failed request. The code is −32602 with `invalidParams` and `unsupportedVersion`, −32603 with
+    `internalError`, else −32803. JSON-RPC's own errors have no data."""
 
     kind: ErrorKind
     path: str | None = None

@@ -229,7 +229,8 @@ class AgentChanged(Wire):
 
 
 class ItemsReplaced(Wire):
-    """Sent to one slow client instead of what it missed since `replacesFrom`: the items as they are now."""
+    """Sent to one slow client instead of deltas: the items as they are now. It has the `seq` of the last one it stands
+    for, and names that of the first, so it follows a state that lacks no event before `replacesFrom`."""
 
     kind: Literal["itemsReplaced"] = "itemsReplaced"
     replaces_from: int

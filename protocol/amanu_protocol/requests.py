@@ -160,7 +160,7 @@ class SessionAttachResult(Message):
 
     epoch: int
     from_seq: int
-    """The first `seq` that will come as `amanu/event`."""
+    """The first `seq` that will come as `amanu/event`; events or state reach up to the one before."""
     events: list[EventMessage] | None = None
     state: SessionState | None = None
 
@@ -367,7 +367,8 @@ class JobInputParams(Message):
 
 class ApprovalResolveParams(Message):
     """An answer about a proposal is about all of it: it also settles the questions of other calls that show the same
-    proposal. An approval leaves such a question open if its call needs approval for more."""
+    proposal. An approval leaves such a question open if its call needs approval for more. Failure: `approvalNotFound`
+    if the daemon was started again since, which ended the turn; the session's proposals still wait."""
 
     session_id: Id
     tool_call_id: str
@@ -449,6 +450,8 @@ class ProposalResult(Message):
 
 
 class ProposalResolveParams(Message):
+    """Decisions about one proposal, all of its files in one request: each request that decides makes a new version."""
+
     session_id: Id
     proposal_id: str
     version: int
@@ -458,6 +461,8 @@ class ProposalResolveParams(Message):
 
 
 class ProposalResolveResult(Message):
+    """`tooSoon`: within half a second of the question; nothing was decided, so show it and decide again."""
+
     status: Literal["resolved", "tooSoon"]
     proposal: Proposal
 

@@ -30,6 +30,7 @@ def text(protocol: Schema) -> str:
         if name not in elsewhere:
             parts += _type(name, schema)
     parts += ["## Errors", *_type("ErrorData", definitions["ErrorData"], level=0)]
+    parts.append(_paragraph(definitions["ErrorKind"]))
     parts.append("`kind` is one of " + ", ".join(f"`{kind}`" for kind in definitions["ErrorKind"]["enum"]) + ".")
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -1223,7 +1223,10 @@ export interface AgentChanged {
   agent: SubAgent;
 }
 
-/** Sent to one slow client instead of what it missed since `replacesFrom`: the items as they are now. */
+/**
+ * Sent to one slow client instead of deltas: the items as they are now. It has the `seq` of the last one it stands
+ * for, and names that of the first, so it follows a state that lacks no event before `replacesFrom`.
+ */
 export interface ItemsReplaced {
   kind: "itemsReplaced";
   replacesFrom: number;
@@ -1460,7 +1463,7 @@ export interface SessionAttachParams {
 /** Either the events that were missed, or the whole state. */
 export interface SessionAttachResult {
   epoch: number;
-  /** The first `seq` that will come as `amanu/event`. */
+  /** The first `seq` that will come as `amanu/event`; events or state reach up to the one before. */
   fromSeq: number;
   events: EventMessage[] | null;
   state: SessionState | null;
@@ -1659,7 +1662,8 @@ export interface JobInputParams {
 
 /**
  * An answer about a proposal is about all of it: it also settles the questions of other calls that show the same
- * proposal. An approval leaves such a question open if its call needs approval for more.
+ * proposal. An approval leaves such a question open if its call needs approval for more. Failure: `approvalNotFound`
+ * if the daemon was started again since, which ended the turn; the session's proposals still wait.
  */
 export interface ApprovalResolveParams {
   sessionId: Id;
@@ -1748,6 +1752,7 @@ export interface ProposalResult {
   proposal: Proposal;
 }
 
+/** Decisions about one proposal, all of its files in one request: each request that decides makes a new version. */
 export interface ProposalResolveParams {
   sessionId: Id;
   proposalId: string;
@@ -1757,6 +1762,7 @@ export interface ProposalResolveParams {
   rows?: RowDecision[];
 }
 
+/** `tooSoon`: within half a second of the question; nothing was decided, so show it and decide again. */
 export interface ProposalResolveResult {
   status: "resolved" | "tooSoon";
   proposal: Proposal;
@@ -2849,6 +2855,12 @@ export interface EditorApplyResult {
   message?: string | null;
 }
 
+/**
+ * What failed. A client acts by itself on few: `proposalConflict`: preview and decide again · `approvalNotFound`,
+ * `proposalNotFound`: attach again, and draw the state · `staleTurn`: send a prompt instead · `sessionNotFound`: create
+ * it, or list · `sessionReadOnly`: only show it · `authRequired`, `modelNotFound`, `modelUnavailable`: another model. It
+ * shows the message of any other, and the hint.
+ */
 export type ErrorKind =
   | "sessionNotFound"
   | "sessionReadOnly"
@@ -2879,7 +2891,10 @@ export type ErrorKind =
   | "invalidParams"
   | "internalError";
 
-/** `error.data` of a failed request. */
+/**
+ * `error.data` of a failed request. The code is −32602 with `invalidParams` and `unsupportedVersion`, −32603 with
+ * `internalError`, else −32803. JSON-RPC's own errors have no data.
+ */
 export interface ErrorData {
   kind: ErrorKind;
   /** The bad field, for `invalidParams`, as `field.index.field`. */

@@ -748,7 +748,8 @@
 ---@field kind "agentChanged"
 ---@field agent amanu.SubAgent
 
----Sent to one slow client instead of what it missed since `replacesFrom`: the items as they are now.
+---Sent to one slow client instead of deltas: the items as they are now. It has the `seq` of the last one it stands
+---for, and names that of the first, so it follows a state that lacks no event before `replacesFrom`.
 ---@class amanu.ItemsReplaced
 ---@field kind "itemsReplaced"
 ---@field replacesFrom integer
@@ -899,7 +900,7 @@
 ---Either the events that were missed, or the whole state.
 ---@class amanu.SessionAttachResult
 ---@field epoch integer
----@field fromSeq integer The first `seq` that will come as `amanu/event`.
+---@field fromSeq integer The first `seq` that will come as `amanu/event`; events or state reach up to the one before.
 ---@field events? amanu.EventMessage[]
 ---@field state? amanu.SessionState
 
@@ -1036,7 +1037,8 @@
 ---@field text string As it is typed: a line ends with a carriage return in a terminal, with a line feed otherwise.
 
 ---An answer about a proposal is about all of it: it also settles the questions of other calls that show the same
----proposal. An approval leaves such a question open if its call needs approval for more.
+---proposal. An approval leaves such a question open if its call needs approval for more. Failure: `approvalNotFound`
+---if the daemon was started again since, which ended the turn; the session's proposals still wait.
 ---@class amanu.ApprovalResolveParams
 ---@field sessionId amanu.Id
 ---@field toolCallId string
@@ -1088,6 +1090,7 @@
 ---@class amanu.ProposalResult
 ---@field proposal amanu.Proposal
 
+---Decisions about one proposal, all of its files in one request: each request that decides makes a new version.
 ---@class amanu.ProposalResolveParams
 ---@field sessionId amanu.Id
 ---@field proposalId string
@@ -1095,6 +1098,7 @@
 ---@field hunks? amanu.HunkDecision[]
 ---@field rows? amanu.RowDecision[]
 
+---`tooSoon`: within half a second of the question; nothing was decided, so show it and decide again.
 ---@class amanu.ProposalResolveResult
 ---@field status "resolved"|"tooSoon"
 ---@field proposal amanu.Proposal
@@ -1824,9 +1828,14 @@
 ---@field saved? boolean
 ---@field message? string
 
+---What failed. A client acts by itself on few: `proposalConflict`: preview and decide again · `approvalNotFound`,
+---`proposalNotFound`: attach again, and draw the state · `staleTurn`: send a prompt instead · `sessionNotFound`: create
+---it, or list · `sessionReadOnly`: only show it · `authRequired`, `modelNotFound`, `modelUnavailable`: another model. It
+---shows the message of any other, and the hint.
 ---@alias amanu.ErrorKind "sessionNotFound"|"sessionReadOnly"|"tooManySessions"|"turnInProgress"|"staleTurn"|"approvalNotFound"|"questionNotFound"|"proposalNotFound"|"proposalConflict"|"blobNotFound"|"itemNotFound"|"jobNotFound"|"agentNotFound"|"authRequired"|"modelNotFound"|"modelUnavailable"|"overloaded"|"contextTooLong"|"unsupportedVersion"|"trustChanged"|"mcpServerNotFound"|"mcpServerChanged"|"permissionDenied"|"providerError"|"storageError"|"invalidRule"|"invalidParams"|"internalError"
 
----`error.data` of a failed request.
+---`error.data` of a failed request. The code is −32602 with `invalidParams` and `unsupportedVersion`, −32603 with
+---`internalError`, else −32803. JSON-RPC's own errors have no data.
 ---@class amanu.ErrorData
 ---@field kind amanu.ErrorKind
 ---@field path? string The bad field, for `invalidParams`, as `field.index.field`.
