@@ -4,12 +4,17 @@ import asyncio
 import json
 import os
 import re
+import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
 from support.raw_client import RawClient
+from support.running_daemon import signal_daemon
 
 Json = dict[str, Any]
 ROOT = Path(__file__).parents[2]
@@ -21,20 +26,8 @@ MINTED = {
     "digest", "proposalId", "hunkId", "toolCallId", "toolCallIds",
 }  # fmt: skip
 """Fields whose values differ from run to run; the page's value stands for the same one wherever it comes."""
-TILL = """\
-def subtotal(items):
-    return sum(item.price for item in items)
-
-
-def tax(amount):
-    return amount * 0.17
-"""
-MENDED = TILL.replace("item.price", "item.price * item.quantity").replace("0.17", "0.19")
-WRITE = {"tool": "write_file", "arguments": {"path": "till.py", "content": MENDED}}
-STEPS = [
-    {"thought": "**Reading the till**\n\nQuantities are ignored.", "text": "", "calls": [WRITE]},
-    {"text": "Quantities count now."},
-]
+SCRIPT, TILL = (re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)[0] for language in ("json", "python"))
+"""Of the model that the page uses, and the file it edits."""
 
 
 class Names:
@@ -42,7 +35,7 @@ class Names:
 
     def __init__(self, folder: Path, script: Path) -> None:
         self._minted: dict[Any, Any] = {}
-        self._texts = {"/home/you/shop": str(folder), "scripted:demo.json": f"scripted:{script}"}
+        self._texts = {"/home/you/shop": str(folder), "/home/you/demo.json": str(script)}
 
     def fits(self, page: Any, actual: Any) -> bool:
         """Whether the daemon's message is the page's; then what is minted in it is known from now on."""
@@ -98,7 +91,7 @@ async def test_the_daemon_says_what_the_page_says(tmp_path: Path) -> None:
     folder, script = tmp_path / "shop", tmp_path / "demo.json"
     folder.mkdir()
     (folder / "till.py").write_text(TILL)
-    script.write_text(json.dumps(STEPS))
+    script.write_text(SCRIPT)
     names = Names(folder, script)
     daemon = await RawClient.spawn([sys.executable, "-P", "-m", "amanu", "serve", "--alone"], dict(os.environ))
     played = 0
@@ -119,20 +112,48 @@ async def test_the_daemon_says_what_the_page_says(tmp_path: Path) -> None:
     await daemon.stop()
 
 
-async def test_the_minimal_client_reviews_hunk_by_hunk(tmp_path: Path) -> None:
+REVIEW = ("which? ", "Review hunk by hunk")
+CUT = "cut, then "
+CLIENTS: dict[str, tuple[str, list[tuple[str, str]], str]] = {
+    "minimal_client.py": (
+        sys.executable,
+        [REVIEW, ("accept? [y/n] ", "n"), ("accept? [y/n] ", "y")],
+        TILL.replace("0.17", "0.19"),
+    ),
+    "minimal_client.mjs": (
+        "node",
+        [REVIEW, ("accept? [y/n] ", "n"), ("accept? [y/n] ", CUT + "y"), ("undo? [y/n] ", CUT + "y")],
+        TILL,
+    ),
+}
+"""Client → what runs it, what it asks and what the user answers, and what becomes of the file. `CUT`: its connection
+ends before the answer. A choice is answered with the number before it."""
+
+
+@pytest.fixture
+def shared_daemon() -> Iterator[None]:
+    """A client may start one, which outlives it."""
+    yield
+    signal_daemon()
+
+
+@pytest.mark.usefixtures("shared_daemon")
+@pytest.mark.parametrize("name", CLIENTS)
+async def test_a_minimal_client_reviews_hunk_by_hunk(tmp_path: Path, name: str) -> None:
+    runner, dialogue, left = CLIENTS[name]
     (tmp_path / "bin").mkdir()
-    program = tmp_path / "bin" / "amanu"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m amanu "$@" --alone\n')
+    program, pid = tmp_path / "bin" / "amanu", tmp_path / "pid"
+    program.write_text(f'#!/bin/sh\necho $$ > {pid}\nexec {sys.executable} -P -m amanu "$@"\n')
     program.chmod(0o755)
     script = tmp_path / "demo.json"
-    script.write_text(json.dumps(STEPS))
+    script.write_text(SCRIPT)
     folder = tmp_path / "shop"
     folder.mkdir()
     (folder / "till.py").write_text(TILL)
-    path = f"{program.parent}:{os.environ['PATH']}"
+    path = f"{program.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     client = await asyncio.create_subprocess_exec(
-        sys.executable,
-        ROOT / "docs" / "examples" / "minimal_client.py",
+        shutil.which(runner, path=path) or runner,
+        ROOT / "docs" / "examples" / name,
         "Mend the till.",
         cwd=folder,
         env={**os.environ, "PATH": path, "AMANU_MODEL": f"scripted:{script}"},
@@ -141,18 +162,20 @@ async def test_the_minimal_client_reviews_hunk_by_hunk(tmp_path: Path) -> None:
     )
     assert client.stdin is not None and client.stdout is not None
     seen = ""
-    for question, answer in (("which? ", b""), ("accept? [y/n] ", b"n\n"), ("accept? [y/n] ", b"y\n")):
+    for question, answer in dialogue:
         part = ""
         async with asyncio.timeout(50):
             while not part.endswith(question):
                 part += (await client.stdout.read(1)).decode("utf-8", "replace")
         seen += part
         await asyncio.sleep(0.55)  # nobody has read it before
-        review = re.search(r"^(\d+)\. Review hunk by hunk$", part, re.MULTILINE)
-        client.stdin.write(answer if review is None else f"{review[1]}\n".encode())
+        if answer.startswith(CUT):
+            os.kill(int(pid.read_text()), signal.SIGKILL)
+        choice = re.search(rf"^(\d+)\. {answer}$", part, re.MULTILINE)
+        client.stdin.write(f"{choice[1] if choice else answer.removeprefix(CUT)}\n".encode())
         await client.stdin.drain()
     rest, _ = await client.communicate()
     seen += rest.decode()
-    assert "Quantities are ignored." in seen and "Quantities count now." in seen
+    assert [seen.count(text) for text in ("Quantities are ignored.", "Quantities count now.")] == [1, 1], seen
     assert "till.py, line 6\n" in seen and "-    return amount * 0.17\n+    return amount * 0.19\n" in seen
-    assert ((folder / "till.py").read_text(), client.returncode) == (TILL.replace("0.17", "0.19"), 0)
+    assert ((folder / "till.py").read_text(), client.returncode) == (left, 0)
