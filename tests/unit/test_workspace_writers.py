@@ -50,7 +50,7 @@ OWN: dict[str, str] = {
         tools.shell.layer_contents tools.shell.row_changes
         """,
     "a temporary folder of its own": """
-        cli.demo cli.terminal sandbox.escape_attempts sandbox.self_test sandbox.temp_folders
+        cli.demo cli.ui.programs sandbox.escape_attempts sandbox.self_test sandbox.temp_folders
         workspace.git_patch
         """,
     "nowhere: the null device, or standard error": "__main__ cli.run",
@@ -85,7 +85,7 @@ PROGRAMS: dict[str, str] = {
     "sandbox.layers.trial": "nothing but in a temporary folder",
     "workspace.git_patch": "nothing but in a temporary folder",
     "cli.demo": "the sample's tests, in a copy",
-    "cli.terminal": "the user's editor, on a temporary file",
+    "cli.ui.programs": "the user's editor, on a temporary file",
     "workspace.search": "ripgrep, which reads",
     "web.fetch": "a reader of pages, in the sandbox",
     "system.pdf_text": "a reader of PDF files",

@@ -33,9 +33,16 @@ from amanu.cli.review_prompt import ReviewPrompt
 from amanu.cli.running import RunningServers, show_running
 from amanu.cli.session_lookup import SHORT, latest, listing, resolve_session_id, session_line
 from amanu.cli.status_line import status_line
-from amanu.cli.terminal import AttentionNeeded, Interrupted, PromptContext, StopRequested, Terminal
 from amanu.cli.text import one_line, stripped, visible
 from amanu.cli.trust_prompt import TrustPrompt
+from amanu.cli.ui.terminal import (
+    AttentionNeeded,
+    Interrupted,
+    PromptContext,
+    RewindRequested,
+    StopRequested,
+    Terminal,
+)
 from amanu.cli.usage import show_context
 from amanu.client.base_texts import load_base_texts
 from amanu.client.daemon_client import DaemonClient, Disconnected
@@ -177,7 +184,10 @@ async def _chat(options: ChatOptions, *, alone: bool) -> int:
             chat = Chat(options, connector, console, alone=alone)
             terminal = Terminal(chat, history=home.state / "chat-history")
             loop.add_signal_handler(signal.SIGINT, chat.interrupt)
-            return await chat.run(terminal)
+            try:
+                return await chat.run(terminal)
+            finally:
+                await terminal.close()
         except AmanuError as error:
             hint = f" {error.data.hint}" if error.data.hint else ""
             console.line(("red", visible(f"{error}{hint}")))
@@ -297,6 +307,8 @@ class Chat(PromptContext):
             pass
         except StopRequested:
             await self._view.cancel()
+        except RewindRequested:
+            await self._command("/checkpoints")
         except Interrupted:
             await self._interrupt()
         except EOFError:

@@ -19,8 +19,9 @@ from amanu.cli.header import show_header
 from amanu.cli.live import LiveConsole
 from amanu.cli.render import Renderer, indent
 from amanu.cli.review_prompt import Preview, ReviewPrompt, UserInput
-from amanu.cli.terminal import Interrupted, PromptContext, Terminal
 from amanu.cli.text import stripped, visible
+from amanu.cli.ui.dialog import Choice
+from amanu.cli.ui.terminal import Interrupted, PromptContext, Terminal
 from amanu.client.connect import connect
 from amanu.client.daemon_client import Disconnected
 from amanu.client.session_view import GUARD_SECONDS, SessionView, create, mint
@@ -165,6 +166,7 @@ class LiveTerminalInput:
         self,
         question: str,
         *,
+        choices: Sequence[Choice] = (),
         default: str = "",
         valid: Callable[[], bool],
         preview: Preview | None = None,
@@ -174,9 +176,10 @@ class LiveTerminalInput:
         await self._live.stop()
         try:
             return await self._terminal.ask(
-                question, default=default, valid=valid, preview=preview, again=again, roots=roots
+                question, choices=choices, default=default, valid=valid, preview=preview, again=again, roots=roots
             )
         finally:
+            await self._terminal.close()
             self._live.start()
 
     async def edit(self, text: str, suffix: str) -> str | None:
@@ -204,6 +207,7 @@ class AutomaticInput:
         self,
         question: str,
         *,
+        choices: Sequence[Choice] = (),
         default: str = "",
         valid: Callable[[], bool],
         preview: Preview | None = None,
@@ -211,9 +215,9 @@ class AutomaticInput:
         roots: Sequence[str] = (),
     ) -> str | None:
         await asyncio.sleep(GUARD_SECONDS)  # sooner would not count
-        answer = "a" if "[a]" in question else "y"
-        self._console.line(("bold", question + answer), ("dim", "   (answered automatically: no terminal)"))
-        return answer
+        answer = choices[0] if choices else Choice("y", "yes")
+        self._console.line(("bold", f"› {answer.label}"), ("dim", "   (answered automatically: no terminal)"))
+        return answer.value
 
     async def edit(self, text: str, suffix: str) -> str | None:
         return None

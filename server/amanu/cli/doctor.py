@@ -119,7 +119,7 @@ def _report(home: Home, arguments: argparse.Namespace) -> int:
 def _confirmed(text: str, target: Path) -> bool:
     """Show the text, in the user's pager if it is long, and ask."""
     from amanu.cli.long_text import is_long
-    from amanu.cli.terminal import page_text
+    from amanu.cli.ui.programs import page_text
 
     if is_long(text):
         page_text(text, ".md")

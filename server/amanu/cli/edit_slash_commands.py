@@ -8,9 +8,10 @@ from typing import Literal, get_args
 
 from amanu.cli.console import Console
 from amanu.cli.diff import relative, show_diff, show_file_header, show_hunks, show_row
-from amanu.cli.long_text import VIEW, is_long, printed, show_extent, show_files_again
+from amanu.cli.long_text import is_long, printed, show_extent, show_files_again
 from amanu.cli.review_prompt import UserInput
 from amanu.cli.text import one_line, visible
+from amanu.cli.ui.dialog import Choice
 from amanu.client.session_view import SessionView
 from amanu.text.amounts import plural
 from amanu_protocol import requests as r
@@ -234,10 +235,13 @@ class EditSlashCommands:
 
     async def _yes(self, question: str, text: str) -> bool:
         """`text` is what it is about, as shown above."""
-        choices = f"[y/N] · {VIEW}" if is_long(text) else "[y/N]"
+        choices = [Choice("y", "Yes"), Choice("n", "No")]
+        if is_long(text):
+            choices.append(Choice("v", "View all of it", "in the pager"))
+        self._console.line(("heading", "? "), ("bold", question))
         while True:
             answer = await self._user_input.ask(
-                f"{question} {choices} › ", valid=lambda: not self._view.client.lost.is_set()
+                "› ", choices=choices, valid=lambda: not self._view.client.lost.is_set()
             )
             if answer != "v":
                 return answer is not None and answer.lower() in ("y", "yes")

@@ -8,7 +8,6 @@ from amanu.cli.console import Console, PlainConsole
 from amanu.cli.diff import show_file_header
 from amanu_protocol.items import ProposedFile
 
-VIEW = "[v] view in pager"
 _QUESTION_ROWS = 6
 """Rows of the screen kept free for what is said and asked below the text."""
 _FILES = 8

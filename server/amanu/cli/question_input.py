@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from amanu.cli.console import Console
 from amanu.cli.review_prompt import Preview, UserInput
 from amanu.cli.text import visible
+from amanu.cli.ui.dialog import Choice
 
 WHILE_WAITING = (
     "/agents",
@@ -52,6 +53,7 @@ class QuestionInput:
         self,
         question: str,
         *,
+        choices: Sequence[Choice] = (),
         default: str = "",
         valid: Callable[[], bool],
         preview: Preview | None = None,
@@ -60,12 +62,17 @@ class QuestionInput:
     ) -> str | None:
         """See `UserInput`. Slash commands are run, and `?` shows the choices: then it is asked again."""
         while True:
-            answer = await self._user_input.ask(question, default=default, valid=valid, preview=preview, roots=roots)
+            answer = await self._user_input.ask(
+                question, choices=choices, default=default, valid=valid, preview=preview, roots=roots
+            )
+            chosen = next((each.label for each in choices if each.value == answer), answer)
             if answer is None or default:  # a text that is edited may begin like one
                 return answer
             if answer != "?":
                 word = slash_command(answer, self._slash_commands)
                 if word is None:
+                    if chosen:
+                        self._console.line(("dim", f"  › {visible(chosen)}"))
                     return answer
                 await self._perform(word, answer)
             if not valid():

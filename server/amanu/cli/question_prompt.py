@@ -1,6 +1,7 @@
 """Asks a user at a terminal what the model or a server wants to know: field by field; then all answers are sent."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,8 +9,9 @@ from pydantic import JsonValue
 
 from amanu.cli.console import Console
 from amanu.cli.review_prompt import UserInput
-from amanu.cli.terminal import StopRequested
 from amanu.cli.text import one_line, visible
+from amanu.cli.ui.dialog import Choice
+from amanu.cli.ui.terminal import StopRequested
 from amanu.client.session_view import SessionView
 from amanu.text.sub_agents import asker_of
 from amanu_protocol.errors import AmanuError
@@ -17,7 +19,7 @@ from amanu_protocol.items import Question, QuestionField
 from amanu_protocol.labels import BUTTONS, IGNORED
 
 YES, NO = ("y", "yes"), ("n", "no")
-DECLINE = f"  {BUTTONS['decline']}? [y], or say why; Enter goes back › "
+DECLINE = "or say why › "
 DROPPED = "  Declining covers the whole form: answers already given are not sent."
 _PARTS = re.compile(
     r"(\d{1,3}(?:(?:\s*(?:,|&|\+|and\b)|\s)\s*\d{1,3}\b)*)\s*(?:(?:,|;|&|\+)\s*(?:and\b)?|\band\b)\s*(\D.*)", re.S
@@ -74,6 +76,7 @@ class QuestionPrompt:
             try:
                 text = await self.user_input.ask(
                     _hint(field),
+                    choices=_choices(field),
                     valid=lambda: self._is_open(question),
                     again=lambda: self._show(question, field),
                     roots=self.view.state.roots if field.kind == "file" else (),
@@ -105,7 +108,8 @@ class QuestionPrompt:
         if self._answers:
             self.console.line(("yellow", DROPPED))
         try:
-            reason = await self.user_input.ask(DECLINE, valid=lambda: self._is_open(question))
+            choices = [Choice("y", BUTTONS["decline"]), Choice("", "Back")]
+            reason = await self.user_input.ask(DECLINE, choices=choices, valid=lambda: self._is_open(question))
         except StopRequested:
             if self.view.state.turn is not None:
                 raise
@@ -122,7 +126,7 @@ class QuestionPrompt:
             self.console.line(("bold", f"  {head}"))
         for line in further_lines:
             self.console.line(("", f"  {line}"))
-        for number, option in enumerate(field.options, 1):
+        for number, option in enumerate([] if _choices(field) else field.options, 1):
             about = f" — {one_line(option.description)}" if option.description else ""
             self.console.line(("bold", f"    {number} "), ("", one_line(option.label)), ("dim", about))
 
@@ -138,19 +142,26 @@ def _field_at(question: Question, path: str | None) -> int:
     return ids.index(path) if path in ids else 0
 
 
-def _hint(field: QuestionField) -> str:
+def _choices(field: QuestionField) -> Sequence[Choice]:
+    """The rows of a field that takes one answer; of one that takes several the numbers are typed."""
     match field.kind:
         case "confirm":
-            hint = "y or n"
+            return [Choice("y", BUTTONS["yes"]), Choice("n", BUTTONS["no"])]
         case "choice":
-            hint = "a number"
+            options = enumerate(field.options, 1)
+            return [Choice(str(number), one_line(each.label), one_line(each.description)) for number, each in options]
+        case _:
+            return []
+
+
+def _hint(field: QuestionField) -> str:
+    match field.kind:
+        case "confirm" | "choice":
+            return "or your own words › " if field.options and field.other else "› "
         case "choices":
-            hint = "numbers, such as 1 3"
+            return f"numbers, such as 1 3{', or your own words' if field.other else ''} › "
         case "text" | "file":
-            hint = " · ".join(filter(None, [one_line(field.placeholder), "Enter sends", "Esc declines"]))
-    if field.options and field.other:
-        hint += ", or your own words"
-    return f"  {hint} › "
+            return " · ".join(filter(None, [one_line(field.placeholder), "Enter sends", "Esc declines"])) + " › "
 
 
 def _read(field: QuestionField, text: str) -> JsonValue:

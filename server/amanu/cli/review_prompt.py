@@ -7,11 +7,13 @@ from pathlib import Path, PurePath
 from typing import Protocol
 
 from amanu.cli.diff import show_file_header, show_hunk, show_proposal, show_row
-from amanu.cli.long_text import VIEW, is_long, printed, show_extent, show_files_again
+from amanu.cli.long_text import is_long, printed, show_extent, show_files_again
 from amanu.cli.question import show_lines, show_question, show_reasons, show_title
 from amanu.cli.render import Renderer
 from amanu.cli.text import one_line, visible
+from amanu.cli.ui.dialog import Choice
 from amanu.client.session_view import SessionView
+from amanu.text.amounts import plural
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import (
@@ -26,11 +28,11 @@ from amanu_protocol.items import (
     Scope,
     ToolCall,
 )
-from amanu_protocol.labels import IGNORED, MODES, SCOPES
+from amanu_protocol.labels import BUTTONS, IGNORED, MODES, SCOPES
 from amanu_protocol.state import SessionState
 
 KEYS: dict[str, Scope] = {"t": "turn", "s": "session", "w": "workspace", "u": "user"}
-UNKNOWN = "  Unknown answer '{}'. Press a key in brackets above, or type a few words to reject: the model reads them."
+UNKNOWN = "  Unknown answer '{}'. Choose a row by its number, or type a few words to reject: the model reads them."
 PLAN = "  You approve the text above. [e] opens it in your editor first."
 NO = ("n", "no", "r", "reject")
 _WHOLE = ("accept", "yes", "finish", "later")
@@ -44,6 +46,14 @@ GRANTING: dict[tuple[Grant, ...], str] = {(): "-", ("network",): "+", ("unsandbo
 ALLOW, ALLOW_ONCE = "Allow", "Allow once"
 """Key → the beginning of its answer's label."""
 
+_DECISIONS = (
+    Choice("y", "Accept"),
+    Choice("n", "Reject"),
+    Choice("e", "Edit", "in your editor, then accept"),
+    Choice("q", "Back", "the rest is decided later"),
+)
+"""On one hunk."""
+
 Preview = Callable[[str], Awaitable[Sequence[Line]]]
 
 
@@ -54,13 +64,15 @@ class UserInput(Protocol):
         self,
         question: str,
         *,
+        choices: Sequence[Choice] = (),
         default: str = "",
         valid: Callable[[], bool],
         preview: Preview | None = None,
         again: Callable[[], None] | None = None,
         roots: Sequence[str] = (),
     ) -> str | None:
-        """One line, stripped; None as soon as `valid` no longer holds. `preview` says what the text so far would do;
+        """The value of the choice that was made, or what was typed, stripped; None as soon as `valid` no longer holds.
+        `preview` says what the text so far would do;
         `again` shows what stands above the question, after something else was shown; paths
         below `roots` are completed. Raises EOFError when the user leaves."""
         ...
@@ -143,40 +155,54 @@ class ReviewPrompt:
         proposal = self._proposal(approval.proposal_id)
         return [] if proposal is None else proposal.files
 
-    def _choices(self, approval: Approval) -> str:
-        choices = self._own_choices(approval)
-        return f"{VIEW}\n{choices}" if is_long(self._whole(approval)) else choices
-
-    def _own_choices(self, approval: Approval) -> str:
-        if approval.document is not None:
-            plans = _plans(approval)
-            options = [f"[{number}] {_plan_label(plan, plans)}" for number, plan in enumerate(plans, 1)]
-            return "\n".join([*options, "[e] edit the plan · [n] keep planning, or type what to change"]) + " › "
-        kept = _kept(approval)
-        remembered = [f"[{key}] {scope}" for key, scope in KEYS.items() if scope in kept]
-        if approval.proposal_id is None:
-            first, *others = _once(approval)
-            yes = [f"[y] {_without(ALLOW, first.label)}"]
-            yes += [f"[{GRANTING[tuple(each.grants)]}] {_without(ALLOW_ONCE, each.label)}" for each in others]
-            edit = ["[e] edit"] if approval.command is not None else []
-            return _in_rows([*yes, *edit, *remembered, "[n] no, or type a reason"]) + " › "
-        if self._is_draft(approval):
-            return "[a] accept all · [h] hunk by hunk · [r] reject · [f] later, or type a prompt › "
-        # 80 columns hold each row
-        rows = ["[a] accept all · [h] hunk by hunk · [r] reject, or type a reason · [f] finish review"]
-        if step := self._step():
+    def _choices(self, approval: Approval) -> Sequence[Choice]:
+        """The daemon's answers, and what the terminal can do besides. Words that are typed are a reason."""
+        choices = [
+            self._choice(each, approval) for each in approval.answers if not each.further and not _is_words(each)
+        ]
+        if approval.proposal_id is not None and (step := self._step()):
             proposals = [self._proposal(step_approval.proposal_id) for step_approval in step]
             files = {change.path for each in proposals if each is not None for change in (*each.files, *each.rows)}
-            rows.append(f"[e] accept all edits of this step ({len(files)} files)")
-        if remembered:
-            rows.append("or allow for: " + " · ".join(remembered))
-        return "\n".join(rows) + " › "
+            choices.insert(1, Choice("e", f"Accept all edits of this step ({plural(len(files), 'file')})"))
+        if approval.document is not None:
+            choices.append(Choice("e", "Edit the plan", "in your editor"))
+        if is_long(self._whole(approval)):
+            choices.append(Choice("v", "View all of it", "in the pager"))
+        return choices
+
+    def _choice(self, answer: ApprovalAnswer, approval: Approval) -> Choice:
+        about = one_line(answer.rule) or answer.explanation
+        plans = _plans(approval)
+        match answer.action:
+            case "allow" if answer.mode is not None:
+                return Choice(str(plans.index(answer) + 1), _plan_label(answer, plans))
+            case "allow" if answer.rule:
+                return Choice(next(key for key, scope in KEYS.items() if scope == answer.scope), answer.label, about)
+            case "allow" if approval.proposal_id is not None:
+                return Choice("a", answer.label)
+            case "allow":
+                key = "y" if answer == _once(approval)[0] else GRANTING[tuple(answer.grants)]
+                return Choice(key, answer.label, about)
+            case "review":
+                return Choice("h", answer.label)
+            case "editCommand":
+                return Choice("e", answer.label, about)
+            case "finish":
+                return Choice("f", answer.label, about)
+            case "reject":
+                return Choice("n", answer.label, about)
+
+    def _prompt(self, approval: Approval) -> str:
+        if approval.document is not None:
+            return "or say what to change › "
+        return "or the next prompt › " if self._is_draft(approval) else "or why not › "
 
     # Asking --------------------------------------------------------------------------------------------
 
     async def _ask_once(self, approval: Approval) -> bool:
         answer = await self._user_input.ask(
-            self._choices(approval),
+            self._prompt(approval),
+            choices=self._choices(approval),
             valid=lambda: self._unchanged(approval),
             again=lambda: show_title(approval, self._console),
         )
@@ -269,18 +295,15 @@ class ReviewPrompt:
         ]
         for each in step[1:]:
             self._show(each)
-        if await self._ask("  Accept everything above? [y/N] › ", approval) not in ("y", "yes"):
+        choices = [Choice("y", "Accept everything above"), Choice("n", "Back")]
+        if await self._ask("› ", approval, choices=choices) not in ("y", "yes"):
             return False
         # At once: what applying one changes in another is no news to who approved both.
         settled = await asyncio.gather(*(self._answer(each, _once(each)[0]) for each in step))
         return settled[0]
 
     async def _reject(self, approval: Approval, reason: str) -> bool:
-        what = "what should change" if approval.document is not None else "reason"
-        explanation = reason or await self._ask(f"  {what} (sent to the model, may be empty) › ", approval)
-        if explanation is None:
-            return False
-        return await self._answer(approval, _refusal(approval), reason=explanation or None)
+        return await self._answer(approval, _refusal(approval), reason=reason or None)
 
     async def _save_rule(self, approval: Approval, kept: ApprovalAnswer) -> bool:
         """Show what would be saved and what that means, have it edited as often as the user likes, save it."""
@@ -292,11 +315,9 @@ class ReviewPrompt:
             preview = await self._preview(approval, rule)
             show_lines(preview.lines, self._console, "    ")
             granted = _without(f"{ALLOW} {SCOPES[kept.scope]}", kept.label) if approval.proposal_id is None else ""
-            save = f"[y] save and allow {granted}".rstrip()
-            answer = await self._ask(
-                "  " + " · ".join([*([save] if preview.fits else []), "[e] edit the rule", "[b] back › "]),
-                approval,
-            )
+            save = [Choice("y", f"Save and allow {granted}".rstrip())] if preview.fits else []
+            choices = [*save, Choice("e", "Edit the rule"), Choice("b", "Back")]
+            answer = await self._ask("› ", approval, choices=choices)
             if answer in ("y", "yes") and preview.fits:
                 return await self._answer(approval, kept, rule=rule)
             if answer != "e":
@@ -375,10 +396,9 @@ class ReviewPrompt:
             show_extent(whole, self._console)
             show_files_again([file], self._view.state.roots, self._console)
         while True:
-            question = "  [y] accept · [n] reject, or n REASON · [e] edit · [q] stop › "
-            question = f"  {VIEW}\n{question}" if is_long(whole) else question
             answer = await self._user_input.ask(
-                question,
+                "or why not › ",
+                choices=[*_DECISIONS, *([Choice("v", "View all of it", "in the pager")] if is_long(whole) else [])],
                 valid=lambda: self._pending(approval),
                 again=lambda: show_hunk(self._console, file, hunk, reason=hunk.reason),
             )
@@ -412,7 +432,8 @@ class ReviewPrompt:
         """Ask until this row is decided. False when the user wants to stop."""
         while True:
             answer = await self._user_input.ask(
-                "  [y] accept · [n] reject, or n REASON · [q] stop › ",
+                "or why not › ",
+                choices=[each for each in _DECISIONS if each.value != "e"],
                 valid=lambda: self._pending(approval),
                 again=lambda: show_row(self._console, row, self._view.state.roots),
             )
@@ -457,9 +478,13 @@ class ReviewPrompt:
 
     # Small ---------------------------------------------------------------------------------------------
 
-    async def _ask(self, question: str, approval: Approval, default: str = "") -> str | None:
+    async def _ask(
+        self, question: str, approval: Approval, default: str = "", choices: Sequence[Choice] = ()
+    ) -> str | None:
         """About exactly what was shown."""
-        return await self._user_input.ask(question, default=default, valid=lambda: self._unchanged(approval))
+        return await self._user_input.ask(
+            question, choices=choices, default=default, valid=lambda: self._unchanged(approval)
+        )
 
     def _pending(self, approval: Approval) -> bool:
         return self._current(approval) is not None
@@ -500,6 +525,11 @@ def _next_open(proposal: Proposal | None) -> tuple[Proposal, ProposedFile | None
     return None
 
 
+def _is_words(answer: ApprovalAnswer) -> bool:
+    """Whether it is given by typing."""
+    return answer.asks == "reason" and answer.label == BUTTONS["rejectWithReason"]
+
+
 def _once(approval: Approval) -> list[ApprovalAnswer]:
     """Every way to allow it that nothing is kept of, the likeliest first."""
     return [answer for answer in approval.answers if answer.action == "allow" and answer.scope == "once"]
@@ -536,14 +566,3 @@ def _plan_label(plan: ApprovalAnswer, plans: Sequence[ApprovalAnswer]) -> str:
         if alike is not None:
             return f"as {alike}, with a fresh context: without the conversation so far"
     return f"approve, in {plan.mode} mode: {MODES[plan.mode].meaning}"
-
-
-def _in_rows(choices: Sequence[str]) -> str:
-    """Joined, at most 78 columns a row."""
-    rows = [choices[0]]
-    for choice in choices[1:]:
-        if len(rows[-1]) + len(choice) < 74:
-            rows[-1] += f" · {choice}"
-        else:
-            rows.append(choice)
-    return "\n".join(rows)

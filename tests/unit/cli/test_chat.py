@@ -19,7 +19,7 @@ from prompt_toolkit.output import DummyOutput
 
 from amanu.cli.chat import Chat, ChatOptions
 from amanu.cli.console import PlainConsole
-from amanu.cli.terminal import Terminal
+from amanu.cli.ui.terminal import Terminal
 from amanu.client import session_view
 from amanu.client.connect import connect
 from amanu.client.daemon_client import DaemonClient, Disconnected
@@ -58,6 +58,7 @@ class Desk:
         self.out = io.StringIO()
         self.client: DaemonClient | None = None
         self._seen = 0
+        self._typing: asyncio.Task[None] | None = None
 
     def start(self, **wanted: Any) -> None:
         self.chat = Chat(ChatOptions([str(self.root)], **wanted), self._connect, PlainConsole(self.out), alone=True)
@@ -73,6 +74,15 @@ class Desk:
         self._seen = at + len(text)
 
     def types(self, text: str) -> None:
+        """As soon as the chat waits for the user: what is printed stands there a moment before."""
+        self._typing = asyncio.create_task(self._type(self._typing, text))
+
+    async def _type(self, earlier: asyncio.Task[None] | None, text: str) -> None:
+        if earlier is not None:
+            await asyncio.wait({earlier})
+        async with asyncio.timeout(50):
+            while not self.terminal.waits and not self.task.done():
+                await asyncio.sleep(0.01)
         self.keyboard.send_text(text)
 
     async def left(self) -> int:
@@ -92,6 +102,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
         yield desk
         desk.task.cancel()
         await asyncio.gather(desk.task, return_exceptions=True)
+        await desk.terminal.close()
 
 
 def script(tmp_path: Path, *steps: dict[str, Any]) -> str:

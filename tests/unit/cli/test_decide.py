@@ -9,6 +9,7 @@ import pytest
 from amanu.cli.console import PlainConsole
 from amanu.cli.render import Renderer
 from amanu.cli.review_prompt import Preview, ReviewPrompt
+from amanu.cli.ui.dialog import Choice
 from amanu.client.daemon_client import DaemonClient
 from amanu.client.session_view import SessionView, create
 from amanu.text import wording
@@ -22,6 +23,10 @@ from support.sample_events import approval, hunk, proposed
 _SAME = ("sessionId", "toolCallId", "digest", "grants", "freshContext")
 EDIT = approval(title="Edit a.txt", effect="write", detail="a.txt", proposal_id="p")
 TWO = (hunk(1), hunk(2, old_start=3, new_start=3, old_text="three\n", new_text="drei\n"))
+
+
+def drawn(question: str, choices: Sequence[Choice]) -> str:
+    return " · ".join([f"[{each.value}] {each.label}" for each in choices] + [question])
 
 
 class Scripted:
@@ -38,6 +43,7 @@ class Scripted:
         self,
         question: str,
         *,
+        choices: Sequence[Choice] = (),
         default: str = "",
         valid: Callable[[], bool],
         preview: Preview | None = None,
@@ -45,7 +51,7 @@ class Scripted:
         roots: Sequence[str] = (),
     ) -> str | None:
         assert valid()
-        self.asked.append(question)
+        self.asked.append(drawn(question, choices))
         self.defaults.append(default)
         return self.answers.pop(0)
 
@@ -169,9 +175,9 @@ ALLOW = {"decision": "allow", "scope": "once"}
         (["stop"], {"decision": "reject", "scope": "once", "reason": "stop"}),
         (["No, use floats please"], {"decision": "reject", "scope": "once", "reason": "use floats please"}),
         (["yes but use floats"], {"decision": "reject", "scope": "once", "reason": "yes but use floats"}),
-        (["n", "use make check"], {"decision": "reject", "scope": "once", "reason": "use make check"}),
         (["n use make check"], {"decision": "reject", "scope": "once", "reason": "use make check"}),
-        (["n", ""], {"decision": "reject", "scope": "once"}),
+        (["n use make check"], {"decision": "reject", "scope": "once", "reason": "use make check"}),
+        (["n"], {"decision": "reject", "scope": "once"}),
         (["s", "y"], {"decision": "allow", "scope": "session", "rule": RULE}),
         (["u", "b", "y"], ALLOW),
         (["u", "e", OTHER, "y"], {"decision": "allow", "scope": "user", "rule": OTHER}),
@@ -204,7 +210,7 @@ async def test_a_command_is_edited(
     person = Scripted(*answers, edited="make a\n")
     await stage.decide(person)
     assert stage.answers == [sent]
-    assert ("[e] edit" in person.asked[0]) == (command is not None)
+    assert ("[e] Edit the command" in person.asked[0]) == (command is not None)
     if len(answers) > 1 and command:
         assert person.defaults[1] == command
 
@@ -219,7 +225,9 @@ async def test_the_whole_command_is_shown_with_the_reason_and_the_rule_before_it
     assert "  │ make test; ␛[8mrm -rf ~\n" in shown
     assert "Needs approval: no rule allows it" in shown
     assert f"allow always in every workspace:\n    {RULE}\n" in shown
-    assert person.asked[0] == "[y] once · [s] session · [u] user · [n] no, or type a reason › "
+    assert person.asked[0] == (
+        "[y] Allow once · [s] Allow for this session · [u] Allow always in every workspace · [n] Reject · or why not › "
+    )
     assert person.defaults[2] == RULE, "the rule is edited, not typed anew"
 
 
@@ -248,6 +256,7 @@ async def test_what_changes_while_it_is_read_is_shown_anew(pair: tuple[DaemonCli
             self,
             question: str,
             *,
+            choices: Sequence[Choice] = (),
             default: str = "",
             valid: Callable[[], bool],
             preview: Preview | None = None,
@@ -259,9 +268,9 @@ async def test_what_changes_while_it_is_read_is_shown_anew(pair: tuple[DaemonCli
                 async with asyncio.timeout(50):
                     while valid():
                         await asyncio.sleep(0)
-                self.asked.append(question)
+                self.asked.append(drawn(question, choices))
                 return None
-            return await super().ask(question, valid=valid)
+            return await super().ask(question, choices=choices, valid=valid)
 
     await stage.decide(Slow("y"))
     assert [each["digest"] for each in stage.daemon.said("amanu/approval/resolve")] == ["d2"]
@@ -270,13 +279,20 @@ async def test_what_changes_while_it_is_read_is_shown_anew(pair: tuple[DaemonCli
 
 NETWORK: list[Grant] = ["network"]
 BOTH: list[Grant] = ["network", "unsandboxed"]
+ONLINE, OFFLINE = "with network access", "without network access"
 
 
 @pytest.mark.parametrize(
     ("grants", "wants", "answer", "granted", "choices"),
     [
-        ([], [], "y", [], "[y] once · [s]"),
-        (BOTH, [], "y", [], "[y] once · [+] with network access · [!] without the sandbox · [s]"),
+        ([], [], "y", [], "[y] Allow once · [s]"),
+        (
+            BOTH,
+            [],
+            "y",
+            [],
+            "[y] Allow once · [+] Allow once with network access · [!] Allow once without the sandbox · [s]",
+        ),
         (BOTH, [], "+", ["network"], "[+]"),
         (BOTH, [], "!", ["unsandboxed"], "[!]"),
         (
@@ -284,11 +300,17 @@ BOTH: list[Grant] = ["network", "unsandboxed"]
             NETWORK,
             "y",
             ["network"],
-            "[y] once with network access · [-] without network access\n[!] without the sandbox · [s]",
+            f"[y] Allow once {ONLINE} · [-] Allow once {OFFLINE} · [!] Allow once without the sandbox · [s]",
         ),
         (BOTH, NETWORK, "-", [], "[-]"),
-        (NETWORK, NETWORK, "y", ["network"], "[y] once with network access · [-] without network access · [s]"),
-        ([], NETWORK, "y", [], "[y] once without network access · [s]"),  # wanted, and not offered
+        (
+            NETWORK,
+            NETWORK,
+            "y",
+            ["network"],
+            f"[y] Allow once {ONLINE} · [-] Allow once {OFFLINE} · [s]",
+        ),
+        ([], NETWORK, "y", [], "[y] Allow once without network access · [s]"),  # wanted, and not offered
     ],
 )
 async def test_a_yes_grants_what_it_says(
@@ -304,7 +326,6 @@ async def test_a_yes_grants_what_it_says(
     await stage.decide(person)
     assert [each["grants"] for each in stage.daemon.said("amanu/approval/resolve")] == [granted]
     assert choices in person.asked[0]
-    assert all(len(row) < 80 for row in person.asked[0].split("\n"))
 
 
 @pytest.mark.parametrize("word", ["+", "!", "-", "t", "w"])
@@ -321,7 +342,7 @@ async def test_what_is_not_offered_is_no_answer(pair: tuple[DaemonClient, FakeDa
         (["2"], {"decision": "allow", "mode": "ask", "freshContext": False}),
         (["6"], {"decision": "allow", "mode": "auto", "freshContext": True}),
         (["x", "use sqlite"], {"decision": "reject", "reason": "use sqlite", "freshContext": False}),
-        (["n", "too vague"], {"decision": "reject", "reason": "too vague", "freshContext": False}),
+        (["n too vague"], {"decision": "reject", "reason": "too vague", "freshContext": False}),
     ],
 )
 async def test_a_plan(pair: tuple[DaemonClient, FakeDaemon], answers: list[str], sent: dict[str, Any]) -> None:
@@ -332,7 +353,7 @@ async def test_a_plan(pair: tuple[DaemonClient, FakeDaemon], answers: list[str],
     (given,) = stage.daemon.said("amanu/approval/resolve")
     assert sent.items() <= given.items()
     assert "│ # Goal" in stage.out.getvalue()
-    assert "[1] approve, in acceptEdits mode: edits files in the workspace without asking\n" in person.asked[0]
+    assert "[1] approve, in acceptEdits mode: edits files in the workspace without asking · " in person.asked[0]
     assert "[4] as 1, with a fresh context" in person.asked[0]
     assert "comment on its lines" not in stage.out.getvalue(), "a terminal has no comments"
 
@@ -358,7 +379,7 @@ async def test_a_rule_is_saved_with_what_the_call_needs(pair: tuple[DaemonClient
     await stage.decide(person)
     (sent,) = stage.daemon.said("amanu/approval/resolve")
     assert (sent["scope"], sent["rule"], sent["grants"]) == ("session", "run_shell_command+network(make test)", NETWORK)
-    assert "[y] save and allow with network access" in person.asked[1]
+    assert "[y] Save and allow with network access" in person.asked[1]
 
 
 async def test_a_rule_is_tried_on_history_before_it_is_saved(pair: tuple[DaemonClient, FakeDaemon]) -> None:
@@ -388,6 +409,7 @@ async def test_settled_while_the_person_reads(pair: tuple[DaemonClient, FakeDaem
             self,
             question: str,
             *,
+            choices: Sequence[Choice] = (),
             default: str = "",
             valid: Callable[[], bool],
             preview: Preview | None = None,
@@ -411,7 +433,7 @@ async def test_settled_while_the_person_reads(pair: tuple[DaemonClient, FakeDaem
         (["later"], {"decision": "finish", "scope": "once"}),
         (["finish"], {"decision": "finish", "scope": "once"}),
         (["yes", "a"], ALLOW),  # of three letters, and no word for it
-        (["r", "not this way"], {"decision": "reject", "scope": "once", "reason": "not this way"}),
+        (["r not this way"], {"decision": "reject", "scope": "once", "reason": "not this way"}),
         (["h", "q", "a"], ALLOW),
         (["h", "y", "q", "f"], {"decision": "finish", "scope": "once"}),
     ],
@@ -422,7 +444,7 @@ async def test_a_proposal(pair: tuple[DaemonClient, FakeDaemon], answers: list[s
     await stage.decide(person)
     assert stage.answers == [sent]
     assert "-two\n+zwei\n" in stage.out.getvalue(), "the diff is shown before the question"
-    assert person.asked[0].startswith("[a] accept all · [h] hunk by hunk")
+    assert person.asked[0].startswith("[a] Accept all · [h] Review hunk by hunk")
 
 
 LONG = "".join(f"line {number}\n" for number in range(60))
@@ -456,7 +478,7 @@ async def test_what_is_longer_than_the_screen_is_named_again_and_can_be_viewed(
     if head is None:
         assert user.viewed == [] and "[v]" not in user.asked[0] and "off the screen" not in shown
     else:
-        assert "[v] view in pager" in user.asked[answers.index("v")]
+        assert "[v] View all of it" in user.asked[answers.index("v")]
         assert user.viewed[0].startswith(first) and "line 59\n" in user.viewed[0]
         assert head in shown[shown.rindex("its beginning may have scrolled off the screen") :]
 
@@ -485,7 +507,7 @@ async def test_every_edit_of_a_step(
     said = stage.daemon.said("amanu/approval/resolve")
     assert [(each["toolCallId"], each["digest"]) for each in said] == sent
     several = ALSO in beside
-    assert ("[e] accept all edits of this step (2 files)" in person.asked[0]) == several
+    assert ("[e] Accept all edits of this step (2 files)" in person.asked[0]) == several
     assert ("b.txt (edit)" in stage.out.getvalue()) == several, "it is shown before it is accepted"
 
 

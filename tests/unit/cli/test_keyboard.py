@@ -8,8 +8,8 @@ import select
 import subprocess
 import sys
 import termios
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -19,16 +19,19 @@ from prompt_toolkit.application.current import set_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
-from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.layout import BufferControl, Layout, Window
 from prompt_toolkit.output import DummyOutput
 
-from amanu.cli import prompt_keyboard, terminal
 from amanu.cli.console import PlainConsole
 from amanu.cli.keyboard_mode import unechoed
 from amanu.cli.live import TICK_SECONDS, LiveConsole
 from amanu.cli.mentions import line_mentions
-from amanu.cli.terminal import Interrupted, PromptContext, Terminal, edit_text, prompt_completer
+from amanu.cli.ui import completer
+from amanu.cli.ui import keyboard as keyboard_input
+from amanu.cli.ui.completer import PromptCompleter
+from amanu.cli.ui.programs import edit_text
+from amanu.cli.ui.terminal import AttentionNeeded, Interrupted, PromptContext, Terminal
 from amanu_protocol.items import Line
 from amanu_protocol.requests import MentionCompleteResult, MentionItem
 
@@ -77,7 +80,7 @@ class Mentioning(PromptContext):
     ],
 )
 async def test_completion(typed: str, expected: list[tuple[str, int, str]]) -> None:
-    completer = prompt_completer(Mentioning(["/mode", "/model", "/quit"]))
+    completer = PromptCompleter(Mentioning(["/mode", "/model", "/quit"]))
     found = [each async for each in completer.get_completions_async(Document(typed), CompleteEvent())]
     assert [(each.text, each.start_position, each.display_text) for each in found] == expected
 
@@ -106,11 +109,11 @@ async def test_completion_goes_on_while_the_files_are_read(
     monkeypatch: pytest.MonkeyPatch, answers: list[list[str]], now: str, expected: list[str]
 ) -> None:
     """`now`: what stands in the prompt meanwhile."""
-    monkeypatch.setattr(terminal, "STILL_READING", 0)
-    completer = prompt_completer(Reading(*answers))
+    monkeypatch.setattr(completer, "STILL_READING", 0)
+    completing = PromptCompleter(Reading(*answers))
     buffer = Buffer(document=Document(now))
     with set_app(Application(Layout(Window(BufferControl(buffer))), output=DummyOutput())):
-        found = [each async for each in completer.get_completions_async(Document("@s"), CompleteEvent())]
+        found = [each async for each in completing.get_completions_async(Document("@s"), CompleteEvent())]
     assert [each.text for each in found] == expected
 
 
@@ -144,21 +147,34 @@ async def test_the_live_line_gives_way_to_what_stays() -> None:
     assert shown.endswith("done\n") or shown.endswith("\x1b[K")
 
 
+@asynccontextmanager
+async def terminal_of(keyboard: PipeInput | None = None) -> AsyncGenerator[Terminal]:
+    terminal = Terminal(PromptContext(), keyboard=keyboard, screen=DummyOutput())
+    try:
+        yield terminal
+    finally:
+        await terminal.close()
+
+
 async def test_what_is_said_below_a_question_goes_with_it() -> None:
     async def preview(text: str) -> list[Line]:
         return [Line(tone="bad", text="The rule is empty.")]
 
     with create_pipe_input() as keyboard:
-        terminal = Terminal(PromptContext(), keyboard=keyboard, screen=DummyOutput())
-        for given, below in ((preview, True), (None, False)):
-            asking = asyncio.create_task(terminal.ask("rule › ", valid=lambda: True, preview=given))
-            while not terminal.app.is_running:
-                await asyncio.sleep(0.01)
-            assert (
-                any("bottom-toolbar" in str(window.style) for window in terminal.app.layout.visible_windows) == below
-            ), below
-            keyboard.send_text("x\r")
-            assert await asking == "x"
+        async with terminal_of(keyboard) as terminal:
+            for given in (preview, None):
+                asking = asyncio.create_task(terminal.ask("rule › ", valid=lambda: True, preview=given))
+                await asked(terminal)
+                assert (terminal.below is not None) == (given is not None)
+                keyboard.send_text("x\r")
+                assert await asking == "x"
+            assert terminal.below is None
+
+
+async def asked(terminal: Terminal) -> None:
+    async with asyncio.timeout(50):
+        while terminal.dialog is None:
+            await asyncio.sleep(0.01)
 
 
 def test_what_is_typed_between_two_prompts_waits_as_it_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,7 +212,7 @@ async def written(terminal: Terminal, text: str) -> None:
         (b"\x1b[200~caf\xe9\x1b[201~", "caf\ufffd", b"\r", "caf\ufffd"),
         (b"a\x1b[M\xb7\xd47b\x1b[<99;1;1Mc", "abc", b"\r", "abc"),  # a mouse
         (b"\x1b[200~half a paste", "half a paste", b"\r", "half a paste"),
-        (b"\x1b[200~half a paste", "half a paste", b"\x04\x03", Interrupted),
+        (b"\x1b[200~half a paste", "half a paste", b"\x03\x03", Interrupted),
         (b"\x1b[200~half a paste", "half a paste", b"\x1b[201~ more\r", "half a paste more"),
         (b"\x1b[200~half a paste", "half a paste", b"\x1b[200~, one more\x1b[201~\r", "half a paste, one more"),
     ],
@@ -204,91 +220,88 @@ async def written(terminal: Terminal, text: str) -> None:
 async def test_every_byte_is_a_key_and_no_paste_lasts_for_ever(
     monkeypatch: pytest.MonkeyPatch, typed: bytes, written_text: str, then: bytes, expected: str | type[Exception]
 ) -> None:
-    monkeypatch.setattr(prompt_keyboard, "PASTE_SECONDS", 0)
+    monkeypatch.setattr(keyboard_input, "PASTE_SECONDS", 0)
     with typist(monkeypatch) as types:
-        terminal = Terminal(PromptContext(), screen=DummyOutput())
-        reading = asyncio.create_task(terminal.read(lambda: False))
-        types(typed)
-        await written(terminal, written_text)
-        types(then)
-        (read,) = await asyncio.gather(reading, return_exceptions=True)
+        async with terminal_of() as terminal:
+            reading = asyncio.create_task(terminal.read(lambda: False))
+            types(typed)
+            await written(terminal, written_text)
+            types(then)
+            (read,) = await asyncio.gather(reading, return_exceptions=True)
     assert read == expected or (isinstance(expected, type) and isinstance(read, expected))
 
 
 async def test_ctrl_c_ends_a_paste_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prompt_keyboard, "PASTE_SECONDS", 1000)
+    monkeypatch.setattr(keyboard_input, "PASTE_SECONDS", 1000)
     with typist(monkeypatch) as types:
-        terminal = Terminal(PromptContext(), screen=DummyOutput())
-        reading = asyncio.create_task(terminal.read(lambda: False))
-        types(b"before")
-        await written(terminal, "before")
-        types(b"\x1b[200~half")
-        while select.select([sys.stdin], [], [], 0)[0]:  # else both are one read
-            await asyncio.sleep(0.01)
-        types(b"\x03")
-        with pytest.raises(Interrupted):
-            await reading
+        async with terminal_of() as terminal:
+            reading = asyncio.create_task(terminal.read(lambda: False))
+            types(b"before")
+            await written(terminal, "before")
+            types(b"\x1b[200~half")
+            while select.select([sys.stdin], [], [], 0)[0]:  # else both are one read
+                await asyncio.sleep(0.01)
+            types(b"\x03")
+            await written(terminal, "")
+            types(b"\x03")
+            with pytest.raises(Interrupted):
+                await reading
 
 
-@pytest.mark.parametrize("asks", [False, True])
-async def test_a_prompt_that_ends_in_a_search_leaves_the_keys_to_the_next(asks: bool) -> None:
+async def test_a_search_that_a_question_ends_leaves_the_keys_to_the_next_prompt() -> None:
     with create_pipe_input() as keyboard:
-        terminal = Terminal(PromptContext(), keyboard=keyboard, screen=DummyOutput())
-        over = asyncio.Event()
-
-        async def answer() -> str | None:
-            return await (terminal.ask("? ", valid=lambda: not over.is_set()) if asks else terminal.read(over.is_set))
-
-        searching = asyncio.create_task(answer())
-        keyboard.send_text("\x12go")
-        await written(terminal, "go")
-        over.set()
-        await asyncio.gather(searching, return_exceptions=True)
-        over.clear()
-        for typed, expected in (("x\r", "x"), ("\x03", Interrupted)):
-            keyboard.send_text(typed)
-            async with asyncio.timeout(50):
-                (read,) = await asyncio.gather(answer(), return_exceptions=True)
-            assert read == expected or (isinstance(expected, type) and isinstance(read, expected))
+        async with terminal_of(keyboard) as terminal:
+            reading = asyncio.create_task(terminal.read(lambda: False))
+            keyboard.send_text("\x12go")
+            await written(terminal, "go")
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+            asking = asyncio.create_task(terminal.ask("? ", valid=lambda: True))
+            await asked(terminal)
+            keyboard.send_text("x\r")
+            assert await asking == "x"
+            reading = asyncio.create_task(terminal.read(lambda: False))
+            keyboard.send_text("y\r")
+            assert await reading == "y"
 
 
-async def test_what_was_sent_while_something_else_needed_the_user_is_sent() -> None:
-    def enter_meanwhile() -> bool:
-        if terminal.app.is_running:
-            terminal.app.exit(result="go")
-        return terminal.app.is_running
-
+async def test_what_is_sent_while_something_else_needs_the_user_waits() -> None:
     with create_pipe_input() as keyboard:
-        terminal = Terminal(PromptContext(), keyboard=keyboard, screen=DummyOutput())
-        assert await terminal.read(enter_meanwhile) == "go"
+        async with terminal_of(keyboard) as terminal:
+            with pytest.raises(AttentionNeeded):
+                needed = iter([False])
+                await terminal.read(lambda: next(needed, True))
+            keyboard.send_text("first\rsecond\r")
+            await asyncio.sleep(0)
+            assert [await terminal.read(lambda: False) for _ in range(2)] == ["first", "second"]
 
 
 async def test_what_is_given_back_comes_before_what_is_typed() -> None:
     with create_pipe_input() as keyboard:
-        terminal = Terminal(PromptContext(), keyboard=keyboard, screen=DummyOutput())
-        terminal.draft("first")
-        reading = asyncio.create_task(terminal.read(lambda: False))
-        keyboard.send_text(" and\x1b[D\x1b[D")
-        await written(terminal, "first and")
-        terminal.draft("given back")
-        keyboard.send_text("X\r")
-        assert await reading == "given back\nfirst aXnd"
+        async with terminal_of(keyboard) as terminal:
+            terminal.draft("first")
+            reading = asyncio.create_task(terminal.read(lambda: False))
+            keyboard.send_text(" and\x1b[D\x1b[D")
+            await written(terminal, "first and")
+            terminal.draft("given back")
+            keyboard.send_text("X\r")
+            assert await reading == "given back\nfirst aXnd"
 
 
 async def test_what_is_typed_while_an_editor_is_open_is_not_for_the_chat(monkeypatch: pytest.MonkeyPatch) -> None:
     with typist(monkeypatch) as types:
-        terminal = Terminal(PromptContext(), screen=DummyOutput())
+        async with terminal_of() as terminal:
 
-        def edited(text: str, suffix: str) -> str:
-            types(b"\x04")
-            assert terminal.interrupt()  # Ctrl-C is the editor's
-            return text + suffix
+            def edited(text: str, suffix: str) -> str:
+                types(b"\x04")
+                assert terminal.interrupt()  # Ctrl-C is the editor's
+                return text + suffix
 
-        monkeypatch.setattr("amanu.cli.terminal.edit_text", edited)
-        assert await terminal.edit("a", ".txt") == "a.txt"
-        reading = asyncio.create_task(terminal.read(lambda: False))
-        types(b"go\r")
-        assert await reading == "go"
+            monkeypatch.setattr("amanu.cli.ui.terminal.edit_text", edited)
+            assert await terminal.edit("a", ".txt") == "a.txt"
+            reading = asyncio.create_task(terminal.read(lambda: False))
+            types(b"go\r")
+            assert await reading == "go"
 
 
 @pytest.mark.parametrize(("typed", "expected"), [(b"go\r", "go"), (b"\x04", EOFError), (b"\x03", Interrupted)])
@@ -296,12 +309,12 @@ async def test_what_is_typed_while_something_is_printed_stays_as_it_was_typed(
     monkeypatch: pytest.MonkeyPatch, typed: bytes, expected: str | type[Exception]
 ) -> None:
     with typist(monkeypatch) as types:
-        terminal = Terminal(PromptContext(), screen=DummyOutput())
-        reading = asyncio.create_task(terminal.read(lambda: False))
-        while not terminal.app.is_running:
-            await asyncio.sleep(0.01)
-        await run_in_terminal(lambda: types(typed))
-        (read,) = await asyncio.gather(reading, return_exceptions=True)
+        async with terminal_of() as terminal:
+            reading = asyncio.create_task(terminal.read(lambda: False))
+            while not terminal.app.is_running:
+                await asyncio.sleep(0.01)
+            await run_in_terminal(lambda: types(typed))
+            (read,) = await asyncio.gather(reading, return_exceptions=True)
     assert read == expected or (isinstance(expected, type) and isinstance(read, expected))
 
 
@@ -313,12 +326,12 @@ async def test_the_users_editor_reads_lines(monkeypatch: pytest.MonkeyPatch, tmp
     screen, side = pty.openpty()
     with os.fdopen(side) as keyboard, os.fdopen(screen, "wb", buffering=0):
         monkeypatch.setattr("sys.stdin", keyboard)
-        terminal = Terminal(PromptContext(), screen=DummyOutput())
-        reading = asyncio.create_task(terminal.read(lambda: False))
-        while not terminal.app.is_running:
-            await asyncio.sleep(0.01)
-        monkeypatch.setattr("subprocess.run", partial(subprocess.run, stdin=side))
-        modes = await terminal.edit("", ".txt")
-        os.write(screen, b"\x04")
-        await asyncio.gather(reading, return_exceptions=True)
+        async with terminal_of() as terminal:
+            reading = asyncio.create_task(terminal.read(lambda: False))
+            while not terminal.app.is_running:
+                await asyncio.sleep(0.01)
+            monkeypatch.setattr("subprocess.run", partial(subprocess.run, stdin=side))
+            modes = await terminal.edit("", ".txt")
+            os.write(screen, b"\x04")
+            await asyncio.gather(reading, return_exceptions=True)
     assert modes is not None and " icanon" in modes and " icrnl" in modes

@@ -8,6 +8,7 @@ import pytest
 from amanu.cli.console import PlainConsole
 from amanu.cli.question_input import QuestionInput
 from amanu.cli.review_prompt import Preview
+from amanu.cli.ui.dialog import Choice
 
 COMMANDS = ["/help", "/jobs", "/undo", "/review"]
 """The last as a file of the user's own would make it."""
@@ -21,6 +22,7 @@ class Typist:
         self,
         question: str,
         *,
+        choices: Sequence[Choice] = (),
         default: str = "",
         valid: Callable[[], bool],
         preview: Preview | None = None,
@@ -69,14 +71,15 @@ async def asked(*typed: str | None) -> tuple[str | None, list[str], str, int]:
 
 @pytest.mark.parametrize("typed", ANSWERS)
 async def test_an_answer_is_an_answer(typed: str | None) -> None:
-    assert await asked(typed) == (typed, [], "", 0)
+    echo = f"  › {typed}\n" if typed else ""
+    assert await asked(typed) == (typed, [], echo, 0)
 
 
 @pytest.mark.parametrize(("typed", "outcome"), COMMANDED)
 async def test_a_command_is_none(typed: str, outcome: str) -> None:
     answer, ran, said, shown = await asked(typed, "a")
     assert (answer, ran, shown) == ("a", [typed] if outcome == RUN else [], 1)
-    assert said == "" if outcome in (RUN, "") else outcome in said
+    assert said == "  › a\n" if outcome in (RUN, "") else outcome in said
 
 
 async def test_what_is_settled_meanwhile_is_not_asked_again() -> None:

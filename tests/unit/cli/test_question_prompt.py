@@ -9,7 +9,8 @@ import pytest
 from amanu.cli.console import PlainConsole
 from amanu.cli.question_prompt import DROPPED, QuestionPrompt
 from amanu.cli.review_prompt import Preview
-from amanu.cli.terminal import StopRequested
+from amanu.cli.ui.dialog import Choice
+from amanu.cli.ui.terminal import StopRequested
 from amanu.client.daemon_client import DaemonClient
 from amanu.client.session_view import SessionView, create
 from amanu_protocol import requests as r
@@ -38,6 +39,7 @@ class User:
         self,
         question: str,
         *,
+        choices: Sequence[Choice] = (),
         default: str = "",
         valid: Callable[[], bool],
         preview: Preview | None = None,
@@ -139,11 +141,7 @@ async def test_nothing_and_escape_lead_to_declining(
 async def test_the_question_is_shown_with_its_options(pair: tuple[DaemonClient, FakeDaemon]) -> None:
     shown, _, _ = await put(pair, [CHOICE, TEXT], User("1", "shop"))
     assert shown == (
-        "? Amanu asks: Some questions\n"
-        "  1 of 2 · Database: Which database?\n"
-        "    1 SQLite — One file.\n"
-        "    2 Postgres\n"
-        "  2 of 2 · Name: What is it called?\n"
+        "? Amanu asks: Some questions\n  1 of 2 · Database: Which database?\n  2 of 2 · Name: What is it called?\n"
     )
 
 

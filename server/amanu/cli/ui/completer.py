@@ -1,0 +1,59 @@
+"""Completion in the composer: slash commands at its start, mentions anywhere. Imports prompt_toolkit."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.application import get_app
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+
+from amanu.cli.text import one_line
+from amanu.client.daemon_client import Disconnected
+from amanu_protocol.errors import AmanuError
+
+if TYPE_CHECKING:
+    from amanu.cli.ui.terminal import PromptContext
+
+STILL_READING = 0.2
+"""Seconds until it is asked again what may be mentioned, while the daemon reads a folder for the first time."""
+
+
+class PromptCompleter(Completer):
+    def __init__(self, context: "PromptContext") -> None:
+        self._context = context
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        typed = document.text_before_cursor
+        if typed.startswith("/") and " " not in typed:
+            for command in self._context.slash_commands:
+                if command.startswith(typed):
+                    about = self._context.descriptions.get(command, "")
+                    yield Completion(command, start_position=-len(typed), display_meta=about)
+
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion]:
+        for completion in self.get_completions(document, complete_event):
+            yield completion
+        if document.text_before_cursor.startswith("/") and " " not in document.text_before_cursor:
+            return
+        incomplete, offered = True, set[str]()
+        while incomplete:
+            try:
+                mentions = await self._context.mentions(document.text_before_cursor)
+            except (AmanuError, Disconnected):
+                return
+            for item in mentions.items:
+                if item.text not in offered:
+                    label, detail = one_line(item.text), one_line(item.detail)
+                    yield Completion(item.text, -len(mentions.typed), display=label, display_meta=detail)
+            offered |= {item.text for item in mentions.items}
+            if incomplete := mentions.incomplete:
+                await asyncio.sleep(STILL_READING)  # a text typed meanwhile waits until this has ended
+                incomplete = get_app().current_buffer.document == document
+
+
+def runs(completion: Completion) -> bool:
+    """Whether Enter on that row sends it."""
+    return completion.text.startswith("/")

@@ -1,0 +1,325 @@
+"""What prompt_toolkit draws below the transcript, and which key does what. Imports prompt_toolkit."""
+
+import shutil
+import textwrap
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import DummyCompleter, DynamicCompleter, PathCompleter
+from prompt_toolkit.filters import Condition, is_searching
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import FileHistory, InMemoryHistory
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import BufferControl, ConditionalContainer, Dimension, FormattedTextControl, HSplit, Layout
+from prompt_toolkit.layout.containers import AnyContainer, Window
+from prompt_toolkit.output import Output
+from prompt_toolkit.styles import Style
+from prompt_toolkit.widgets import SearchToolbar
+
+from amanu.cli.text import one_line
+from amanu.cli.ui.completer import PromptCompleter, runs
+from amanu.cli.ui.keys import Action, bound, table
+from amanu.cli.ui.terminal import ESC_SECONDS, LOOK_SECONDS
+
+if TYPE_CHECKING:
+    from amanu.cli.ui.terminal import Terminal
+
+LIVE_ROWS = 8
+MENU_ROWS = 8
+DIALOG_ROWS = 10
+PREVIEW_ROWS = 8
+_PROMPT, _FURTHER = "› ", "  "
+_STYLE = Style.from_dict(
+    {
+        "": "",
+        "prompt": "bold ansicyan",
+        "green": "ansigreen",
+        "red": "ansired",
+        "yellow": "ansiyellow",
+        "cyan": "ansicyan",
+        "dim": "dim",
+        "bold": "bold",
+        "heading": "bold ansicyan",
+        "status": "dim",
+        "chosen": "bold ansicyan",
+        "search-toolbar": "dim",
+    }
+)
+_TONES = {"plain": "class:dim", "good": "class:green", "warning": "class:yellow", "bad": "class:red"}
+
+
+class Screen:
+    """The layout and the keys of one terminal."""
+
+    def __init__(
+        self, terminal: "Terminal", history: Path | None, keyboard: Input | None, output: Output | None
+    ) -> None:
+        self._terminal = terminal
+        self._paths = PathCompleter(expanduser=True)
+        self._roots: Sequence[str] = ()
+        self._shows_keys = False
+        self.composer = Buffer(
+            multiline=True,
+            history=FileHistory(str(history)) if history is not None else InMemoryHistory(),
+            completer=PromptCompleter(terminal.context),
+            complete_while_typing=Condition(self._completes_while_typing),
+            on_text_changed=lambda _: self._composer_changed(),
+        )
+        self.answer = Buffer(
+            multiline=True,
+            completer=DynamicCompleter(lambda: self._paths if self._roots else DummyCompleter()),
+            complete_while_typing=Condition(lambda: bool(self._roots)),
+            on_text_changed=lambda _: self._answer_changed(),
+        )
+        self._search = SearchToolbar(
+            forward_search_prompt="later prompt › ", backward_search_prompt="earlier prompt › "
+        )
+        self._composer_window = self._line_of(self.composer, lambda: _PROMPT, search=self._search)
+        self._answer_window = self._line_of(self.answer, self._answer_prompt)
+        self.app: Application[None] = Application(
+            layout=Layout(self._rows(), focused_element=self._composer_window),
+            key_bindings=self._keys(),
+            style=_STYLE,
+            input=keyboard,
+            output=output,
+            erase_when_done=True,
+            refresh_interval=LOOK_SECONDS,
+            include_default_pygments_style=False,
+        )
+        # Esc may begin a sequence (Alt-Enter): nobody should wait a second to learn that it does not.
+        self.app.ttimeoutlen = self.app.timeoutlen = ESC_SECONDS
+
+    def open_dialog(self, default: str, roots: Sequence[str]) -> None:
+        self._roots = roots
+        self._paths.get_paths = lambda: list(roots)
+        self.answer.reset()
+        self.answer.text = default
+        self.answer.cursor_position = len(default)
+        self.app.layout.focus(self._answer_window)
+        self.app.invalidate()
+
+    def close_dialog(self) -> None:
+        self.answer.reset()
+        # A search leaves the keys with itself.
+        self.app.layout.focus(self._composer_window)
+        self.app.invalidate()
+
+    # Rows ------------------------------------------------------------------------------------------------
+
+    def _rows(self) -> AnyContainer:
+        asked = Condition(lambda: self._terminal.dialog is not None)
+        return HSplit(
+            [
+                _text(self._live_text, LIVE_ROWS),
+                ConditionalContainer(HSplit([_text(self._choices_text, DIALOG_ROWS), self._answer_window]), asked),
+                ConditionalContainer(HSplit([self._composer_window, self._search]), ~asked),
+                _text(self._menu_text, MENU_ROWS),
+                _text(self._below_text, PREVIEW_ROWS),
+                _text(self._keys_text, len(table())),
+                Window(FormattedTextControl(self._status_text), height=1, style="class:status"),
+            ]
+        )
+
+    def _line_of(self, buffer: Buffer, prompt: Callable[[], str], search: SearchToolbar | None = None) -> Window:
+        control = BufferControl(buffer, search_buffer_control=search.control if search is not None else None)
+        return Window(
+            control,
+            height=lambda: Dimension(min=1, max=max(1, _size()[1] // 2)),
+            wrap_lines=True,
+            dont_extend_height=True,
+            get_line_prefix=lambda line, wrapped: [("class:prompt", _FURTHER if line or wrapped else prompt())],
+        )
+
+    def _live_text(self) -> StyleAndTextTuples:
+        return _joined([[(f"class:{style}" if style else "", row)] for style, row in self._terminal.context.above()])
+
+    def _answer_prompt(self) -> str:
+        return self._terminal.dialog.prompt if self._terminal.dialog is not None else ""
+
+    def _choices_text(self) -> StyleAndTextTuples:
+        dialog = self._terminal.dialog
+        if dialog is None:
+            return []
+        typed = self.answer.text
+        rows = dialog.rows(typed)
+        words = bool(typed.strip()) and not dialog.is_picker  # they are the answer, no row is
+        selected = min(dialog.selected, len(rows) - 1)
+        first = max(0, min(selected - DIALOG_ROWS // 2, len(rows) - DIALOG_ROWS))
+        width = max((len(each.label) for each in rows), default=0)
+        shown: list[StyleAndTextTuples] = []
+        for index, choice in enumerate(rows[first : first + DIALOG_ROWS], first):
+            is_chosen = index == selected and not words
+            number = "" if dialog.is_picker else f"{index + 1}. "
+            label = one_line(choice.label).ljust(width if choice.about else 0)
+            style = "class:chosen" if is_chosen else "class:dim" if words else ""
+            row = f"{'❯' if is_chosen else ' '} {number}{label}"
+            room = max(1, _size()[0] - len(row) - 3)
+            shown.append([(style, row), ("class:dim", f"  {one_line(choice.about, room)}" if choice.about else "")])
+        return _joined(shown)
+
+    def _menu_text(self) -> StyleAndTextTuples:
+        state = self.app.current_buffer.complete_state
+        if state is None or not state.completions:
+            return []
+        chosen = state.complete_index or 0
+        first = max(0, min(chosen - MENU_ROWS // 2, len(state.completions) - MENU_ROWS))
+        shown: list[StyleAndTextTuples] = []
+        width = min(40, max(len(each.display_text) for each in state.completions))
+        for index, each in enumerate(state.completions[first : first + MENU_ROWS], first):
+            style = "class:chosen" if index == chosen else ""
+            label = one_line(each.display_text, 60).ljust(width)
+            about = one_line(each.display_meta_text, max(1, _size()[0] - len(label) - 5))
+            shown.append([(style, f"  {label}"), ("class:dim", f"  {about}")])
+        return _joined(shown)
+
+    def _below_text(self) -> StyleAndTextTuples:
+        if self._terminal.below is None:
+            return []
+        lines = self._terminal.below()
+        width = max(20, _size()[0] - 1)
+        rows = [(_TONES[line.tone], row) for line in lines for row in textwrap.wrap(one_line(line.text, 400), width)]
+        return _joined([[row] for row in rows[:PREVIEW_ROWS]])
+
+    def _keys_text(self) -> StyleAndTextTuples:
+        if not self._shows_keys:
+            return []
+        return _joined([[("class:bold", f"  {name:22}"), ("class:dim", about)] for name, about in table()])
+
+    def _status_text(self) -> StyleAndTextTuples:
+        return [("", self._terminal.context.toolbar())]
+
+    # Keys ------------------------------------------------------------------------------------------------
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+        asked = Condition(lambda: self._terminal.dialog is not None)
+        choosing = Condition(self._is_choosing)
+        menu = Condition(lambda: self.app.current_buffer.complete_state is not None)
+        nothing_typed = Condition(lambda: not self.app.current_buffer.text)
+
+        def on(
+            action: Action, filter: Condition | object = True
+        ) -> Callable[[Callable[[KeyPressEvent], object]], None]:
+            def add(handler: Callable[[KeyPressEvent], object]) -> None:
+                for sequence in bound(action):
+                    keys.add(*sequence, filter=filter)(handler)  # pyright: ignore[reportArgumentType]
+
+            return add
+
+        on("send", ~is_searching)(lambda _: self._enter())
+        on("newLine", ~is_searching)(lambda event: event.current_buffer.insert_text("\n"))
+        on("mode", ~menu & ~asked)(lambda _: self._terminal.context.next_mode())
+        on("stop", ~is_searching)(lambda _: self._escape())
+        on("interrupt")(lambda _: self._terminal.ctrl_c())
+        on("leave", nothing_typed)(lambda _: self._terminal.ctrl_d())
+        on("editor", ~asked)(lambda _: self._terminal.edit_composer())
+        on("everything")(lambda _: self._terminal.show_everything())
+        on("suspend")(lambda event: event.app.suspend_to_background())
+        on("keys", nothing_typed & ~asked)(lambda _: self._toggle_keys())
+        keys.add("up", filter=choosing)(partial(self._move, -1))
+        keys.add("down", filter=choosing)(partial(self._move, 1))
+        for digit in "123456789":
+            keys.add(digit, filter=asked)(self._digit)
+        keys.add(Keys.BracketedPaste)(self._paste)
+
+        # An Alt with a key that means nothing is no Esc. The mouse, which nobody asked for, would fail on a button it
+        # does not know.
+        keys.add("escape", "<any>")(_nothing)
+        keys.add(Keys.Vt100MouseEvent)(_nothing)
+        return keys
+
+    def _enter(self) -> None:
+        buffer = self.app.current_buffer
+        if buffer.document.current_line_before_cursor.endswith("\\"):
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+        elif (dialog := self._terminal.dialog) is not None:
+            buffer.cancel_completion()
+            self._terminal.answer(dialog.answer(buffer.text))
+        elif (state := buffer.complete_state) is not None and state.completions:
+            completion = state.completions[state.complete_index or 0]
+            buffer.go_to_completion(state.complete_index or 0)
+            buffer.complete_state = None
+            if runs(completion):
+                self._terminal.submit()
+        else:
+            self._terminal.submit()
+
+    def _escape(self) -> None:
+        if self._shows_keys:
+            self._toggle_keys()
+        elif self.app.current_buffer.complete_state is not None:
+            self.app.current_buffer.cancel_completion()
+        else:
+            self._terminal.escape()
+
+    def _digit(self, event: KeyPressEvent) -> None:
+        dialog = self._terminal.dialog
+        chosen = dialog.numbered(event.data, self.answer.text) if dialog is not None else None
+        if chosen is None:
+            self.answer.insert_text(event.data)
+        else:
+            self._terminal.answer(chosen)
+
+    def _paste(self, event: KeyPressEvent) -> None:
+        is_composer = event.current_buffer is self.composer
+        text = self._terminal.pastes.folded(event.data) if is_composer else event.data.replace("\r", "\n")
+        event.current_buffer.insert_text(text)
+
+    def _move(self, by: int, event: KeyPressEvent) -> None:
+        if self._terminal.dialog is not None:
+            self._terminal.dialog.move(by, self.answer.text)
+
+    def _toggle_keys(self) -> None:
+        self._shows_keys = not self._shows_keys
+
+    def _is_choosing(self) -> bool:
+        dialog = self._terminal.dialog
+        return dialog is not None and bool(dialog.choices) and (dialog.is_picker or not self.answer.text)
+
+    def _completes_while_typing(self) -> bool:
+        typed = self.composer.document.text_before_cursor
+        return typed.startswith("/") or typed[typed.rfind(" ") + 1 :].startswith("@")
+
+    def _composer_changed(self) -> None:
+        self._shows_keys = False
+        self._terminal.notice_typing()
+
+    def _answer_changed(self) -> None:
+        if self._terminal.dialog is not None:
+            self._terminal.dialog.begin_again()
+
+
+def _text(text: Callable[[], StyleAndTextTuples], most: int) -> Window:
+    """Rows that are not there while they are empty, and give way on a low screen."""
+    control = FormattedTextControl(text)
+
+    def height() -> Dimension:
+        count = sum(part.count("\n") for _, part, *_ in text()) + 1 if text() else 0
+        return Dimension(min=0, max=min(most, count), preferred=min(most, count))
+
+    return Window(control, height=height, dont_extend_height=True)
+
+
+def _joined(rows: Sequence[StyleAndTextTuples]) -> StyleAndTextTuples:
+    joined: StyleAndTextTuples = []
+    for index, row in enumerate(rows):
+        joined += [("", "\n")] if index else []
+        joined += row
+    return joined
+
+
+def _size() -> tuple[int, int]:
+    """Columns and rows."""
+    columns, rows = shutil.get_terminal_size()
+    return columns, rows
+
+
+def _nothing(event: KeyPressEvent) -> None:
+    pass

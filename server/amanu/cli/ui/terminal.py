@@ -1,0 +1,365 @@
+"""A user at a terminal, by prompt_toolkit: one application below the transcript, from the first key to the last.
+
+It shows what runs, then the composer or the open question, then a status line. What is printed meanwhile goes above it.
+"""
+
+import asyncio
+import contextlib
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amanu.cli.console import Span
+from amanu.cli.ui.dialog import Choice, Dialog
+from amanu.cli.ui.pastes import Pastes
+from amanu.cli.ui.programs import edit_text, page_text
+from amanu.client.daemon_client import Disconnected
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Line
+from amanu_protocol.requests import MentionCompleteResult
+
+if TYPE_CHECKING:
+    from prompt_toolkit.application import Application
+    from prompt_toolkit.input import Input
+    from prompt_toolkit.output import Output
+
+    from amanu.cli.review_prompt import Preview
+
+LOOK_SECONDS = 0.1
+"""How often an open question is checked for being settled elsewhere, and what moves is redrawn."""
+ESC_SECONDS = 0.2
+"""After Esc, for the rest of a sequence."""
+TWICE_SECONDS = 0.6
+"""A second Esc within that time goes back."""
+PAUSE_SECONDS = 0.7
+"""Without a key, after which a question takes the keys from a prompt that is being typed."""
+
+
+class AttentionNeeded(Exception):
+    """Something else needs the user now; what was typed stays in the composer."""
+
+
+class Interrupted(Exception):
+    """Ctrl-C. An ordinary exception: KeyboardInterrupt in a task would end the event loop."""
+
+
+class StopRequested(Exception):
+    """Esc: what runs is to stop. Like Ctrl-C, but it never leaves."""
+
+
+class RewindRequested(Exception):
+    """Esc twice while nothing runs."""
+
+
+class PromptContext:
+    """The surroundings of the composer, and what it can complete; by default nothing."""
+
+    def __init__(self, slash_commands: Iterable[str] = ()) -> None:
+        self.slash_commands = list(slash_commands)
+        """May change at any time."""
+        self.descriptions: dict[str, str] = {}
+
+    async def mentions(self, text: str) -> MentionCompleteResult:
+        """What the mention at the end of `text` may become."""
+        return MentionCompleteResult(typed="", items=[])
+
+    def begin_prompt(self) -> None:
+        """The user types: called after each change of a text that is not empty."""
+
+    def above(self) -> list[Span]:
+        """What moves, above the composer."""
+        return []
+
+    def toolbar(self) -> str:
+        """The status line."""
+        return ""
+
+    def next_mode(self) -> None:
+        """Shift-Tab."""
+
+    def stoppable(self) -> bool:
+        """Whether Esc has something to stop."""
+        return False
+
+    def everything(self) -> str:
+        """All that was cut from what was printed lately, for the pager."""
+        return ""
+
+
+class Terminal:
+    """The application at the bottom of the screen. It begins with the first question or prompt, and ends with `close`.
+    `history` is the file of earlier prompts; `keyboard` and `screen` are those of the process by default."""
+
+    def __init__(
+        self,
+        context: PromptContext,
+        *,
+        history: Path | None = None,
+        keyboard: "Input | None" = None,
+        screen: "Output | None" = None,
+    ) -> None:
+        from amanu.cli.ui.keyboard import PromptKeyboard
+        from amanu.cli.ui.screen import Screen
+
+        self._own_keyboard = PromptKeyboard(sys.stdin) if keyboard is None and sys.stdin.isatty() else None
+        self.context = context
+        self.pastes = Pastes()
+        self.dialog: Dialog | None = None
+        """The open question."""
+        self.below: Callable[[], Sequence[Line]] | None = None
+        """What the words typed at the question would do."""
+        self._reader: asyncio.Future[str] | None = None
+        """Who waits for the user."""
+        self._submitted: deque[str | type[EOFError]] = deque()
+        """Sent while nobody waited for it."""
+        self._typed_at = 0.0
+        self._escaped_at = 0.0
+        self._application: asyncio.Task[None] | None = None
+        self._screen = Screen(self, history, self._own_keyboard or keyboard, screen)
+
+    # What the chat asks for ------------------------------------------------------------------------------
+
+    async def read(self, wake: Callable[[], bool]) -> str:
+        """A prompt, of one line or many, never blank. Raises Interrupted on Ctrl-C, EOFError on Ctrl-D,
+        AttentionNeeded when `wake` holds, StopRequested on Esc while something can be stopped, RewindRequested on Esc
+        twice."""
+        await self._start()
+        if not wake() and self._submitted:
+            text = self._submitted.popleft()
+            if not isinstance(text, str):
+                raise text
+            return text
+        text = await self._wait(wake)
+        if text is None:
+            raise AttentionNeeded
+        return text
+
+    async def ask(
+        self,
+        question: str,
+        *,
+        choices: Sequence[Choice] = (),
+        is_picker: bool = False,
+        default: str = "",
+        valid: Callable[[], bool],
+        preview: "Preview | None" = None,
+        again: Callable[[], None] | None = None,
+        roots: Sequence[str] = (),
+    ) -> str | None:
+        """See `review_prompt.UserInput`. Raises Interrupted on Ctrl-C, StopRequested on Esc, EOFError on Ctrl-D."""
+        await self._pause(valid)
+        self.dialog = Dialog(question, choices, is_picker)
+        watched = LivePreview(preview, lambda: self._screen.answer.text) if preview is not None else None
+        self.below = watched.lines if watched is not None else None
+        self._screen.open_dialog(default, roots)
+        try:
+            answer = await self._wait(lambda: not valid())
+        finally:
+            self.dialog = self.below = None
+            self._screen.close_dialog()
+            if watched is not None:
+                watched.end()
+        return None if answer is None else answer.strip()
+
+    async def edit(self, text: str, suffix: str) -> str | None:
+        """See `review_prompt.UserInput`."""
+        return await self._lent(lambda: edit_text(text, suffix))
+
+    async def view(self, text: str) -> None:
+        """See `review_prompt.UserInput`."""
+        await self._lent(lambda: page_text(text))
+
+    @property
+    def app(self) -> "Application[None]":
+        return self._screen.app
+
+    @property
+    def waits(self) -> bool:
+        """Whether the chat waits for the user."""
+        return self._reader is not None and not self._reader.done()
+
+    @property
+    def typed(self) -> str:
+        """The text in the composer."""
+        return self._screen.composer.text
+
+    def draft(self, text: str) -> None:
+        """Give the user a text to change or send: it stands before what is typed."""
+        composer = self._screen.composer
+        cursor = composer.cursor_position
+        composer.text = "\n".join(filter(None, [text, composer.text]))
+        composer.cursor_position = len(composer.text) if not cursor else len(text) + 1 + cursor
+
+    def interrupt(self) -> bool:
+        """Ctrl-C as a signal. False when nothing here is to end with it."""
+        if self._own_keyboard is not None and self._own_keyboard.lent:
+            return True  # meant for the editor, which gets it as well
+        return self._raise(Interrupted())
+
+    async def close(self) -> None:
+        """Leave the screen as it is without the application."""
+        if self._application is not None:
+            if self.app.is_running and not self.app.is_done:
+                self.app.exit()
+            await asyncio.wait({self._application})
+            self._application = None
+
+    # What keys ask for -----------------------------------------------------------------------------------
+
+    def submit(self) -> None:
+        """Enter in the composer."""
+        composer = self._screen.composer
+        text = self.pastes.unfolded(composer.text).strip()
+        if not text:
+            return
+        composer.history.append_string(text)
+        composer.reset()
+        self.pastes.forget()
+        if not self.waits or self.dialog is not None:
+            self._submitted.append(text)
+        else:
+            self._give(text)
+
+    def answer(self, text: str | None) -> None:
+        """A row was chosen, or words were typed at the question."""
+        if text is not None and self.dialog is not None:
+            self._give(text)
+
+    def ctrl_c(self) -> None:
+        """Clear what is typed in the composer; else interrupt whatever the chat does."""
+        if self.dialog is None and self._screen.composer.text:
+            self._screen.composer.reset()
+        elif not self._raise(Interrupted()):
+            signal.raise_signal(signal.SIGINT)
+
+    def ctrl_d(self) -> None:
+        if not self._raise(EOFError()):
+            self._submitted.append(EOFError)
+
+    def escape(self) -> None:
+        """Stop what runs, or decline the question; twice while nothing runs: go back."""
+        now = time.monotonic()
+        twice, self._escaped_at = now - self._escaped_at < TWICE_SECONDS, now
+        if self.dialog is not None or self.context.stoppable():
+            self._raise(StopRequested())
+        elif twice and not self._screen.composer.text:
+            self._raise(RewindRequested())
+
+    def notice_typing(self) -> None:
+        self._typed_at = time.monotonic()
+        if self._screen.composer.text:
+            self.context.begin_prompt()
+
+    async def edit_composer(self) -> None:
+        composer = self._screen.composer
+        edited = await self.edit(self.pastes.unfolded(composer.text), ".md")
+        if edited is not None:
+            composer.text = edited.rstrip("\n")
+            composer.cursor_position = len(composer.text)
+
+    async def show_everything(self) -> None:
+        if text := self.context.everything():
+            await self.view(text)
+
+    # Waiting ---------------------------------------------------------------------------------------------
+
+    async def _wait(self, until: Callable[[], bool]) -> str | None:
+        """The next thing that the user gives; None as soon as `until` holds. Raises what a key raises."""
+        assert self._reader is None, "one thing is asked at a time"
+        reader = self._reader = asyncio.get_running_loop().create_future()
+        try:
+            while not reader.done() and not until():
+                await asyncio.wait({reader}, timeout=LOOK_SECONDS)
+                if self._own_keyboard is not None and (keys := self._own_keyboard.unended_paste()):
+                    self.app.key_processor.feed_multiple(keys)
+                    self.app.key_processor.process_keys()
+                await self._start()
+            return reader.result() if reader.done() else None
+        finally:
+            self._reader = None
+            reader.cancel()
+
+    async def _pause(self, valid: Callable[[], bool]) -> None:
+        """Until the user makes a pause in typing a prompt: no key that was meant for that may answer a question."""
+        await self._start()
+        while time.monotonic() - self._typed_at < PAUSE_SECONDS and valid():
+            await asyncio.sleep(LOOK_SECONDS / 2)
+
+    async def _start(self) -> None:
+        """Raises what made the application fail; then the next call begins it anew."""
+        if self._application is not None and self._application.done():
+            failed, self._application = self._application, None
+            failed.result()
+        if self._application is None:
+            begun = asyncio.Event()
+            self._application = asyncio.create_task(self._run(begun))
+            starting = asyncio.create_task(begun.wait())
+            await asyncio.wait({starting, self._application}, return_when=asyncio.FIRST_COMPLETED)
+            starting.cancel()
+
+    async def _run(self, begun: asyncio.Event) -> None:
+        # Ours is the signal (`interrupt`), and what fails meanwhile is for the log.
+        await self.app.run_async(pre_run=begun.set, handle_sigint=False, set_exception_handler=False)
+
+    def _give(self, text: str) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(text)
+
+    def _raise(self, error: Exception) -> bool:
+        if self._reader is None or self._reader.done():
+            return False
+        self._reader.set_exception(error)
+        return True
+
+    async def _lent(self, program: Callable[[], Any]) -> Any:
+        """Run another program on the terminal."""
+        from prompt_toolkit.application import run_in_terminal
+        from prompt_toolkit.application.current import set_app
+
+        with self._lent_keyboard(), set_app(self.app):
+            return await run_in_terminal(program, in_executor=True)
+
+    @contextlib.contextmanager
+    def _lent_keyboard(self) -> Generator[None]:
+        if self._own_keyboard is None:
+            yield
+            return
+        self._own_keyboard.lent = True
+        try:
+            yield
+        finally:
+            self._own_keyboard.lent = False
+            # An editor in a window of its own leaves them: nobody saw what they would do here.
+            self._own_keyboard.discard_typed()
+
+
+class LivePreview:
+    """Says below a question what the text so far would do. The latest text counts; one is looked at at a time."""
+
+    def __init__(self, preview: "Preview", text: Callable[[], str]) -> None:
+        self._preview = preview
+        self._text = text
+        self._previewed: str | None = None
+        self._lines: Sequence[Line] = ()
+        self._task: asyncio.Task[None] | None = None
+
+    def lines(self) -> Sequence[Line]:
+        text = self._text()
+        if text != self._previewed and (self._task is None or self._task.done()):
+            self._task = asyncio.create_task(self._update(text))
+        return self._lines
+
+    def end(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _update(self, text: str) -> None:
+        self._previewed = text
+        try:
+            self._lines = await self._preview(text)
+        except (AmanuError, Disconnected) as error:
+            self._lines = [Line(tone="bad", text=str(error))]
