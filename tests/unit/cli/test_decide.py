@@ -342,7 +342,7 @@ async def test_what_is_not_offered_is_no_answer(pair: tuple[DaemonClient, FakeDa
         (["2"], {"decision": "allow", "mode": "ask", "freshContext": False}),
         (["6"], {"decision": "allow", "mode": "auto", "freshContext": True}),
         (["x", "use sqlite"], {"decision": "reject", "reason": "use sqlite", "freshContext": False}),
-        (["n too vague"], {"decision": "reject", "reason": "too vague", "freshContext": False}),
+        (["too vague"], {"decision": "reject", "reason": "too vague", "freshContext": False}),
     ],
 )
 async def test_a_plan(pair: tuple[DaemonClient, FakeDaemon], answers: list[str], sent: dict[str, Any]) -> None:
