@@ -44,13 +44,13 @@ def test_a_turn_outlives_the_terminal(tmp_path: Path) -> None:
     screen = Screen("--model", model, cwd=shop, command=AMANU)
     try:
         screen.sees("mode ask")  # the line above it is broken between words, nobody knows where
-        screen.sees("Trust this folder?")
+        screen.sees("2. Trust this folder")
         screen.types("y\r")
         screen.takes_prompts()
         screen.types("write it\r")
         screen.sees("› write it")
         screen.sees("? Create a.txt")
-        screen.sees("[a] accept all")
+        screen.sees("Accept all")
         os.kill(screen.process.pid, signal.SIGKILL)  # the terminal window is closed
         screen.leaves()
     finally:
@@ -59,7 +59,7 @@ def test_a_turn_outlives_the_terminal(tmp_path: Path) -> None:
     try:
         again.sees("› write it")
         again.sees("+one")
-        again.sees("[a] accept all")
+        again.sees("Accept all")
         time.sleep(0.6)  # sooner does not count
         again.types("a\r")
         again.sees("Written.")
@@ -84,11 +84,11 @@ def test_a_command_is_edited_before_it_runs(tmp_path: Path) -> None:
     )
     screen = Screen("--model", model, cwd=shop)
     try:
-        screen.sees("Trust this folder?")
+        screen.sees("2. Trust this folder")
         screen.types("y\r")
         screen.takes_prompts()
         screen.types("do it\r")
-        screen.sees("[e] edit")
+        screen.sees("Edit the command")
         time.sleep(0.6)  # sooner does not count
         screen.types("e\r")
         screen.sees("command ›")
@@ -113,14 +113,14 @@ def test_what_is_typed_at_the_review_of_a_draft_is_the_next_prompt(tmp_path: Pat
     model = script(tmp_path, {"calls": [write]}, {"text": "Drafted."}, {"expect": "and b.txt?", "text": "Not needed."})
     screen = Screen("--model", model, "--mode", "draft", cwd=shop, size=(90, 26))
     try:
-        screen.sees("Trust this folder?")
+        screen.sees("2. Trust this folder")
         screen.types("y\r")
         screen.takes_prompts()
         screen.types("write it\r")
         screen.sees("? Apply the draft: 1 file")
         screen.sees("+39")
         screen.sees("── a.txt (new file) +40 −0")  # again, for its beginning has left the screen
-        screen.sees("[f] later, or type a prompt")
+        screen.sees("or the next prompt")
         time.sleep(0.6)  # sooner does not count
         screen.types("and b.txt?\r")
         screen.sees("› and b.txt?")
@@ -129,7 +129,8 @@ def test_what_is_typed_at_the_review_of_a_draft_is_the_next_prompt(tmp_path: Pat
         assert list(shop.iterdir()) == []
         screen.types("/accept\r")
         screen.sees("Accept the changes above?")
-        screen.types("y\r")
+        screen.sees("1. Yes")
+        screen.types("1")
         screen.sees("accept: done")
         assert (shop / "a.txt").read_text() == content
         screen.types("\x04")
@@ -160,7 +161,7 @@ def test_what_is_no_text_is_sent_all_the_same_and_no_traceback_is_shown(tmp_path
     model = script(tmp_path, {"expect": "caf\ufffd!", "text": "So be it."}, {"expect": "again", "text": "Right."})
     screen = Screen("--model", model, cwd=tmp_path)
     try:
-        screen.sees("Trust this folder?")
+        screen.sees("2. Trust this folder")
         screen.types("n\r")
         screen.takes_prompts()
         screen.types("caf\udce9!\r")
@@ -198,7 +199,7 @@ def test_the_model_hears_of_checkers_with_the_result_of_its_edit_and_mends_it(tm
     shop.mkdir()
     checked_edits.prepare(shop)
     screen = Screen("--model", script(tmp_path, *checked_edits.STEPS), "--mode", "acceptEdits", cwd=shop)
-    screen.sees("Trust this folder?")
+    screen.sees("2. Trust this folder")
     screen.types("y\r")
     screen.takes_prompts()
     screen.types("do it\r")

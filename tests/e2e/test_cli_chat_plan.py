@@ -16,7 +16,7 @@ __all__ = ["daemon"]  # a fixture: pytest finds it by name
 EDITOR = """#!/bin/sh
 sed -i 's/^2. Read it again$/&\\n3. Tell everybody/' "$1"
 """
-LAST_OPTION = "keep planning, or type what to change"
+LAST_OPTION = "or say what to change"
 
 
 @pytest.mark.usefixtures("daemon")
@@ -40,7 +40,7 @@ def test_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             screen.types(f"{text}\r")
 
         try:
-            screen.sees("Trust this folder?")
+            screen.sees("2. Trust this folder")
             screen.types("n\r")
             screen.takes_prompts()
             screen.types("Greet politely\r")
@@ -48,7 +48,7 @@ def test_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             # the model proposes to plan, and the user agrees
             screen.sees("? Plan before changing anything")
             screen.sees("several ways to greet.")
-            screen.sees("[y] once · [n] no, or type a reason")
+            screen.sees("Allow once")
             answers("y")
 
             # the plan is shown once, whole; what the user types sends it back

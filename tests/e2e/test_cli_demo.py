@@ -60,7 +60,7 @@ def test_a_user_who_rejects_is_obeyed(tmp_path: Path) -> None:
     )
     os.close(keyboard)
     shown = b""
-    sent = {b"accept all": b"r\r", b"reason (sent": b"I like it red\r"}
+    sent = {b"or why not": b"I like it red\r"}
     try:
         while True:
             data = os.read(screen, 65536)

@@ -100,11 +100,11 @@ async def test_chat_at_a_terminal_over_ssh(login: Login, tmp_path: Path, shop: P
     def chat() -> None:
         screen = Screen("--model", model, str(shop), cwd=shop, command=login(AMANU, "-tt"))
         try:
-            screen.sees("Trust this folder?")
+            screen.sees("2. Trust this folder")
             screen.types("y\r")
             screen.takes_prompts()
             screen.types("write it\r")
-            screen.sees("[a] accept all")
+            screen.sees("Accept all")
             time.sleep(0.6)  # sooner does not count
             screen.types("a\r")
             screen.sees("Written.")

@@ -287,7 +287,8 @@ class Chat(PromptContext):
 
     def toolbar(self) -> str:
         """The line below the prompt."""
-        moving = self._renderer.status(self._view.state) or ("… sending" if self._sending else "")
+        idle = "Enter answers · ↑ ↓ or a digit chooses" if self._terminal.dialog is not None else ""
+        moving = self._renderer.status(self._view.state) or ("… sending" if self._sending else idle)
         return status_line(self._view.state, moving, shutil.get_terminal_size().columns, self._servers.count)
 
     # One round -----------------------------------------------------------------------------------------

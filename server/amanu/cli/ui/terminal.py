@@ -5,6 +5,7 @@ It shows what runs, then the composer or the open question, then a status line. 
 
 import asyncio
 import contextlib
+import logging
 import signal
 import sys
 import time
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from prompt_toolkit.output import Output
 
     from amanu.cli.review_prompt import Preview
+
+log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.1
 """How often an open question is checked for being settled elsewhere, and what moves is redrawn."""
@@ -152,6 +155,7 @@ class Terminal:
     ) -> str | None:
         """See `review_prompt.UserInput`. Raises Interrupted on Ctrl-C, StopRequested on Esc, EOFError on Ctrl-D."""
         await self._pause(valid)
+        self._take_back()
         self.dialog = Dialog(question, choices, is_picker)
         watched = LivePreview(preview, lambda: self._screen.answer.text) if preview is not None else None
         self.below = watched.lines if watched is not None else None
@@ -159,8 +163,7 @@ class Terminal:
         try:
             answer = await self._wait(lambda: not valid())
         finally:
-            self.dialog = self.below = None
-            self._screen.close_dialog()
+            self._close_dialog()
             if watched is not None:
                 watched.end()
         return None if answer is None else answer.strip()
@@ -216,7 +219,7 @@ class Terminal:
         text = self.pastes.unfolded(composer.text).strip()
         if not text:
             return
-        composer.history.append_string(text)
+        self._remember(text)
         composer.reset()
         self.pastes.forget()
         if not self.waits or self.dialog is not None:
@@ -228,6 +231,7 @@ class Terminal:
         """A row was chosen, or words were typed at the question."""
         if text is not None and self.dialog is not None:
             self._give(text)
+            self._close_dialog()  # what is typed from now on is no answer to it
 
     def ctrl_c(self) -> None:
         """Clear what is typed in the composer; else interrupt whatever the chat does."""
@@ -266,6 +270,24 @@ class Terminal:
             await self.view(text)
 
     # Waiting ---------------------------------------------------------------------------------------------
+
+    def _remember(self, text: str) -> None:
+        try:
+            self._screen.composer.history.append_string(text)
+        except OSError as error:  # a full disk must not keep a prompt from being sent
+            log.error("the prompt is not in the history", exc_info=error)
+
+    def _close_dialog(self) -> None:
+        self.dialog = self.below = None
+        self._screen.close_dialog()
+
+    def _take_back(self) -> None:
+        """What was sent before this question was drawn stays in the composer: it may have been meant for the last."""
+        while self._submitted:
+            text = self._submitted.popleft()
+            if not isinstance(text, str):
+                raise text
+            self.draft(text)
 
     async def _wait(self, until: Callable[[], bool]) -> str | None:
         """The next thing that the user gives; None as soon as `until` holds. Raises what a key raises."""
