@@ -65,7 +65,7 @@ def test_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             # the user adds a step of their own and approves what they see
             answers("e")
             screen.sees("3. Tell everybody")
-            screen.sees("[1] approve, in acceptEdits mode")
+            screen.sees("1. approve, in acceptEdits mode")
             screen.sees(LAST_OPTION)
             assert "has changed since" not in screen.shown, "they know: they did it"
             answers("1")

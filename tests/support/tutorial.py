@@ -1,8 +1,9 @@
 """A tutorial, played as it stands: its commands at a real shell, its answers at the real Amanu, and after each what the
 page says one sees.
 
-In a `console` block a line that begins with `$` is a command, and what follows a `›` is typed at Amanu; all other lines
-are shown, in this order; `…` stands for any text, alone on a line for any lines. A command at which nothing is typed
+In a `console` block a line that begins with `$` is a command, and what follows a `›` is typed at Amanu: a prompt, words
+at a question, or the row of a question, which its digit chooses (`  2. Reject`, then `  › Reject`). All other lines are
+shown, in this order; `…` stands for any text, alone on a line for any lines. A command at which nothing is typed
 shows the lines of the page and no other. Other blocks are files, named in the line above ("Save this as `stock.py`").
 """
 
@@ -22,6 +23,7 @@ from support.warm_process import warm
 PROMPT = "tutorial$ "
 _BLOCK = re.compile(r"([^\n]*)\n\n```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _SAVED = re.compile(r"[Ss]ave this as `([^`]+)`")
+_ROW = re.compile(r"[❯ ] (\d)\. (.+?)(?:   .*)?$")
 _VARIES = re.compile(r"…|\d+(?:\.\d+)? m?s\b")
 """Text that is left out, and times."""
 
@@ -93,9 +95,17 @@ class Reader:
 
     def _parts(self, lines: list[str]) -> Iterator[str]:
         """Waits for each line in turn, and types what is to be typed between them."""
+        digits: dict[str, str] = {}
         for line in lines:
             question, typing, answer = line.partition("›")
-            if typing and not question:
+            if (row := _ROW.match(line)) is not None:
+                digits[row[2]] = row[1]
+            elif line.startswith("  › "):
+                time.sleep(0.8)  # sooner does not count
+                self._terminal.types(digits[answer.strip()])
+                yield pattern(line.strip())
+                digits = {}
+            elif typing and not question:
                 yield "sends"  # the status line of a chat that takes prompts
                 self._terminal.types(f"{answer.strip()}\r")
             elif typing:

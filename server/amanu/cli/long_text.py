@@ -8,7 +8,7 @@ from amanu.cli.console import Console, PlainConsole
 from amanu.cli.diff import show_file_header
 from amanu_protocol.items import ProposedFile
 
-_QUESTION_ROWS = 6
+_QUESTION_ROWS = 14
 """Rows of the screen kept free for what is said and asked below the text."""
 _FILES = 8
 """Files repeated below the text, at most."""

@@ -33,7 +33,7 @@ from amanu_protocol.state import SessionState
 
 KEYS: dict[str, Scope] = {"t": "turn", "s": "session", "w": "workspace", "u": "user"}
 UNKNOWN = "  Unknown answer '{}'. Choose a row by its number, or type a few words to reject: the model reads them."
-PLAN = "  You approve the text above. [e] opens it in your editor first."
+PLAN = "  You approve the text above."
 NO = ("n", "no", "r", "reject")
 _WHOLE = ("accept", "yes", "finish", "later")
 LONGEST_SLIP = 3
@@ -157,9 +157,9 @@ class ReviewPrompt:
 
     def _choices(self, approval: Approval) -> Sequence[Choice]:
         """The daemon's answers, and what the terminal can do besides. Words that are typed are a reason."""
-        choices = [
-            self._choice(each, approval) for each in approval.answers if not each.further and not _is_words(each)
-        ]
+        answers = [each for each in approval.answers if not each.further and not _is_words(each)]
+        answers.sort(key=lambda each: bool(each.rule))  # the digits of what is chosen most stay the same
+        choices = [self._choice(each, approval) for each in answers]
         if approval.proposal_id is not None and (step := self._step()):
             proposals = [self._proposal(step_approval.proposal_id) for step_approval in step]
             files = {change.path for each in proposals if each is not None for change in (*each.files, *each.rows)}
