@@ -106,6 +106,17 @@ async def test_what_was_used_lately_comes_first(tmp_path: Path, text: str, items
         assert [item.text for item in result.items] == items
 
 
+async def test_what_the_session_read_comes_before_the_rest(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path) as d:
+        workspace = d.session.core.workspace
+        for name in ("a.py", "ba.py", "cba.py"):
+            (d.root / name).touch()
+        for name in ("ba.py", "cba.py"):
+            workspace.shown_files.show(await workspace.read(d.root / name))
+        result = await d.sessions.completion.mention(MentionCompleteParams(session_id="s", text="@.py"))
+        assert [item.text for item in result.items] == ["@cba.py", "@ba.py", "@a.py"]
+
+
 async def test_each_is_of_a_kind(tmp_path: Path) -> None:
     async with scripted_session(tmp_path) as d:
         (d.root / "src").mkdir()
@@ -185,12 +196,14 @@ def test_they_are_those_that_all_compared_would_give(paths: list[str], query: st
     recent = list(dict.fromkeys(paths))[:used]
     index = PathIndex(dict.fromkeys(paths))
     for typed in (query[:1], query[:2], query):
-        assert index.best(typed, recent, limit) == best_of_all(paths, typed.lower(), recent, limit)
+        assert index.best(typed, recent, limit) == best_of_all(index, paths, typed.lower(), recent, limit)
 
 
-def best_of_all(paths: Sequence[str], query: str, recent: Sequence[str], limit: int) -> list[str]:
+def best_of_all(index: PathIndex, paths: Sequence[str], query: str, recent: Sequence[str], limit: int) -> list[str]:
     scores = {
-        path: (place, recent.index(path) if path in recent else path_index.NEVER_USED, len(path), path)
+        path: index._score(  # pyright: ignore[reportPrivateUsage]
+            path, query, place, recent.index(path) if path in recent else path_index.NEVER_USED
+        )
         for path in paths
         if (place := path_index._place(path, query)) is not None  # pyright: ignore[reportPrivateUsage]
     }

@@ -42,6 +42,8 @@ SYMBOL_SECONDS = 2.0
 RESOURCE_SECONDS = 5.0
 """How long an MCP server may take to name resources."""
 
+MAX_USED = 50
+"""Files used by the session that come before others; each is looked for on disk at each key."""
 MAX_RECENT = 8
 """Files used lately that are offered before anything is typed; they leave room for the rest."""
 
@@ -79,10 +81,10 @@ class MentionCompletion:
         self._forgetting: asyncio.TimerHandle | None = None
 
     async def complete(
-        self, text: str, *, terminal: bool = False, editor: EditorContext | None = None, changed: Sequence[str] = ()
+        self, text: str, *, terminal: bool = False, editor: EditorContext | None = None, used: Sequence[str] = ()
     ) -> MentionCompleteResult:
         """What fits the end of `text`, best first. `terminal`: the client can send `@terminal`. `editor` says which
-        files are open or were looked at; `changed` are those the session changed, the latest first."""
+        files are open or were looked at; `used` are those the session changed or read, the latest first."""
         typed = _TYPED.search(text)
         if typed is None:
             return MentionCompleteResult(typed="", items=[])
@@ -93,13 +95,13 @@ class MentionCompletion:
             items = found
         else:
             words = [] if typed[1] is not None else await self._words(query, terminal=terminal)
-            recent = await asyncio.to_thread(self._recent, editor, changed)
+            recent = await asyncio.to_thread(self._recent, editor, used)
             index = await self._current_index()
             incomplete = index is None
             paths = await asyncio.to_thread((index or await self._nearest_index()).best, query, recent)
             files = [_file(path) for path in paths]
-            used = 0 if query else min(len(recent), MAX_RECENT)
-            items = [*files[:used], *words, *files[used:]]
+            before = 0 if query else min(len(recent), MAX_RECENT)
+            items = [*files[:before], *words, *files[before:]]
         return MentionCompleteResult(typed=typed[0], items=items[:MAX_ITEMS], incomplete=incomplete)
 
     async def _words(self, query: str, *, terminal: bool) -> list[MentionItem]:
@@ -112,12 +114,12 @@ class MentionCompletion:
             items.append(MentionItem(text=f"@{SYMBOL}", detail="function, class or variable", kind="symbol"))
         return items + [item for item in await self._resources("") if item.text.startswith(f"@{query}")]
 
-    def _recent(self, editor: EditorContext | None, changed: Sequence[str]) -> list[str]:
-        """The files that the user looked at, the session changed, or an editor has open, that are in the workspace:
-        also those that the ignore rules leave out. Blocking."""
+    def _recent(self, editor: EditorContext | None, used: Sequence[str]) -> list[str]:
+        """The files that the user looked at, the session used, or an editor has open, that are in the workspace: also
+        those that the ignore rules leave out. Blocking."""
         context = editor or EditorContext()
         names: dict[str, None] = {}
-        for path in (*context.recent_files, *changed, *context.open_files):
+        for path in dict.fromkeys((*context.recent_files, *used[:MAX_USED], *context.open_files)):
             with contextlib.suppress(ToolError):
                 if Path(path).is_absolute() and (inside := self._workspace.resolve(path)).is_file():
                     names[self._workspace.display_path(inside)] = None
@@ -182,11 +184,12 @@ class MentionCompletion:
         for root, listed in zip(roots, lists, strict=True):
             files = listed[:MAX_FILES]
             if len(roots) == 1:
-                names, folders = [*files], _folders(files)
+                names, folders = [*files], folders_of(files)
             else:
                 names += [f"{root}/{name}" for name in files]
-                folders |= {f"{root}/{folder}" for folder in _folders(files)} | {str(root)}
-        return PathIndex(chain(names, (f"{folder}/" for folder in folders)))
+                folders |= {f"{root}/{folder}" for folder in folders_of(files)} | {str(root)}
+        shown_roots = [str(root) for root in roots] if len(roots) > 1 else []
+        return PathIndex(chain(names, (f"{folder}/" for folder in folders)), shown_roots)
 
     async def _symbols(self, query: str) -> list[MentionItem]:
         if not query:
@@ -227,7 +230,7 @@ def _are_same(lists: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) -
     return all(one is other or one == other for one, other in zip(lists, others, strict=True))
 
 
-def _folders(names: Iterable[str]) -> set[str]:
+def folders_of(names: Iterable[str]) -> set[str]:
     """In which those are."""
     folders = set[str]()
     for name in names:

@@ -7,36 +7,54 @@ and ends as soon as there are enough.
 import re
 from array import array
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge, nsmallest
 from itertools import accumulate, islice
 
+from amanu.session.path_kind import PathKind, path_kind
 from amanu.system.sorting import sorted_texts
 
 NEVER_USED = 1_000
 """The place of a file that was not used lately, behind all those that were."""
+MIN_CLOSE = 3
+"""Characters from which on a query may leave out some of a name's."""
+LEFT_OUT = 2
+"""Characters that it may leave out at a time."""
 MIN_TYPO = 4
 """Characters from which on a query may hold a typing error."""
 SIMILAR = 80
 """How similar, of 100, a name must be to a query with a typing error."""
 SMALL = 20_000
-"""Up to so many paths are indexed completely by the constructor: it takes 20 ms."""
+"""Up to so many paths are indexed completely by the constructor: it takes 50 ms."""
 _AT_ONCE = 1 << 17
 """Characters, or about as many paths' worth, that are looked at before another thread may run: milliseconds."""
 _END = "\0"
 """Ends a path, for none contains it."""
+_ENDS = (".", f"/{_END}", _END)
+"""A name or a path is whole before one of these."""
 _WORD_START = re.compile(r"(?<![A-Za-z])[a-z]|(?<![0-9])[0-9]|(?<![A-Z])[A-Z]")
 
-Score = tuple[int, int, int, str]
-"""How well a path fits, where it stands among those used lately, its length, and itself; less is better."""
+Standing = tuple[PathKind, bool]
+"""The kind of a path, and whether it is a folder's; less is better."""
+Score = tuple[int, int, Standing, int, str]
+"""How well a path fits, where it stands among those used lately, its standing, its length, and itself; less is
+better."""
+_ANY: Standing = (PathKind.SOURCE, False)
 
 
 class PathIndex:
-    """Of paths relative to their root; those of folders end in `/`. Every method is blocking, and safe in threads."""
+    """Of paths relative to their root, or, of several `roots`, absolute; those of folders end in `/`. Every method is
+    blocking, and safe in threads."""
 
-    def __init__(self, paths: Iterable[str]) -> None:
-        self._paths = sorted_texts(paths)
-        self._paths.sort(key=len)
+    def __init__(self, paths: Iterable[str], roots: Sequence[str] = ()) -> None:
+        self._roots = tuple(f"{root}/" for root in roots)
+        self._by_length = sorted_texts(paths)
+        self._by_length.sort(key=len)
+        groups = defaultdict[Standing, list[str]](list)  # sorted in pieces, not as `sorted` does
+        for path in self._by_length:
+            groups[self._standing(path)].append(path)
+        self._paths = [path for standing in sorted(groups) for path in groups[standing]]
         lower = [path.lower() for path in self._paths]
         self._lower = _Lines(lower)
         self._names = _Lines(map(_name, lower))
@@ -55,45 +73,57 @@ class PathIndex:
         self.is_prepared = True
 
     def best(self, query: str, recent: Sequence[str] = (), limit: int = 20) -> list[str]:
-        """The `limit` best of those, and of `recent`, that contain the letters of `query` in order: at the start of the
-        name or at the starts of its words (`mc` in `mention_completion.py`), within the name, within the path, then
-        apart; of equals first what was used lately (`recent`, the last one first), then the shorter. Without a query:
-        what was used lately, then by length. Where nothing contains the letters: names that are similar."""
+        """The `limit` best of those, and of `recent`, that contain the letters of `query` in order: as the whole
+        name or path, with or without endings; at the start of the name or at the starts of its words (`mc` in
+        `mention_completion.py`); from the start of the name with little left out (`utl` in `utils.py`); within the
+        name; within the path; then apart. Of equals first what was used lately (`recent`, the last one first), then
+        sources, then files, then the shorter. Without a query: what was used lately, then by length. Where nothing
+        contains the letters: names that are similar."""
         query = query.lower()
         if _END in query:
             return []
         scores: dict[str, Score] = {}
-        for place, at in islice(self._fitting(query), limit + len(recent)):
-            path = self._paths[at]
-            scores[path] = (place, NEVER_USED, len(path), path)
+        for place, path in islice(self._fitting(query), limit + len(recent)):
+            scores[path] = self._score(path, query, place, NEVER_USED)
         for used, path in enumerate(dict.fromkeys(recent)):
             if (place := _place(path, query)) is not None:
-                scores[path] = (place, used, len(path), path)
+                scores[path] = self._score(path, query, place, used)
         best = [path for *_, path in nsmallest(limit, scores.values())]
         return best or (self._similar(query, limit) if len(query) >= MIN_TYPO else [])
 
-    def _fitting(self, query: str) -> Iterator[tuple[int, int]]:
-        """(how well it fits, where it stands) of each, the best first."""
+    def _score(self, path: str, query: str, place: int, used: int) -> Score:
+        return place, used, self._standing(path) if query else _ANY, len(path), path
+
+    def _standing(self, path: str) -> Standing:
+        below = next((path.removeprefix(root) for root in self._roots if path.startswith(root)), path)
+        return path_kind(below), path.endswith("/")
+
+    def _fitting(self, query: str) -> Iterator[tuple[int, str]]:
+        """(how well it fits, path) of each, the best first."""
         if not query:
-            yield from ((0, at) for at in range(len(self._paths)))
+            yield from ((0, path) for path in self._by_length)
             return
         if self._hopeless is not None and query.startswith(self._hopeless):
             return
-        letters = re.compile(_END + "".join(f"[^{re.escape(letter)}{_END}]*+{re.escape(letter)}" for letter in query))
+        whole, names = (self._lower, _Lines(())) if "/" in query[:-1] else (self._names, self._names)
+        apart = re.compile(_END + _letters(query, "*"))
+        close = re.compile(_END + re.escape(query[0]) + _letters(query[1:], f"{{0,{LEFT_OUT}}}"))
         seen = set[int]()
         for place, found in enumerate(
             (
-                merge(self._names.starting(query), self._initials.starting(query) if len(query) > 1 else ()),
-                self._names.containing(query),
+                merge(*(whole.starting(query + end) for end in _ENDS)),
+                merge(names.starting(query), self._initials.starting(query) if len(query) > 1 else ()),
+                names.matching(close) if len(query) >= MIN_CLOSE else (),
+                names.containing(query),
                 self._lower.containing(query),
-                self._names.matching(letters),
-                self._lower.matching(letters),
+                names.matching(apart) if len(query) > 1 else (),
+                self._lower.matching(apart) if len(query) > 1 else (),
             )
         ):
             for at in found:
                 if at not in seen:
                     seen.add(at)
-                    yield place, at
+                    yield place, self._paths[at]
         if not seen:
             self._hopeless = query
 
@@ -149,13 +179,18 @@ def _place(path: str, query: str) -> int | None:
     """How well the path fits; less is better, None: not at all."""
     lower = path.lower()
     name = _name(lower)
-    if name.startswith(query) or (len(query) > 1 and _initials(path).startswith(query)):
+    whole = lower if "/" in query[:-1] else name
+    if not query or f"{whole}{_END}".startswith(tuple(query + end for end in _ENDS)):
         return 0
-    if query in name:
+    if name.startswith(query) or (len(query) > 1 and _initials(path).startswith(query)):
         return 1
-    if query in lower:
+    if len(query) >= MIN_CLOSE and _is_close(name, query):
         return 2
-    return 3 if _in_order(name, query) else 4 if _in_order(lower, query) else None
+    if query in name:
+        return 3
+    if query in lower:
+        return 4
+    return 5 if _in_order(name, query) else 6 if _in_order(lower, query) else None
 
 
 def _name(path: str) -> str:
@@ -165,6 +200,20 @@ def _name(path: str) -> str:
 
 def _initials(path: str) -> str:
     return "".join(_WORD_START.findall(_name(path))).lower()
+
+
+def _letters(letters: str, most: str) -> str:
+    """An expression for these letters, before each of them `most` others."""
+    return "".join(f"[^{letter}{_END}]{most}+{letter}" for letter in map(re.escape, letters))
+
+
+def _is_close(name: str, letters: str) -> bool:
+    at = 0
+    for number, letter in enumerate(letters):
+        at = name.find(letter, at, at + 1 + (LEFT_OUT if number else 0)) + 1
+        if at == 0:
+            return False
+    return True
 
 
 def _in_order(text: str, letters: str) -> bool:

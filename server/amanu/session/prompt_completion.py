@@ -63,11 +63,12 @@ class PromptCompletion:
         self, params: MentionCompleteParams, editor: EditorContext | None = None
     ) -> MentionCompleteResult:
         """What the mention at the end of a text may become. `editor`: what the client's user sees."""
-        changed: list[str] = []
+        used: list[str] = []
         if params.session_id is not None:
             session = await self._sessions.get(params.session_id)
             completion = session.mentions
             changed = [file.path for proposal in reversed(session.state.proposals) for file in proposal.files]
+            used = [*changed, *map(str, reversed(session.core.workspace.shown_files.files))]
         else:
             roots = tuple(Path(root) for root in params.roots if Path(root).is_absolute())
             if not roots:
@@ -77,7 +78,7 @@ class PromptCompletion:
                     roots: MentionCompletion(Workspace(roots, self._overlay, private=self._home.private))
                 }
             completion = self._completions[roots]
-        return await completion.complete(params.text, terminal=params.terminal, editor=editor, changed=changed)
+        return await completion.complete(params.text, terminal=params.terminal, editor=editor, used=used)
 
 
 def _listed(command: SlashCommand) -> Command:
