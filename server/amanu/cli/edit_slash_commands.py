@@ -2,12 +2,13 @@
 them, go back to before a turn. What would happen is shown before it does."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
 from amanu.cli.console import Console
 from amanu.cli.diff import relative, show_diff, show_file_header, show_hunks, show_row
+from amanu.cli.edit_scope import CONCERNED, Scope, changes_at
 from amanu.cli.long_text import is_long, printed, show_extent, show_files_again
 from amanu.cli.review_prompt import UserInput
 from amanu.cli.text import one_line, visible
@@ -18,17 +19,6 @@ from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, Proposal, ProposedFile, Row
 from amanu_protocol.labels import IGNORED
-
-Scope = Literal["turn", "session", "file"]
-
-_ABOUT: dict[str, Callable[[Hunk | Row], bool]] = {
-    "accept": lambda change: change.state in ("pending", "conflicted"),
-    "reject": lambda change: change.state in ("pending", "conflicted"),
-    "show": lambda change: change.state == "applied",
-    "undo": lambda change: change.state == "applied",
-    "redo": lambda change: change.state == "reverted",
-    "keep": lambda change: change.state == "applied" and not change.reviewed,
-}
 
 
 class EditSlashCommands:
@@ -84,10 +74,10 @@ class EditSlashCommands:
         after: Sequence[Proposal],
     ) -> None:
         """Tell the outcome: each change that was to be applied and was not, the reason, and what to do."""
-        wanted = {_id(change) for _, change in _changes(before, path) if _ABOUT[decision](change)}
+        wanted = {_id(change) for _, change in changes_at(before, path) if CONCERNED[decision](change)}
         left = [
             (place, change)
-            for place, change in _changes(after, path)
+            for place, change in changes_at(after, path)
             if _id(change) in wanted and change.state != "applied"
         ]
         if not left:
@@ -106,13 +96,13 @@ class EditSlashCommands:
 
     async def diff(self, argument: str) -> None:
         """What is applied of a turn, a file, or of all of it, as one diff."""
-        scope, proposals = self._find("show", argument)
+        scope, proposals = self._find("diff", argument)
         params = r.ProposalDiffParams(session_id=self._view.session_id, scope=scope)
         answer = await self._view.client.request("amanu/proposal/diff", params, r.ProposalDiffResult)
         if answer.diff:
             show_diff(self._console, answer.diff)
-        for _, change in _changes(proposals, scope.path):
-            if isinstance(change, Row) and _ABOUT["show"](change):
+        for _, change in changes_at(proposals, scope.path):
+            if isinstance(change, Row) and CONCERNED["diff"](change):
                 show_row(self._console, change, self._view.state.roots)
         for file in answer.files:
             to = f" → {self._name(file.new_path)}" if file.new_path is not None else ""
@@ -177,26 +167,23 @@ class EditSlashCommands:
         there is nothing."""
         word, _, remainder = (argument or "turn").partition(" ")
         if word not in get_args(Scope) or (word == "file") != bool(remainder):
-            raise AmanuError(
-                "invalidParams", f"Usage: /{'diff' if verb == 'show' else verb} [turn | session | file PATH]"
-            )
-        operation = _ABOUT[verb]
+            raise AmanuError("invalidParams", f"Usage: /{verb} [turn | session | file PATH]")
+        operation = CONCERNED[verb]
         path = self._path(remainder.strip()) if word == "file" else None
 
         proposals = [
             proposal
             for proposal in self._view.state.proposals
-            if any(operation(change) for _, change in _changes([proposal], path))
+            if any(operation(change) for _, change in changes_at([proposal], path))
         ]
         if not proposals:
-            raise AmanuError(
-                "invalidParams", f"There is nothing to {verb}{' in ' + visible(remainder) if remainder else ''}."
-            )
+            what = f"{'show' if verb == 'diff' else verb}{' in ' + visible(remainder) if remainder else ''}"
+            raise AmanuError("invalidParams", f"There is nothing to {what}.")
         match word:
             case "session":
                 return r.EditScope(), proposals
             case "file":
-                example = next(place for place, change in _changes(proposals[-1:], path) if operation(change))
+                example = next(place for place, change in changes_at(proposals[-1:], path) if operation(change))
                 return r.EditScope(path=example), proposals
             case _:
                 turn_id = proposals[-1].turn_id
@@ -217,13 +204,13 @@ class EditSlashCommands:
         """Returns the files of which something is open."""
         shown: list[ProposedFile] = []
         for file in (file for proposal in proposals for file in proposal.files if path in (None, file.path)):
-            hunks = [hunk for hunk in file.hunks if _ABOUT["accept"](hunk)]
+            hunks = [hunk for hunk in file.hunks if CONCERNED["accept"](hunk)]
             if hunks:
                 shown.append(file)
                 show_file_header(console, file, self._view.state.roots)
                 show_hunks(console, file, hunks)
         for row in (row for proposal in proposals for row in proposal.rows if path in (None, row.path, row.new_path)):
-            if _ABOUT["accept"](row):
+            if CONCERNED["accept"](row):
                 show_row(console, row, self._view.state.roots)
         return shown
 
@@ -282,21 +269,6 @@ class EditSlashCommands:
 
     def _name(self, path: str) -> str:
         return relative(path, self._view.state.roots)
-
-
-def _changes(proposals: Sequence[Proposal], path: str | None) -> list[tuple[str, Hunk | Row]]:
-    """The hunks and rows (only those at `path`, if one is given), each with its path."""
-    files = [
-        (file.path, hunk)
-        for proposal in proposals
-        for file in proposal.files
-        if path in (None, file.path, file.new_path)
-        for hunk in file.hunks
-    ]
-    rows = [
-        (row.path, row) for proposal in proposals for row in proposal.rows if path in (None, row.path, row.new_path)
-    ]
-    return [*files, *rows]
 
 
 def _id(change: Hunk | Row) -> str:
