@@ -12,6 +12,7 @@ from amanu.context.editor import EditorContext
 from amanu.session import mention_completion, path_index
 from amanu.session.path_index import PathIndex
 from amanu_protocol.requests import ActiveEditor, ContextChangedParams, MentionCompleteParams
+from support.repository_changes import repository
 from support.scripted_session import scripted_session
 
 WORDS = ["@problems", "@diff", "@symbol:"]
@@ -115,6 +116,16 @@ async def test_what_the_session_read_comes_before_the_rest(tmp_path: Path) -> No
             workspace.shown_files.show(await workspace.read(d.root / name))
         result = await d.sessions.completion.mention(MentionCompleteParams(session_id="s", text="@.py"))
         assert [item.text for item in result.items] == ["@cba.py", "@ba.py", "@a.py"]
+
+
+async def test_what_git_has_otherwise_comes_before_the_rest(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repository", "printf 'new\n' > d/changed")
+    async with scripted_session(tmp_path) as d:
+        params = MentionCompleteParams(text="@", roots=[str(root)])
+        result = await d.sessions.completion.mention(params)
+        while result.incomplete:
+            result = await d.sessions.completion.mention(params)
+        assert [item.text for item in result.items] == ["@d/changed", *WORDS, "@a", "@b", "@d/", "@d/c"]
 
 
 async def test_each_is_of_a_kind(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from amanu.session.mention_lookup import definition_pattern
 from amanu.session.path_index import PathIndex
 from amanu.text.display import one_line
 from amanu.workspace.editor_queries import ask
+from amanu.workspace.git.changed import changed_files
 from amanu.workspace.grep_format import SearchQuery
 from amanu.workspace.search import Search
 from amanu.workspace.workspace import Workspace
@@ -44,6 +45,8 @@ RESOURCE_SECONDS = 5.0
 
 MAX_USED = 50
 """Files used by the session that come before others; each is looked for on disk at each key."""
+MAX_CHANGED = 20
+"""Files that git does not have like that, behind those."""
 MAX_RECENT = 8
 """Files used lately that are offered before anything is typed; they leave room for the rest."""
 
@@ -73,6 +76,8 @@ class MentionCompletion:
         self._workspace = workspace
         self._search = Search(workspace)
         self._lists: Sequence[Sequence[str]] = ()
+        self._changed: Sequence[str] = ()
+        """Files that git has otherwise, the last modified first."""
         self._index: PathIndex | None = None
         self._nearest: PathIndex | None = None
         """The index of some files while there is none of all."""
@@ -95,8 +100,8 @@ class MentionCompletion:
             items = found
         else:
             words = [] if typed[1] is not None else await self._words(query, terminal=terminal)
-            recent = await asyncio.to_thread(self._recent, editor, used)
             index = await self._current_index()
+            recent = await asyncio.to_thread(self._recent, editor, used)
             incomplete = index is None
             paths = await asyncio.to_thread((index or await self._nearest_index()).best, query, recent)
             files = [_file(path) for path in paths]
@@ -115,11 +120,11 @@ class MentionCompletion:
         return items + [item for item in await self._resources("") if item.text.startswith(f"@{query}")]
 
     def _recent(self, editor: EditorContext | None, used: Sequence[str]) -> list[str]:
-        """The files that the user looked at, the session used, or an editor has open, that are in the workspace: also
-        those that the ignore rules leave out. Blocking."""
+        """The files that the user looked at, the session used, an editor has open, or git has otherwise, that are in
+        the workspace: also those that the ignore rules leave out. Blocking."""
         context = editor or EditorContext()
         names: dict[str, None] = {}
-        for path in dict.fromkeys((*context.recent_files, *used[:MAX_USED], *context.open_files)):
+        for path in dict.fromkeys((*context.recent_files, *used[:MAX_USED], *context.open_files, *self._changed)):
             with contextlib.suppress(ToolError):
                 if Path(path).is_absolute() and (inside := self._workspace.resolve(path)).is_file():
                     names[self._workspace.display_path(inside)] = None
@@ -156,7 +161,7 @@ class MentionCompletion:
         return self._nearest
 
     def _forget(self) -> None:
-        self._lists, self._index = (), None
+        self._lists, self._index, self._changed = (), None, ()
 
     async def _update(self) -> None:
         began = time.monotonic()
@@ -167,6 +172,7 @@ class MentionCompletion:
                     lists.append(await self._search.files(root))
                 except ToolError:
                     lists.append(())
+            self._changed = await asyncio.to_thread(self._changed_in, lists)
             if self._index is None or not await asyncio.to_thread(_are_same, lists, self._lists):
                 index = await asyncio.to_thread(self._indexed, lists)
                 if not index.is_prepared:
@@ -177,6 +183,13 @@ class MentionCompletion:
         finally:
             self._next_update = time.monotonic() + REST * (time.monotonic() - began)
             self._updating = None
+
+    def _changed_in(self, lists: Sequence[Sequence[str]]) -> list[str]:
+        return [
+            f"{root}/{name}"
+            for root, names in zip(self._workspace.roots, lists, strict=True)
+            for name in changed_files(root, names, MAX_CHANGED)
+        ]
 
     def _indexed(self, lists: Sequence[Sequence[str]]) -> PathIndex:
         roots = self._workspace.roots

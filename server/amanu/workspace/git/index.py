@@ -53,11 +53,23 @@ class Entry:
 Key = tuple[str, int]
 """Path and stage."""
 Entries = Mapping[Key, Entry]
+Stamp = tuple[int, int, int]
+"""A file's time of modification, in seconds and nanoseconds, and its size, each in 32 bits."""
 
 
 def read_index(data: bytes) -> Entries:
     """The entries of an index file; none of an empty one. Raises `UnknownIndex`."""
     return {} if not data else _Reading(data).entries
+
+
+def read_stamps(data: bytes) -> Mapping[str, Stamp]:
+    """Path → what is noted about the file, but for files in conflict. Raises `UnknownIndex`."""
+    places = _Reading(data).places if data else {}
+    return {
+        path: (*struct.unpack_from(">II", data, at + _STAMP.start), *struct.unpack_from(">I", data, at + _SIZE))
+        for (path, stage), at in places.items()
+        if not stage
+    }
 
 
 def changed_index(data: bytes, entries: Mapping[Key, Entry | None], written_at: int) -> bytes:
