@@ -32,9 +32,11 @@ from amanu.cli.render import Renderer
 from amanu.cli.review_prompt import ReviewPrompt
 from amanu.cli.running import RunningServers, show_running
 from amanu.cli.session_lookup import SHORT, latest, listing, resolve_session_id, session_line
+from amanu.cli.slash_completion import SlashCompletion
 from amanu.cli.status_line import status_line
 from amanu.cli.text import one_line, stripped, visible
 from amanu.cli.trust_prompt import TrustPrompt
+from amanu.cli.ui.completions import Row
 from amanu.cli.ui.terminal import (
     AttentionNeeded,
     Interrupted,
@@ -203,6 +205,7 @@ class Chat(PromptContext):
 
     _view: SessionView
     _renderer: Renderer
+    _completion: SlashCompletion
     _review_prompt: ReviewPrompt
     _question_prompt: QuestionPrompt
     _edit_slash_commands: EditSlashCommands
@@ -216,7 +219,6 @@ class Chat(PromptContext):
     def __init__(
         self, options: ChatOptions, connect: Callable[[], Awaitable[DaemonClient]], console: Console, *, alone: bool
     ) -> None:
-        super().__init__(SLASH_COMMANDS)
         self._options = options
         self._connect = connect
         self._console = console
@@ -546,7 +548,7 @@ class Chat(PromptContext):
             case _ if word not in SLASH_COMMANDS and word in await self._daemons_slash_commands():
                 self._send(text)
             case _:
-                self._console.line(("red", why_not(word, self.slash_commands)))
+                self._console.line(("red", why_not(word, self._completion.names)))
 
     def _offer_recommended(self, message: EventMessage, state: SessionState) -> None:
         """Have the model that a refusal recommends ready to be chosen, unless the user writes something else."""
@@ -556,6 +558,15 @@ class Chat(PromptContext):
                     self._terminal.draft(found[1])
             case _:
                 pass
+
+    def rows(self, typed: str) -> Sequence[Row]:
+        return self._completion.rows(typed)
+
+    def taken(self, typed: str) -> str:
+        return self._completion.taken(typed)
+
+    async def learn(self, typed: str) -> None:
+        await self._completion.learn(typed)
 
     def begin_prompt(self) -> None:
         now = time.monotonic()
@@ -571,13 +582,11 @@ class Chat(PromptContext):
         """Prompts that mean something of their own to the daemon; some are files, which come and go."""
         params = r.CommandListParams(session_id=self._view.session_id)
         answer = await self._view.client.request("amanu/command/list", params, r.CommandListResult)
-        slash_commands = {
+        self._completion.daemons = answer.commands
+        return {
             f"/{command.name}": one_line(" · ".join(filter(None, [command.argument_hint, command.description])))
             for command in answer.commands
         }
-        self.descriptions = {**SLASH_COMMANDS, **slash_commands}
-        self.slash_commands[:] = [*SLASH_COMMANDS, *(name for name in slash_commands if name not in SLASH_COMMANDS)]
-        return slash_commands
 
     async def _show_audit(self, which: str) -> None:
         calls = [item.item_id for item in self._view.state.items if isinstance(item, ToolCall)]
@@ -650,7 +659,8 @@ class Chat(PromptContext):
             await self._put_away("amanu/session/detach")
         self._view = view
         self._renderer = Renderer(self._console, details_hint="/notes", trust="/trust")
-        asked = QuestionInput(self._terminal, self._console, self.slash_commands, self._run_while_waiting)
+        self._completion = SlashCompletion(view, SLASH_COMMANDS)
+        asked = QuestionInput(self._terminal, self._console, self._completion, self._run_while_waiting)
         self._review_prompt = ReviewPrompt(view, self._renderer, asked)
         self._question_prompt = QuestionPrompt(view, self._console, asked)
         self._edit_slash_commands = EditSlashCommands(view, self._console, asked)

@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
 
 from amanu.cli.console import Console
 from amanu.cli.review_prompt import Preview, UserInput
@@ -34,14 +35,21 @@ ALIASES = ("/clear", "/exit")
 _SLASH_COMMAND = re.compile(r"/[\w:-]+")
 
 
+class SlashCommands(Protocol):
+    @property
+    def names(self) -> Sequence[str]:
+        """All that the chat knows now."""
+        ...
+
+
 class QuestionInput:
-    """A user at a question. `slash_commands` are all that the chat knows now; `run` performs one."""
+    """A user at a question. `run` performs a slash command."""
 
     def __init__(
         self,
         user_input: UserInput,
         console: Console,
-        slash_commands: Sequence[str],
+        slash_commands: SlashCommands,
         run: Callable[[str], Awaitable[None]],
     ) -> None:
         self._user_input = user_input
@@ -69,7 +77,7 @@ class QuestionInput:
             if answer is None or default:  # a text that is edited may begin like one
                 return answer
             if answer != "?":
-                word = slash_command(answer, self._slash_commands)
+                word = slash_command(answer, self._slash_commands.names)
                 if word is None:
                     if chosen:
                         self._console.line(("dim", f"  › {visible(chosen)}"))
@@ -87,13 +95,13 @@ class QuestionInput:
         await self._user_input.view(text)
 
     async def _perform(self, word: str, answer: str) -> None:
-        known = word in self._slash_commands or word in ALIASES
+        known = word in self._slash_commands.names or word in ALIASES
         if known and word in WHILE_WAITING:
             await self._run(answer)
         elif known:
             self._console.line(("yellow", f"{word} must wait until the question is answered. Nothing was sent."))
         else:
-            self._console.line(("yellow", f"{why_not(word, self._slash_commands)} Nothing was sent."))
+            self._console.line(("yellow", f"{why_not(word, self._slash_commands.names)} Nothing was sent."))
 
 
 def slash_command(text: str, slash_commands: Sequence[str]) -> str | None:

@@ -482,7 +482,7 @@ async def test_room_by_hand(desk: Desk, tmp_path: Path) -> None:
     (desk.root / "notes.txt").write_text("".join(f"line {at} of the notes\n" for at in range(400)))
     reads = [{"tool": "read_file", "arguments": {"path": "notes.txt", "start_line": at}} for at in range(1, 7)]
     await started(desk, tmp_path, *({"text": "Reading.", "calls": [read]} for read in reads), {"text": "Read."})
-    assert "/compact" in desk.chat.slash_commands  # for completion
+    assert "/compact" in [row.label for row in desk.chat.rows("/co")]  # for completion
     desk.types("read the notes" + ENTER)
     await desk.sees("Read.\n\n")
     desk.types("/context" + ENTER)

@@ -285,13 +285,13 @@ ONLINE, OFFLINE = "with network access", "without network access"
 @pytest.mark.parametrize(
     ("grants", "wants", "answer", "granted", "choices"),
     [
-        ([], [], "y", [], "[y] Allow once · [s]"),
+        ([], [], "y", [], "[y] Allow once · [n]"),
         (
             BOTH,
             [],
             "y",
             [],
-            "[y] Allow once · [+] Allow once with network access · [!] Allow once without the sandbox · [s]",
+            "[y] Allow once · [+] Allow once with network access · [!] Allow once without the sandbox · [n]",
         ),
         (BOTH, [], "+", ["network"], "[+]"),
         (BOTH, [], "!", ["unsandboxed"], "[!]"),
@@ -300,7 +300,7 @@ ONLINE, OFFLINE = "with network access", "without network access"
             NETWORK,
             "y",
             ["network"],
-            f"[y] Allow once {ONLINE} · [-] Allow once {OFFLINE} · [!] Allow once without the sandbox · [s]",
+            f"[y] Allow once {ONLINE} · [-] Allow once {OFFLINE} · [!] Allow once without the sandbox · [n]",
         ),
         (BOTH, NETWORK, "-", [], "[-]"),
         (
@@ -308,9 +308,9 @@ ONLINE, OFFLINE = "with network access", "without network access"
             NETWORK,
             "y",
             ["network"],
-            f"[y] Allow once {ONLINE} · [-] Allow once {OFFLINE} · [s]",
+            f"[y] Allow once {ONLINE} · [-] Allow once {OFFLINE} · [n]",
         ),
-        ([], NETWORK, "y", [], "[y] Allow once without network access · [s]"),  # wanted, and not offered
+        ([], NETWORK, "y", [], "[y] Allow once without network access · [n]"),  # wanted, and not offered
     ],
 )
 async def test_a_yes_grants_what_it_says(
@@ -524,7 +524,10 @@ async def test_hunk_by_hunk(pair: tuple[DaemonClient, FakeDaemon]) -> None:
     assert IGNORED["stale"] not in stage.out.getvalue()
 
 
-async def test_what_is_left_of_a_review_is_accepted_as_it_is_now(pair: tuple[DaemonClient, FakeDaemon]) -> None:
+async def test_what_is_left_of_a_review_is_accepted_as_it_is_now(
+    pair: tuple[DaemonClient, FakeDaemon], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LINES", "40")  # else what is shown would be named again below it
     stage = Stage(*pair, EDIT, TWO)
     await stage.decide(Scripted("h", "y", "q", "a"))
     assert [each["digest"] for each in stage.daemon.said("amanu/approval/resolve")] == ["d2"]

@@ -8,7 +8,7 @@ import select
 import subprocess
 import sys
 import termios
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from amanu.cli.mentions import line_mentions
 from amanu.cli.ui import completer
 from amanu.cli.ui import keyboard as keyboard_input
 from amanu.cli.ui.completer import PromptCompleter
+from amanu.cli.ui.completions import Row
 from amanu.cli.ui.programs import edit_text
 from amanu.cli.ui.terminal import AttentionNeeded, Interrupted, PromptContext, Terminal
 from amanu_protocol.items import Line
@@ -62,7 +63,10 @@ def test_lines_of_files(root: Path, text: str, expected: list[tuple[str, int, in
 
 
 class Mentioning(PromptContext):
-    """What the daemon says of `@s`."""
+    """What the daemon says of `@s`, and the chat of `/mo`."""
+
+    def rows(self, typed: str) -> Sequence[Row]:
+        return [Row("/mode ", 0, "/mode", "the mode", True)] if typed == "/mo" else []
 
     async def mentions(self, text: str) -> MentionCompleteResult:
         items = [MentionItem(text="@src/app\x1b.py", detail="a file")] if text.endswith("@s") else []
@@ -72,16 +76,17 @@ class Mentioning(PromptContext):
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        ("/mo", [("/mode", -3, "/mode"), ("/model", -3, "/model")]),
+        ("/mo", [("/mode ", -3, "/mode")]),
         ("say /mo", []),
         ("see @s", [("@src/app\x1b.py", -2, "@src/appy")]),
+        ("/plan see @s", [("@src/app\x1b.py", -2, "@src/appy")]),
         ("see s", []),
         ("", []),
     ],
 )
 async def test_completion(typed: str, expected: list[tuple[str, int, str]]) -> None:
-    completer = PromptCompleter(Mentioning(["/mode", "/model", "/quit"]))
-    found = [each async for each in completer.get_completions_async(Document(typed), CompleteEvent())]
+    completing = PromptCompleter(Mentioning())
+    found = [each async for each in completing.get_completions_async(Document(typed), CompleteEvent())]
     assert [(each.text, each.start_position, each.display_text) for each in found] == expected
 
 
@@ -89,7 +94,6 @@ class Reading(PromptContext):
     """The daemon's answers while it reads the files, one after the other."""
 
     def __init__(self, *answers: list[str]) -> None:
-        super().__init__([])
         self.answers = list(answers)
 
     async def mentions(self, text: str) -> MentionCompleteResult:

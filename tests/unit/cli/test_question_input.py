@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import pytest
 
@@ -10,7 +11,13 @@ from amanu.cli.question_input import QuestionInput
 from amanu.cli.review_prompt import Preview
 from amanu.cli.ui.dialog import Choice
 
-COMMANDS = ["/help", "/jobs", "/undo", "/review"]
+
+@dataclass(frozen=True)
+class Known:
+    names: Sequence[str] = ("/help", "/jobs", "/undo", "/review")
+
+
+COMMANDS = Known()
 """The last as a file of the user's own would make it."""
 
 

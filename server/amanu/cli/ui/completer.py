@@ -25,35 +25,31 @@ class PromptCompleter(Completer):
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         typed = document.text_before_cursor
-        if typed.startswith("/") and " " not in typed:
-            for command in self._context.slash_commands:
-                if command.startswith(typed):
-                    about = self._context.descriptions.get(command, "")
-                    yield Completion(command, start_position=-len(typed), display_meta=about)
+        for row in self._context.rows(typed):
+            label, about = one_line(row.label), one_line(row.description)
+            yield Completion(row.text, row.start - len(typed), display=label, display_meta=about)
 
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion]:
-        for completion in self.get_completions(document, complete_event):
-            yield completion
-        if document.text_before_cursor.startswith("/") and " " not in document.text_before_cursor:
-            return
-        incomplete, offered = True, set[str]()
-        while incomplete:
-            try:
-                mentions = await self._context.mentions(document.text_before_cursor)
-            except (AmanuError, Disconnected):
-                return
-            for item in mentions.items:
-                if item.text not in offered:
-                    label, detail = one_line(item.text), one_line(item.detail)
-                    yield Completion(item.text, -len(mentions.typed), display=label, display_meta=detail)
-            offered |= {item.text for item in mentions.items}
-            if incomplete := mentions.incomplete:
-                await asyncio.sleep(STILL_READING)  # a text typed meanwhile waits until this has ended
-                incomplete = get_app().current_buffer.document == document
-
-
-def runs(completion: Completion) -> bool:
-    """Whether Enter on that row sends it."""
-    return completion.text.startswith("/")
+        typed = document.text_before_cursor
+        try:
+            if typed.startswith("/") and "\n" not in typed:
+                await self._context.learn(typed)
+                for completion in self.get_completions(document, complete_event):
+                    yield completion
+                if "@" not in typed:
+                    return
+            incomplete, offered = True, set[str]()
+            while incomplete:
+                mentions = await self._context.mentions(typed)
+                for item in mentions.items:
+                    if item.text not in offered:
+                        label, detail = one_line(item.text), one_line(item.detail)
+                        yield Completion(item.text, -len(mentions.typed), display=label, display_meta=detail)
+                offered |= {item.text for item in mentions.items}
+                if incomplete := mentions.incomplete:
+                    await asyncio.sleep(STILL_READING)  # a text typed meanwhile waits until this has ended
+                    incomplete = get_app().current_buffer.document == document
+        except (AmanuError, Disconnected):
+            pass

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.application import Application
-from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.buffer import Buffer, CompletionState
 from prompt_toolkit.completion import DummyCompleter, DynamicCompleter, PathCompleter
 from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -23,7 +23,7 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
 from amanu.cli.text import one_line
-from amanu.cli.ui.completer import PromptCompleter, runs
+from amanu.cli.ui.completer import PromptCompleter
 from amanu.cli.ui.keys import Action, bound, table
 from amanu.cli.ui.terminal import ESC_SECONDS, LOOK_SECONDS
 
@@ -242,14 +242,21 @@ class Screen:
         elif (dialog := self._terminal.dialog) is not None:
             buffer.cancel_completion()
             self._terminal.answer(dialog.answer(buffer.text))
-        elif (state := buffer.complete_state) is not None and state.completions:
-            completion = state.completions[state.complete_index or 0]
+        elif (state := buffer.complete_state) is not None and self._takes(state):
             buffer.go_to_completion(state.complete_index or 0)
             buffer.complete_state = None
-            if runs(completion):
-                self._terminal.submit()
         else:
+            buffer.complete_state = None
             self._terminal.submit()
+
+    def _takes(self, state: CompletionState) -> bool:
+        """Whether Enter only takes a row of the popup: a file, or a command that wants an argument."""
+        typed = state.original_document.text_before_cursor
+        if typed.startswith("/") and "@" not in typed:
+            rows = self._terminal.context.rows(typed)
+            return state.complete_index is not None and not rows[state.complete_index].complete
+        chosen = state.completions[state.complete_index or 0]
+        return not self.composer.document.text_before_cursor.endswith(chosen.text)
 
     def _escape(self) -> None:
         if self._shows_keys:

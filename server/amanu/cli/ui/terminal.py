@@ -10,11 +10,12 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amanu.cli.console import Span
+from amanu.cli.ui.completions import Row
 from amanu.cli.ui.dialog import Choice, Dialog
 from amanu.cli.ui.pastes import Pastes
 from amanu.cli.ui.programs import edit_text, page_text
@@ -61,10 +62,16 @@ class RewindRequested(Exception):
 class PromptContext:
     """The surroundings of the composer, and what it can complete; by default nothing."""
 
-    def __init__(self, slash_commands: Iterable[str] = ()) -> None:
-        self.slash_commands = list(slash_commands)
-        """May change at any time."""
-        self.descriptions: dict[str, str] = {}
+    def rows(self, typed: str) -> Sequence[Row]:
+        """The rows below a slash command that is being typed, the best first."""
+        return ()
+
+    def taken(self, typed: str) -> str:
+        """The slash command that Enter sends, while no row is chosen."""
+        return typed
+
+    async def learn(self, typed: str) -> None:
+        """Ask for what `rows` needs to know. Raises AmanuError or Disconnected."""
 
     async def mentions(self, text: str) -> MentionCompleteResult:
         """What the mention at the end of `text` may become."""
@@ -217,6 +224,8 @@ class Terminal:
         """Enter in the composer."""
         composer = self._screen.composer
         text = self.pastes.unfolded(composer.text).strip()
+        if text.startswith("/"):
+            text = self.context.taken(text)
         if not text:
             return
         self._remember(text)
@@ -308,7 +317,7 @@ class Terminal:
     async def _pause(self, valid: Callable[[], bool]) -> None:
         """Until the user makes a pause in typing a prompt: no key that was meant for that may answer a question."""
         await self._start()
-        while time.monotonic() - self._typed_at < PAUSE_SECONDS and valid():
+        while time.monotonic() - self._typed_at < PAUSE_SECONDS and valid():  # noqa: ASYNC110  no event says so
             await asyncio.sleep(LOOK_SECONDS / 2)
 
     async def _start(self) -> None:
