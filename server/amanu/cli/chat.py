@@ -25,13 +25,14 @@ from amanu.cli.job_slash_commands import JobSlashCommands, farewell, running
 from amanu.cli.keyboard_mode import unechoed
 from amanu.cli.live import rows
 from amanu.cli.mentions import line_mentions
+from amanu.cli.pickers import Pickers
 from amanu.cli.question import show_lines
 from amanu.cli.question_input import QuestionInput, why_not
 from amanu.cli.question_prompt import QuestionPrompt
 from amanu.cli.render import Renderer
 from amanu.cli.review_prompt import ReviewPrompt
 from amanu.cli.running import RunningServers, show_running
-from amanu.cli.session_lookup import SHORT, latest, listing, resolve_session_id, session_line
+from amanu.cli.session_lookup import latest, listing, resolve_session_id
 from amanu.cli.slash_completion import SlashCompletion
 from amanu.cli.status_line import status_line
 from amanu.cli.text import one_line, stripped, visible
@@ -206,6 +207,7 @@ class Chat(PromptContext):
     _view: SessionView
     _renderer: Renderer
     _completion: SlashCompletion
+    _pickers: Pickers
     _review_prompt: ReviewPrompt
     _question_prompt: QuestionPrompt
     _edit_slash_commands: EditSlashCommands
@@ -311,7 +313,7 @@ class Chat(PromptContext):
         except StopRequested:
             await self._view.cancel()
         except RewindRequested:
-            await self._command("/checkpoints")
+            await self._go_back()
         except Interrupted:
             await self._interrupt()
         except EOFError:
@@ -476,11 +478,14 @@ class Chat(PromptContext):
                 await self._view.set_effort(argument)  # pyright: ignore[reportArgumentType]
             case "/effort":
                 self._console.line(("", effort_line(self._view.state)))
+                if not self._asked() and (effort := await self._pickers.effort()) is not None:
+                    await self._view.set_effort(effort)
             case "/model" if argument:
                 await self._view.set_model(argument)
                 show_header(self._view.state, self._console)
             case "/model":
-                await self._list_models()
+                if (model_id := await self._pickers.model()) is not None:
+                    await self._command(f"/model {model_id}")
             case "/queue" if argument:
                 self._send(argument, queued=True)
             case "/unqueue":
@@ -505,6 +510,8 @@ class Chat(PromptContext):
                 await self._edit_slash_commands.decide("keep", argument)
             case "/checkpoints":
                 await self._edit_slash_commands.checkpoints()
+            case "/restore" if not argument:
+                await self._go_back()
             case "/restore":
                 if (prompt := await self._edit_slash_commands.restore(argument)) is not None:
                     self._terminal.draft(prompt)
@@ -524,7 +531,10 @@ class Chat(PromptContext):
                 session_id = await resolve_session_id(argument, self._options.roots[0], listing(self._view.client))
                 await self._enter(await attach(self._view.client, session_id), detach=True)
             case "/sessions":
-                await self._list_sessions()
+                if (session_id := await self._pickers.session(self._options.roots[0])) is not None:
+                    await self._command(f"/sessions {session_id}")
+                else:
+                    self._console.line(("dim", "You are in this session still; /new begins another."))
             case "/new" | "/clear":
                 await self._enter(await self._create(self._view.client), detach=True)
             case "/trust":
@@ -549,6 +559,14 @@ class Chat(PromptContext):
                 self._send(text)
             case _:
                 self._console.line(("red", why_not(word, self._completion.names)))
+
+    async def _go_back(self) -> None:
+        """Have a turn chosen, and go back to before it."""
+        checkpoints = await self._edit_slash_commands.list_checkpoints()
+        if not checkpoints:
+            await self._edit_slash_commands.checkpoints()
+        elif (chosen := await self._pickers.checkpoint(checkpoints)) is not None:
+            await self._command(f"/restore {chosen}")
 
     def _offer_recommended(self, message: EventMessage, state: SessionState) -> None:
         """Have the model that a refusal recommends ready to be chosen, unless the user writes something else."""
@@ -610,20 +628,6 @@ class Chat(PromptContext):
         if not notices:
             self._console.line(("dim", "No notices with details."))
 
-    async def _list_models(self) -> None:
-        from amanu.cli.header import describe
-
-        answer = await self._view.client.request("amanu/model/list", r.Empty(), r.ModelListResult)
-        for model in sorted(answer.models, key=lambda model: model.available):  # those to use next to the prompt
-            missing = "" if model.available else f" — {one_line(model.unavailable or 'not available')}"
-            self._console.line(("" if model.available else "dim", describe(model) + missing))
-
-    async def _list_sessions(self) -> None:
-        params = r.SessionListParams(root=self._options.roots[0])
-        answer = await self._view.client.request("amanu/session/list", params, r.SessionListResult)
-        for summary in reversed(answer.sessions):  # the newest next to the prompt
-            self._console.line(("", session_line(summary, SHORT)))
-
     # Sessions ------------------------------------------------------------------------------------------
 
     async def _first_view(self, client: DaemonClient) -> SessionView:
@@ -659,6 +663,7 @@ class Chat(PromptContext):
             await self._put_away("amanu/session/detach")
         self._view = view
         self._renderer = Renderer(self._console, details_hint="/notes", trust="/trust")
+        self._pickers = Pickers(view, self._terminal)
         self._completion = SlashCompletion(view, SLASH_COMMANDS)
         asked = QuestionInput(self._terminal, self._console, self._completion, self._run_while_waiting)
         self._review_prompt = ReviewPrompt(view, self._renderer, asked)

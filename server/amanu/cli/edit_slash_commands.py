@@ -115,7 +115,7 @@ class EditSlashCommands:
     # Checkpoints ---------------------------------------------------------------------------------------
 
     async def checkpoints(self) -> None:
-        checkpoints = await self._checkpoints()
+        checkpoints = await self.list_checkpoints()
         for number, checkpoint in enumerate(checkpoints, 1):
             when = time.strftime("%H:%M", time.localtime(checkpoint.at / 1000))
             notes = [plural(len(checkpoint.files), "file")] if checkpoint.files else []
@@ -136,7 +136,7 @@ class EditSlashCommands:
     async def restore(self, argument: str) -> str | None:
         """Go back to before a turn. The prompt that began it, when it left the conversation."""
         number, _, part = argument.partition(" ")
-        checkpoints = await self._checkpoints()
+        checkpoints = await self.list_checkpoints()
         if not number.isdecimal() or not 1 <= int(number) <= len(checkpoints) or part not in ("", "files", "all"):
             raise AmanuError("invalidParams", "Usage: /restore NUMBER [files|all], with a number from /checkpoints.")
         chosen = checkpoints[int(number) - 1]
@@ -154,7 +154,7 @@ class EditSlashCommands:
         self._say_undone(result.files)
         return result.text
 
-    async def _checkpoints(self) -> list[r.Checkpoint]:
+    async def list_checkpoints(self) -> list[r.Checkpoint]:
         """Newest first."""
         params = r.CheckpointListParams(session_id=self._view.session_id)
         answer = await self._view.client.request("amanu/checkpoint/list", params, r.CheckpointListResult)

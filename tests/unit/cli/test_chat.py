@@ -19,6 +19,7 @@ from prompt_toolkit.output import DummyOutput
 
 from amanu.cli.chat import Chat, ChatOptions
 from amanu.cli.console import PlainConsole
+from amanu.cli.ui.dialog import Dialog
 from amanu.cli.ui.terminal import Terminal
 from amanu.client import session_view
 from amanu.client.connect import connect
@@ -316,8 +317,8 @@ async def test_ctrl_c_as_a_signal_ends_what_the_chat_does_and_then_the_chat(
         at_work.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(Chat, "_list_models", hangs)
-    desk.types("/model" + ENTER)
+    monkeypatch.setattr(Chat, "_go_back", hangs)
+    desk.types("/restore" + ENTER)
     await at_work.wait()
     desk.chat.interrupt()
     await desk.sees("Press Ctrl-C again to quit.")
@@ -430,9 +431,7 @@ async def test_a_half_typed_prompt_survives_a_question(desk: Desk, tmp_path: Pat
         ("/effort max", "thinking effort: max"),
         ("/effort", "offers: nothing; its thinking cannot be controlled"),
         ("/effort much", "offers: nothing"),
-        ("/model", "claude"),
         ("/model nope:x", "Unknown model 'nope:x'."),
-        ("/sessions", "idle"),
         ("/sessions nope", "There is no session nope."),
         ("/sessions ../x", "“../x” is not a session id."),
         ("/new", "session "),
@@ -539,10 +538,6 @@ async def test_a_session_nobody_spoke_in_is_not_kept(desk: Desk, tmp_path: Path,
     await desk.left()
     desk.start(latest=True)
     await desk.sees("› first\nFirst answer.")
-    desk.types("/sessions" + ENTER)
-    await desk.sees("  first\n")
-    desk.types("/help" + ENTER)
-    await desk.sees("/mode")
     assert "Untitled" not in desk.out.getvalue()
 
 
@@ -766,6 +761,37 @@ async def test_what_no_hunk_shows_is_shown_and_decided_like_hunks(desk: Desk, tm
     desk.types("y" + ENTER)
     await desk.sees("undid 2 changes in 2 files")
     assert not (desk.root / "b.txt").stat().st_mode & 0o100
+
+
+@pytest.mark.parametrize(
+    ("typed", "row", "keys", "then"),
+    [
+        ("/model" + ENTER, "Claude Opus", ["opus" + ENTER], "No key for Anthropic"),
+        ("/model" + ENTER, "Claude Opus", [ESC], ""),
+        (ESC + ESC, "second", ["2 files" + ENTER, ENTER], "Undo the changes above?"),
+        ("/restore" + ENTER, "second", ["2 files" + ENTER, ESC], ""),
+    ],
+)
+async def test_what_there_is_to_choose_from_is_picked(
+    desk: Desk, tmp_path: Path, typed: str, row: str, keys: list[str], then: str
+) -> None:
+    await edited(desk, tmp_path)
+    desk.types(typed)
+    asked: Dialog | None = None
+    for key in keys:
+        async with asyncio.timeout(50):
+            while (dialog := desk.terminal.dialog) is None or dialog is asked:
+                await asyncio.sleep(0.01)
+        assert asked is not None or any(row in each.label for each in dialog.choices)
+        asked = dialog
+        desk.types(key)
+    if then:
+        await desk.sees(then)
+    else:
+        while desk.terminal.dialog is asked:  # Esc may begin a sequence
+            await asyncio.sleep(0.01)
+        desk.types("/todos" + ENTER)
+        await desk.sees("No to-dos.")
 
 
 async def test_back_to_before_a_turn(desk: Desk, tmp_path: Path) -> None:

@@ -230,6 +230,7 @@ class Screen:
 
         # An Alt with a key that means nothing is no Esc. The mouse, which nobody asked for, would fail on a button it
         # does not know.
+        keys.add("escape", "escape")(lambda _: self._escape_twice())
         keys.add("escape", "<any>")(_nothing)
         keys.add(Keys.Vt100MouseEvent)(_nothing)
         return keys
@@ -265,6 +266,10 @@ class Screen:
             self.app.current_buffer.cancel_completion()
         else:
             self._terminal.escape()
+
+    def _escape_twice(self) -> None:
+        self._escape()
+        self._escape()
 
     def _digit(self, event: KeyPressEvent) -> None:
         dialog = self._terminal.dialog
