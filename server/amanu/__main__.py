@@ -53,6 +53,11 @@ def main() -> int:
         return 2
     hide_memory()
     try:
+        if argv[0] == "chat":
+            from amanu.cli.ui.first_paint import painted
+
+            with painted(argv[1:]):
+                return importlib.import_module(VERBS[argv[0]][0]).main(argv[1:])
         return importlib.import_module(VERBS[argv[0]][0]).main(argv[1:])
     except KeyboardInterrupt:
         return 130  # as a shell has it for a program that Ctrl-C ended

@@ -74,6 +74,24 @@ def test_a_turn_outlives_the_terminal(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("daemon")
+def test_what_is_typed_while_it_starts_is_kept_and_answers_nothing(tmp_path: Path) -> None:
+    screen = Screen("--model", script(tmp_path, {"expect": "hello", "text": "Hello."}), cwd=tmp_path, command=AMANU)
+    try:
+        screen.sees("› starting …")
+        screen.types("y\r2\rhello")
+        screen.sees("2. Trust this folder")
+        screen.types("1")
+        screen.sees("not trusted")
+        screen.takes_prompts()
+        screen.types("\r")
+        screen.sees("Hello.")
+        screen.types("\x04")
+        assert screen.leaves() == 0
+    finally:
+        screen.close()
+
+
+@pytest.mark.usefixtures("daemon")
 def test_a_command_is_edited_before_it_runs(tmp_path: Path) -> None:
     shop = tmp_path / "shop"
     shop.mkdir()

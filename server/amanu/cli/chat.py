@@ -37,6 +37,7 @@ from amanu.cli.slash_completion import SlashCompletion
 from amanu.cli.status_line import status_line
 from amanu.cli.text import one_line, stripped, visible
 from amanu.cli.trust_prompt import TrustPrompt
+from amanu.cli.ui import first_paint
 from amanu.cli.ui.completions import Row
 from amanu.cli.ui.terminal import (
     AttentionNeeded,
@@ -192,6 +193,7 @@ async def _chat(options: ChatOptions, *, alone: bool) -> int:
             finally:
                 await terminal.close()
         except AmanuError as error:
+            first_paint.erase()
             hint = f" {error.data.hint}" if error.data.hint else ""
             console.line(("red", visible(f"{error}{hint}")))
             if error.kind == "authRequired":
@@ -659,6 +661,7 @@ class Chat(PromptContext):
         return await create(client, params)
 
     async def _enter(self, view: SessionView, *, detach: bool = False) -> None:
+        first_paint.erase()
         if detach and self._view.session_id != view.session_id:
             await self._put_away("amanu/session/detach")
         self._view = view

@@ -230,7 +230,7 @@ class Screen:
 
         # An Alt with a key that means nothing is no Esc. The mouse, which nobody asked for, would fail on a button it
         # does not know.
-        keys.add("escape", "escape")(lambda _: self._escape_twice())
+        keys.add("escape", "escape")(self._escape_twice)
         keys.add("escape", "<any>")(_nothing)
         keys.add(Keys.Vt100MouseEvent)(_nothing)
         return keys
@@ -267,7 +267,7 @@ class Screen:
         else:
             self._terminal.escape()
 
-    def _escape_twice(self) -> None:
+    def _escape_twice(self, event: KeyPressEvent) -> None:
         self._escape()
         self._escape()
 
