@@ -39,10 +39,10 @@ from amanu.cli.text import one_line, stripped, visible
 from amanu.cli.trust_prompt import TrustPrompt
 from amanu.cli.ui import first_paint
 from amanu.cli.ui.completions import Row
+from amanu.cli.ui.context import PromptContext
 from amanu.cli.ui.terminal import (
     AttentionNeeded,
     Interrupted,
-    PromptContext,
     RewindRequested,
     StopRequested,
     Terminal,

@@ -20,8 +20,9 @@ from amanu.cli.live import LiveConsole
 from amanu.cli.render import Renderer, indent
 from amanu.cli.review_prompt import Preview, ReviewPrompt, UserInput
 from amanu.cli.text import stripped, visible
+from amanu.cli.ui.context import PromptContext
 from amanu.cli.ui.dialog import Choice
-from amanu.cli.ui.terminal import Interrupted, PromptContext, Terminal
+from amanu.cli.ui.terminal import Interrupted, Terminal
 from amanu.client.connect import connect
 from amanu.client.daemon_client import Disconnected
 from amanu.client.session_view import GUARD_SECONDS, SessionView, create, mint

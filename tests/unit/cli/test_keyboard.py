@@ -31,8 +31,9 @@ from amanu.cli.ui import completer
 from amanu.cli.ui import keyboard as keyboard_input
 from amanu.cli.ui.completer import PromptCompleter
 from amanu.cli.ui.completions import Row
+from amanu.cli.ui.context import PromptContext
 from amanu.cli.ui.programs import edit_text
-from amanu.cli.ui.terminal import AttentionNeeded, Interrupted, PromptContext, Terminal
+from amanu.cli.ui.terminal import AttentionNeeded, Interrupted, Terminal
 from amanu_protocol.items import Line
 from amanu_protocol.requests import MentionCompleteResult, MentionItem
 

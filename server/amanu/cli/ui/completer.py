@@ -2,25 +2,22 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
-from typing import TYPE_CHECKING
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from amanu.cli.text import one_line
+from amanu.cli.ui.context import PromptContext
 from amanu.client.daemon_client import Disconnected
 from amanu_protocol.errors import AmanuError
-
-if TYPE_CHECKING:
-    from amanu.cli.ui.terminal import PromptContext
 
 STILL_READING = 0.2
 """Seconds until it is asked again what may be mentioned, while the daemon reads a folder for the first time."""
 
 
 class PromptCompleter(Completer):
-    def __init__(self, context: "PromptContext") -> None:
+    def __init__(self, context: PromptContext) -> None:
         self._context = context
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer, CompletionState
@@ -24,12 +24,16 @@ from prompt_toolkit.widgets import SearchToolbar
 
 from amanu.cli.text import one_line
 from amanu.cli.ui.completer import PromptCompleter
+from amanu.cli.ui.context import PromptContext
+from amanu.cli.ui.dialog import Dialog
 from amanu.cli.ui.keys import Action, bound, table
-from amanu.cli.ui.terminal import ESC_SECONDS, LOOK_SECONDS
+from amanu.cli.ui.pastes import Pastes
+from amanu_protocol.items import Line
 
-if TYPE_CHECKING:
-    from amanu.cli.ui.terminal import Terminal
-
+DRAW_SECONDS = 0.1
+"""How often what moves is drawn anew."""
+ESC_SECONDS = 0.2
+"""After Esc, for the rest of a sequence."""
 LIVE_ROWS = 8
 MENU_ROWS = 8
 DIALOG_ROWS = 10
@@ -54,12 +58,28 @@ _STYLE = Style.from_dict(
 _TONES = {"plain": "class:dim", "good": "class:green", "warning": "class:yellow", "bad": "class:red"}
 
 
+class Keyed(Protocol):
+    """Whoever the keys are for, and what of it is drawn."""
+
+    context: PromptContext
+    pastes: Pastes
+    dialog: Dialog | None
+    below: Callable[[], Sequence[Line]] | None
+
+    def submit(self) -> None: ...
+    def answer(self, text: str | None) -> None: ...
+    def ctrl_c(self) -> None: ...
+    def ctrl_d(self) -> None: ...
+    def escape(self) -> None: ...
+    def notice_typing(self) -> None: ...
+    async def edit_composer(self) -> None: ...
+    async def show_everything(self) -> None: ...
+
+
 class Screen:
     """The layout and the keys of one terminal."""
 
-    def __init__(
-        self, terminal: "Terminal", history: Path | None, keyboard: Input | None, output: Output | None
-    ) -> None:
+    def __init__(self, terminal: Keyed, history: Path | None, keyboard: Input | None, output: Output | None) -> None:
         self._terminal = terminal
         self._paths = PathCompleter(expanduser=True)
         self._roots: Sequence[str] = ()
@@ -89,7 +109,7 @@ class Screen:
             input=keyboard,
             output=output,
             erase_when_done=True,
-            refresh_interval=LOOK_SECONDS,
+            refresh_interval=DRAW_SECONDS,
             include_default_pygments_style=False,
         )
         # Esc may begin a sequence (Alt-Enter): nobody should wait a second to learn that it does not.

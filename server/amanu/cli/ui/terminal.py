@@ -14,15 +14,13 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amanu.cli.console import Span
-from amanu.cli.ui.completions import Row
+from amanu.cli.ui.context import PromptContext
 from amanu.cli.ui.dialog import Choice, Dialog
 from amanu.cli.ui.pastes import Pastes
 from amanu.cli.ui.programs import edit_text, page_text
 from amanu.client.daemon_client import Disconnected
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Line
-from amanu_protocol.requests import MentionCompleteResult
 
 if TYPE_CHECKING:
     from prompt_toolkit.application import Application
@@ -34,9 +32,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.1
-"""How often an open question is checked for being settled elsewhere, and what moves is redrawn."""
-ESC_SECONDS = 0.2
-"""After Esc, for the rest of a sequence."""
+"""How often an open question is checked for being settled elsewhere."""
 TWICE_SECONDS = 0.6
 """A second Esc within that time goes back."""
 PAUSE_SECONDS = 0.7
@@ -57,47 +53,6 @@ class StopRequested(Exception):
 
 class RewindRequested(Exception):
     """Esc twice while nothing runs."""
-
-
-class PromptContext:
-    """The surroundings of the composer, and what it can complete; by default nothing."""
-
-    def rows(self, typed: str) -> Sequence[Row]:
-        """The rows below a slash command that is being typed, the best first."""
-        return ()
-
-    def taken(self, typed: str) -> str:
-        """The slash command that Enter sends, while no row is chosen."""
-        return typed
-
-    async def learn(self, typed: str) -> None:
-        """Ask for what `rows` needs to know. Raises AmanuError or Disconnected."""
-
-    async def mentions(self, text: str) -> MentionCompleteResult:
-        """What the mention at the end of `text` may become."""
-        return MentionCompleteResult(typed="", items=[])
-
-    def begin_prompt(self) -> None:
-        """The user types: called after each change of a text that is not empty."""
-
-    def above(self) -> list[Span]:
-        """What moves, above the composer."""
-        return []
-
-    def toolbar(self) -> str:
-        """The status line."""
-        return ""
-
-    def next_mode(self) -> None:
-        """Shift-Tab."""
-
-    def stoppable(self) -> bool:
-        """Whether Esc has something to stop."""
-        return False
-
-    def everything(self) -> str:
-        """All that was cut from what was printed lately, for the pager."""
-        return ""
 
 
 class Terminal:

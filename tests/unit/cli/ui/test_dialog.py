@@ -1,0 +1,65 @@
+"""A question on the screen: which key answers what."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from amanu.cli.ui.dialog import Choice, Dialog
+
+ROWS = [Choice("a", "Accept all"), Choice("h", "Hunk by hunk"), Choice("n", "Reject", "the model reads why")]
+UP, DOWN = -1, 1
+
+
+def pressed(dialog: Dialog, keys: Sequence[str | int]) -> str | None:
+    """The answer, after all keys: a string is typed, a single digit may answer at once, "\\r" is Enter."""
+    typed = ""
+    for key in keys:
+        if isinstance(key, int):
+            dialog.move(key, typed)
+        elif key == "\r":
+            return dialog.answer(typed)
+        elif key.isdecimal() and (answer := dialog.numbered(key, typed)) is not None:
+            return answer
+        else:
+            typed += key
+            dialog.begin_again()
+    return None
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer"),
+    [
+        (["\r"], "a"),
+        ([DOWN, "\r"], "h"),
+        ([UP, "\r"], "n"),
+        ([DOWN] * 4 + ["\r"], "h"),
+        (["2"], "h"),
+        (["9", "\r"], "9"),
+        (["0", "\r"], "0"),
+        (["use ", "2", " spaces", "\r"], "use 2 spaces"),
+        ([" ", "\r"], "a"),
+        ([DOWN, "no", "\r"], "no"),
+    ],
+)
+def test_digits_arrows_and_enter_choose_and_letters_begin_words(keys: Sequence[str | int], answer: str) -> None:
+    assert pressed(Dialog("› ", ROWS), keys) == answer
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer"),
+    [
+        (["\r"], "a"),
+        (["hunk", "\r"], "h"),
+        (["MODEL why", "\r"], "n"),
+        (["all", DOWN, "\r"], "a"),
+        (["l", "l", DOWN, "\r"], "a"),
+        (["nothing like it", "\r"], None),
+        (["2", "\r"], None),
+    ],
+)
+def test_a_picker_is_narrowed_by_what_is_typed(keys: Sequence[str | int], answer: str | None) -> None:
+    assert pressed(Dialog("› ", ROWS, is_picker=True), keys) == answer
+
+
+def test_without_rows_what_is_typed_is_the_answer() -> None:
+    assert [Dialog("name › ").answer(typed) for typed in ("", "1", "two words")] == ["", "1", "two words"]
