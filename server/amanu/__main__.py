@@ -49,7 +49,7 @@ def main() -> int:
         print(_usage())
         return 0 if argv else 2
     if argv[0] not in VERBS:
-        print(f"amanu: unknown command {argv[0]!r}\n\n{_usage()}", file=sys.stderr)
+        print(_unknown(argv[0]), file=sys.stderr)
         return 2
     hide_memory()
     try:
@@ -80,6 +80,15 @@ def _is_folder_gone() -> bool:
     except FileNotFoundError:
         return True
     return False
+
+
+def _unknown(word: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, VERBS, 1, 0.6)
+    if not near:
+        return f"amanu: unknown command {word!r}\n\n{_usage()}"
+    return f"amanu: unknown command {word!r}. Did you mean {near[0]}? `amanu --help` lists all."
 
 
 def _usage() -> str:

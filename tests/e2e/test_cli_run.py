@@ -89,12 +89,13 @@ def test_a_signal_cancels_in_order(shop: Path, number: int) -> None:
     assert any('"turnEnded"' in line for line in lines)
 
 
-def test_a_reader_that_leaves_ends_the_turn(shop: Path) -> None:
+@pytest.mark.parametrize(("output", "first"), [("stream-json", "{"), ("text", "s")])
+def test_a_reader_that_leaves_ends_the_turn(shop: Path, output: str, first: str) -> None:
     model = script(shop.parent, SLOW)
-    arguments = [*AMANU, "run", "x", "--model", model, "--output-format", "stream-json"]
+    arguments = [*AMANU, "run", "x", "--model", model, "--output-format", output]
     with subprocess.Popen(arguments, cwd=shop, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stderr is not None
-        process.stdout.readline()
+        assert process.stdout.read(1) == first
         process.stdout.close()
         said = process.stderr.read()
     assert process.returncode == 130

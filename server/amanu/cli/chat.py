@@ -120,7 +120,8 @@ def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="amanu chat",
         description="Chat with the agent in this terminal. Nothing in your workspace changes without your approval.",
-        epilog="In the chat: /help lists the commands, @path adds a file, Alt-Enter starts a new line.",
+        epilog="In the chat: /help lists the commands, @path adds a file, Alt-Enter starts a new line. "
+        + exits.CHAT_HELP,
     )
     parser.add_argument("paths", nargs="*", metavar="FOLDER", help="workspace folders (default: the current one)")
     parser.add_argument("--model", metavar="ID", help="vendor:model")

@@ -40,6 +40,7 @@ def parser() -> argparse.ArgumentParser:
         prog="amanu demo",
         description="Watch Amanu fix a small sample project, from failing tests to passing. Needs no key: the model "
         "plays a script; everything else is real. Without a terminal, questions are answered with yes.",
+        epilog="exit codes: 0 the tests are green · 1 they are not, or it failed · 130 cancelled",
     )
     parser.add_argument("--keep", action="store_true", help="keep the fixed project and print its path")
     parser.add_argument(

@@ -48,7 +48,8 @@ class DoctorFinding:
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="amanu doctor",
-        description="Check the setup and say how to fix problems. Exit code 1 when something is broken.",
+        description="Check the setup and say how to fix problems.",
+        epilog="exit codes: 0 nothing is broken · 1 something is · 2 wrong usage",
     )
     parser.add_argument("--online", action="store_true", help="also try to reach the model services (sends no key)")
     form = parser.add_mutually_exclusive_group()

@@ -20,6 +20,11 @@ HELP = (
     "loop · 130 cancelled"
 )
 
+CHAT_HELP = (
+    "exit codes: 0 you left · 1 failed, or the daemon is gone · 2 wrong usage, no terminal, or unknown session · "
+    "4 no key, or model not available · 130 interrupted before it began"
+)
+
 _OF_REASON: dict[EndReason, int] = {
     "completed": OK,
     "cancelled": CANCELLED,

@@ -23,7 +23,10 @@ from amanu_protocol.errors import AmanuError
 
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="amanu mcp", description="Show, add and turn off MCP servers, whose tools the agent can use."
+        prog="amanu mcp",
+        description="Show, add and turn off MCP servers, whose tools the agent can use.",
+        epilog="exit codes: 0 done · 1 failed, or the server does not run · 2 wrong usage, or no such server · "
+        "3 not approved: nothing was changed",
     )
     commands = parser.add_subparsers(dest="command", required=True)
     show = commands.add_parser("list", help="list the servers of this folder: state, source, what each may do")

@@ -24,6 +24,7 @@ def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="amanu models",
         description="List the models: window in tokens, US dollars per million tokens (in / out), and their source.",
+        epilog="exit codes: 0 listed · 1 no such model, or a vendor did not answer · 2 wrong usage",
     )
     parser.add_argument("search", nargs="*", metavar="SEARCH", help="only models with these words in id or name")
     parser.add_argument("--refresh", action="store_true", help="refresh the lists of the vendors you have a key for")

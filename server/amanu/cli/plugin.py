@@ -29,6 +29,7 @@ def parser() -> argparse.ArgumentParser:
         prog="amanu plugin",
         description="Add folders with skills, commands, agents, hooks and MCP servers. They are copied, and on "
         "only after you have reviewed their files.",
+        epilog="exit codes: 0 done · 1 failed · 2 wrong usage · 3 not approved: nothing was changed",
     )
     commands = parser.add_subparsers(dest="command", required=True)
     add = commands.add_parser(

@@ -191,6 +191,7 @@ async def run(options: RunOptions, output: Format, out: TextIO, err: TextIO) -> 
         printer.error(error)
     try:
         printer.end(code)
+        out.flush()
     except BrokenPipeError:  # the reader left; nothing more can be flushed to it, also not at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
     return code

@@ -1,18 +1,20 @@
-"""What `amanu run` prints: answers and progress as text, one JSON object at the end, or the protocol line by line."""
+"""What `amanu run` prints: answers while they are written and progress as text, one JSON object at the end, or the
+protocol line by line."""
 
 import json
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from amanu import __version__
+from amanu.cli.answer_stream import AnswerStream
 from amanu.cli.console import Console, open_console
 from amanu.cli.header import describe, model_info
 from amanu.cli.live import LiveConsole
 from amanu.cli.render import Renderer
 from amanu.cli.report import Report
-from amanu.cli.text import stripped, visible
+from amanu.cli.text import visible
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.events import EventMessage, ItemCompleted
-from amanu_protocol.items import Answer, Item, ModelInfo
+from amanu_protocol.events import EventMessage
+from amanu_protocol.items import ModelInfo
 from amanu_protocol.methods import PROTOCOL_VERSION
 from amanu_protocol.state import SessionState
 
@@ -31,7 +33,7 @@ class RunPrinter:
         self._out = out
         self._err = err
         self._report = report
-        self._answers = open_console(out)
+        self._answers = AnswerStream(out, open_console(out), before=self._clear_status)
         self._console = open_console(err)
         self._live: LiveConsole | None = None
 
@@ -45,7 +47,7 @@ class RunPrinter:
         model = model_info(state.model_id)
         console: Console | LiveConsole = self._console
         if self._format == "text" and self._err.isatty():
-            console = self._live = LiveConsole(self._console, self._err, lambda: self._renderer.status(state))
+            console = self._live = LiveConsole(self._console, self._err, self._status)
         self._renderer = Renderer(console, answers=False, thoughts=False)
         self._renderer.console.line(("dim", f"{describe(model, state.service_tier)} · session {state.session_id}"))
         if self._format == "stream-json":
@@ -58,10 +60,8 @@ class RunPrinter:
         self._renderer.show(self._report.displayed(message), self._state)
         if self._format == "stream-json":
             self._write(message.model_dump(mode="json"))
-        elif self._format == "text" and isinstance(message.event, ItemCompleted):
-            if self._live is not None:
-                self._live.clear()
-            self._print_answer(message.event.item)
+        elif self._format == "text":
+            self._answers.show(message.event)
 
     async def stop_status(self) -> None:
         """Take the line of the status away, if there is one."""
@@ -90,9 +90,13 @@ class RunPrinter:
         elif self._format == "stream-json":
             self._write({"kind": "result", **self._report.as_json(code)})
 
-    def _print_answer(self, item: Item) -> None:
-        if isinstance(item, Answer) and item.agent_id is None and item.text.strip():
-            self._answers.markdown(stripped(item.text.strip("\n")))
+    def _status(self) -> str:
+        """Nothing while standard output, which may be the same screen, is in the middle of a line."""
+        return "" if self._answers.in_line else self._renderer.status(self._state)
+
+    def _clear_status(self) -> None:
+        if self._live is not None:
+            self._live.clear()
 
     def _write(self, value: dict[str, Any]) -> None:
         """One line of pure ASCII: no byte of it can mean anything to a terminal."""
