@@ -21,6 +21,7 @@ TITLE = step("Fix the login page", aside=True, usage={"input": 100, "output": 5}
         ("write it", "write it"),
         ("hi", "hi"),
         ("Hello!", "Hello!"),
+        ("hello 4", "hello 4"),
         ("Hi there, can you please fix the login page? It fails since Monday.", "Fix the login page?"),
         ("Hey Amanu, I want you to rename x", "Rename x"),
         ("hide the menu", "hide the menu"),

@@ -118,7 +118,7 @@ class EditSlashCommands:
         checkpoints = await self.list_checkpoints()
         for number, checkpoint in enumerate(checkpoints, 1):
             when = time.strftime("%H:%M", time.localtime(checkpoint.at / 1000))
-            notes = [plural(len(checkpoint.files), "file")] if checkpoint.files else []
+            notes = _outcomes(checkpoint.files)
             notes += [plural(len(checkpoint.commands), "command")] if checkpoint.commands else []
             self._console.line(
                 ("bold", f"{number:3} "), ("", f"{when} {one_line(checkpoint.text, 60)} "), ("dim", " · ".join(notes))
@@ -144,8 +144,16 @@ class EditSlashCommands:
         preview = await self._view.client.request("amanu/checkpoint/preview", params, r.CheckpointPreviewResult)
         text = printed(lambda console: self._show_diffs(preview.files, console))
         self._show(preview.files, preview.commands)
-        turns = f", and {plural(preview.turns, 'turn')} of the conversation" if part == "all" else ""
-        if not await self._yes(f"Undo the changes above{turns}?", text):
+        turns = f"{plural(preview.turns, 'turn')} of the conversation"
+        changes = any(file.undone for file in preview.files)
+        if not changes and part != "all":
+            words = (
+                f"Nothing to undo: no change of that turn or a later one is applied. /restore {number} all goes back"
+            )
+            self._console.line(("dim", f"{words} {turns}."))
+            return None
+        question = "Undo the changes above" if changes else f"Go back {turns}"
+        if not await self._yes(f"{question}{f', and {turns}' if changes and part == 'all' else ''}?", text):
             return None
         restore_params = r.CheckpointRestoreParams(
             session_id=self._view.session_id, turn_id=chosen.turn_id, files=True, conversation=part == "all"
@@ -261,14 +269,23 @@ class EditSlashCommands:
     def _say_undone(self, files: Sequence[r.UndoneFile]) -> None:
         undone = sum(len(file.undone) for file in files)
         changed = sum(bool(file.undone) for file in files)
-        self._console.line(
-            ("dim", f"undid {plural(undone, 'change')} in {plural(changed, 'file')}; /redo applies it again")
-        )
+        if undone:
+            self._console.line(
+                ("dim", f"undid {plural(undone, 'change')} in {plural(changed, 'file')}; /redo applies it again")
+            )
         for path, hunk in ((each.path, hunk) for each in files for hunk in each.skipped):
             self._console.line(("yellow", f"{self._name(path)}: a change was not undone: {one_line(hunk.reason)}"))
 
     def _name(self, path: str) -> str:
         return relative(path, self._view.state.roots)
+
+
+def _outcomes(files: Sequence[r.CheckpointFile]) -> list[str]:
+    """How many files a turn has changed, and what became of its other proposals."""
+    words = {"": 0, " open": 0, " undone": 0, " rejected": 0}
+    for file in files:
+        words["" if file.applied else " open" if file.open else " undone" if file.undone else " rejected"] += 1
+    return [f"{plural(count, 'file')}{word}" for word, count in words.items() if count]
 
 
 def _id(change: Hunk | Row) -> str:

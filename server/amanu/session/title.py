@@ -127,6 +127,8 @@ def _without_opening(line: str) -> str:
         rest = rest[opening.end() :]
     if not rest:
         return ""
+    if not any(map(str.isalpha, rest)):  # "hello 4" is no 4
+        return line
     rest = rest if rest == line else rest[0].upper() + rest[1:]
     return _MENTION.sub(r"\1", rest).replace("`", "")
 

@@ -819,6 +819,25 @@ async def test_back_to_before_a_turn(desk: Desk, tmp_path: Path) -> None:
     await desk.sees("First done.")
 
 
+async def test_back_to_before_a_turn_that_changed_nothing(desk: Desk, tmp_path: Path) -> None:
+    await started(desk, tmp_path, {"calls": [EDIT]}, {"text": "A pity."})
+    desk.types("write it" + ENTER)
+    await desk.sees("+one\n")
+    await asyncio.sleep(GUARD)
+    desk.types("not now please" + ENTER)
+    await desk.sees("A pity.")
+    desk.types("/checkpoints" + ENTER)
+    await desk.sees("write it 1 file rejected\n")
+    desk.types("/restore 1" + ENTER)
+    await desk.sees("Nothing to undo: no change of that turn or a later one is applied.")
+    await desk.sees("/restore 1 all goes back 1 turn of the conversation.")
+    desk.types("/restore 1 all" + ENTER)
+    await asyncio.sleep(0.3)
+    desk.types("y" + ENTER)
+    await desk.sees("continues from before the last turn")
+    assert "undid" not in desk.out.getvalue()
+
+
 @pytest.mark.parametrize(
     ("typed", "shown"),
     [
