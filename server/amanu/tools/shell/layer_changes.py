@@ -55,6 +55,8 @@ class LayerChanges:
     """Pipes, sockets and devices: no workspace gets them from a command."""
     ignored: Sequence[Path] = ()
     """Topmost ignored files and folders that the layer has."""
+    ignored_before: Collection[Path] = ()
+    """Those that it had before the command."""
     conflicts: Sequence[Path] = ()
     """Changed in the workspace as well meanwhile: the command's version is not taken."""
     git: GitChanges = field(default_factory=GitChanges)

@@ -192,7 +192,7 @@ class LayerReview:
         """Sentences for the model about the changes of a drafted command that the draft does not have."""
         is_open = changes.needs_decision or self._proposals.drafts.is_open
         built = await asyncio.to_thread(_missing, changes.ignored)
-        return [*(self._kept_notes(built) if not is_open else []), *self._not_applied_notes(changes)]
+        return [*(self._kept_notes(built, changes) if not is_open else []), *self._not_applied_notes(changes)]
 
     async def settle(self, outcome: Outcome, changes: LayerChanges, call: CallContext) -> Outcome:
         """Take over at once what is no decision of its own: files that `git add` staged; and what git ignores, where
@@ -208,7 +208,7 @@ class LayerReview:
             notes += await self._layer.bring_home(home, call, changes.begun)
             left = [path for path in changes.ignored if path not in home]
             if not changes.needs_decision:  # else they come with the yes to that
-                notes += self._kept_notes(left)
+                notes += self._kept_notes(left, changes)
         notes += self._not_applied_notes(changes)
         return with_notes(outcome, notes)
 
@@ -226,7 +226,9 @@ class LayerReview:
             )
         return notes
 
-    def _kept_notes(self, built: Sequence[Path]) -> list[str]:
+    def _kept_notes(self, built: Sequence[Path], changes: LayerChanges) -> list[str]:
+        """Without those that an earlier command was told of."""
+        built = [path for path in built if path not in changes.ignored_before]
         lead = "Ignored by git, and kept in this session's private copy, where later commands see it"
         return [f"{lead}: {self._names(built)}."] if built else []
 

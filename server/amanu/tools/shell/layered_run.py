@@ -71,6 +71,8 @@ class View:
     touched: dict[Path, Identity]
     """Path of a file that is the same in layer and workspace, but for its times → the identity of the workspace's file;
     likewise kept up to date."""
+    ignored: Collection[Path]
+    """Paths that earlier commands left in the layer and that git ignores."""
     place: Place
 
 
@@ -261,6 +263,7 @@ class LayeredRun:
             denied=denied,
             dropped=found.dropped,
             ignored=found.ignored,
+            ignored_before=self._view.ignored,
             conflicts=moved,
             git=found.git,
             refused=refused,

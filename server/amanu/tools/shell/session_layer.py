@@ -117,7 +117,7 @@ class SessionLayer:
                 await asyncio.to_thread(self._fill, layer, self._filled, drafted)
                 laid_in = await self._lay_in(layer, call, drafted) if place.finds == "session" else {}
                 renames = self._renames() if drafted else []
-                view = View(laid_in, drafted, renames, self._filled, self._touched, place)
+                view = View(laid_in, drafted, renames, self._filled, self._touched, [*self._ignored], place)
                 run = LayeredRun(layer, self._proposals, self.store, view, call)
                 try:
                     yield run
