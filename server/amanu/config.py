@@ -239,6 +239,14 @@ class HistorySettings(SettingsSection):
     """Of the audit log, which is one for all sessions; the oldest go first. 0: any number."""
 
 
+class TerminalSettings(SettingsSection):
+    """`amanu chat`."""
+
+    notify: bool = True
+    """The window's title names the session; a bell and a notification tell of a question and of the end of a turn, if
+    the window has not got the focus or that came after more than ten seconds."""
+
+
 class Settings(SettingsSection):
     """All settings. Field names are the keys of `config.toml`."""
 
@@ -283,6 +291,7 @@ class Settings(SettingsSection):
     checks: CheckSettings = CheckSettings()
     history: HistorySettings = HistorySettings()
     catalogue: CatalogueSettings = CatalogueSettings()
+    terminal: TerminalSettings = TerminalSettings()
     idle_seconds: float = Field(default=28_800, gt=0)
     """The daemon exits after that long without clients and running turns: by default eight hours, so that an editor
     seldom waits for it to start. An idle daemon takes no CPU time."""

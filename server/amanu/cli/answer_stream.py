@@ -140,7 +140,7 @@ class TextPage:
         self._out = out
         self._before = before
         self.is_open = False
-        self._held = ""
+        self._held: str = ""
         """Blank, and written only if more follows."""
 
     def write(self, text: str) -> None:

@@ -47,6 +47,7 @@ from amanu.cli.ui.terminal import (
     StopRequested,
     Terminal,
 )
+from amanu.cli.ui.notifications import Notifications, notifying
 from amanu.cli.usage import show_context
 from amanu.client.base_texts import load_base_texts
 from amanu.client.daemon_client import DaemonClient, Disconnected
@@ -185,14 +186,16 @@ async def _chat(options: ChatOptions, *, alone: bool) -> int:
         loop = asyncio.get_running_loop()
         try:
             home = find_home().make()
-            logs.start(home, load_settings(home, os.environ).log_level)
-            chat = Chat(options, connector, console, alone=alone)
-            terminal = Terminal(chat, history=home.state / "chat-history")
-            loop.add_signal_handler(signal.SIGINT, chat.interrupt)
-            try:
-                return await chat.run(terminal)
-            finally:
-                await terminal.close()
+            settings = load_settings(home, os.environ)
+            logs.start(home, settings.log_level)
+            with notifying(os.environ, wanted=settings.terminal.notify) as notifications:
+                chat = Chat(options, connector, console, alone=alone, notifications=notifications)
+                terminal = Terminal(chat, history=home.state / "chat-history")
+                loop.add_signal_handler(signal.SIGINT, chat.interrupt)
+                try:
+                    return await chat.run(terminal)
+                finally:
+                    await terminal.close()
         except AmanuError as error:
             first_paint.erase()
             hint = f" {error.data.hint}" if error.data.hint else ""
@@ -222,8 +225,15 @@ class Chat(PromptContext):
     _task: asyncio.Task[Any]
 
     def __init__(
-        self, options: ChatOptions, connect: Callable[[], Awaitable[DaemonClient]], console: Console, *, alone: bool
+        self,
+        options: ChatOptions,
+        connect: Callable[[], Awaitable[DaemonClient]],
+        console: Console,
+        *,
+        alone: bool,
+        notifications: Notifications | None = None,
     ) -> None:
+        self._notifications = notifications
         self._options = options
         self._connect = connect
         self._console = console
@@ -697,6 +707,10 @@ class Chat(PromptContext):
         view.listeners.append(self._renderer.show)
         view.listeners.append(self._offer_recommended)
         view.replaced.append(self._renderer.resume)
+        if self._notifications is not None:
+            self._notifications.enter(view.state)
+            view.listeners.append(self._notifications.show)
+            view.replaced.append(self._notifications.enter)
 
     async def _put_away(self, method: str | None = None) -> None:
         """Leave this session; one in which nobody said anything is not kept."""

@@ -21,7 +21,7 @@ HELP = (
 )
 
 CHAT_HELP = (
-    "exit codes: 0 you left · 1 failed, or the daemon is gone · 2 wrong usage, no terminal, or unknown session · "
+    "Exit codes: 0 you left · 1 failed, or the daemon is gone · 2 wrong usage, no terminal, or unknown session · "
     "4 no key, or model not available · 130 interrupted before it began"
 )
 

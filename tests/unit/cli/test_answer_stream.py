@@ -18,6 +18,11 @@ from amanu_protocol.events import (
 )
 from amanu_protocol.items import Answer, Thought
 
+
+def replaced(item_id: str, text: str) -> Event:
+    return ItemsReplaced(replaces_from=1, items=[Answer(turn_id="t", item_id=item_id, text=text)], withdrawn=[])
+
+
 END = TurnEnded(turn_id="t", reason="completed", message="", can_continue=False)
 
 
@@ -50,7 +55,7 @@ def gone(*item_ids: str) -> Event:
         ([ItemStarted(item=Thought(turn_id="t", item_id="t", subject="", text="Hm.")), more("t", "Hm.")], ""),
         ([ItemCompleted(item=Answer(turn_id="t", item_id="a", text="For the model.", agent_id="agent-1"))], ""),
         # An attempt that is discarded: the same again, more of it, less, something else
-        ([begun("a", "One t"), gone("a"), begun("b", "One"), more("b", " two."), whole("b", "One two.")], "One two.\n\n"),
+        ([begun("a", "One t"), gone("a"), begun("b", "One"), more("b", " two."), END], "One two.\n\n"),
         ([begun("a", "One."), gone("a"), whole("b", "One.")], "One.\n\n"),
         ([begun("a", "One."), gone("a"), begun("b", "On"), gone("b"), whole("c", "One.")], "One.\n\n"),
         ([begun("a", "One."), gone("a"), whole("b", "On")], "One.\n\nOn\n\n"),
@@ -61,8 +66,7 @@ def gone(*item_ids: str) -> Event:
         ([whole("a", "1"), begun("b", "2"), gone("a", "b"), whole("c", "1"), whole("d", "23")], "1\n\n23\n\n"),
         ([whole("a", "1"), StepEnded(turn_id="t", step=1), gone("a"), whole("b", "1")], "1\n\n1\n\n"),
         # A slow reader, in a pipe of our own
-        ([begun("a", "One"), ItemsReplaced(replaces_from=1, items=[Answer(turn_id="t", item_id="a", text="One two")], withdrawn=[])],
-         "One two"),
+        ([begun("a", "One"), replaced("a", "One two")], "One two"),
     ],
 )  # fmt: skip
 def test_a_pipe_gets_each_character_at_once(events: list[Event], written: str) -> None:

@@ -58,6 +58,6 @@ def test_the_page_lists_the_exit_codes() -> None:
 @pytest.mark.parametrize("command", sorted(set(VERBS) - {"run"}))
 def test_the_page_and_the_help_give_a_verb_the_same_exit_codes(command: str) -> None:
     parser = importlib.import_module(VERBS[command][0]).parser()
-    epilogs = " ".join(each.epilog or "" for each in parsers(parser)).partition("exit codes: ")[2]
+    epilogs = " ".join(each.epilog or "" for each in parsers(parser)).lower().partition("exit codes: ")[2]
     page = re.search(r"^Exit codes[^:]*: (.*?)^(?=\n|\Z)", SECTIONS[command], re.DOTALL | re.MULTILINE)
     assert re.findall(r"(?:^|[·,] )(\d+) ", page[1] if page else "") == re.findall(r"(?:^|· )(\d+) ", epilogs)

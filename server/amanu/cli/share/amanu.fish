@@ -265,7 +265,7 @@ complete -c amanu -n '_shtab_amanu_using auth logout' -s h -l help -d 'show this
 complete -c amanu -n '_shtab_amanu_using auth logout; and test $_shtab_amanu_npos -eq 0' -ka "openai" -d openai
 complete -c amanu -n '_shtab_amanu_using auth; and test $_shtab_amanu_npos -eq 0' -a local -d 'allow a model server on this machine, permanently'
 complete -c amanu -n '_shtab_amanu_using auth local' -s h -l help -d 'show this help message and exit'
-complete -c amanu -n '_shtab_amanu_using; and test $_shtab_amanu_npos -eq 0' -a doctor -d 'Check the setup and say how to fix problems. Exit code 1 when something is broken.'
+complete -c amanu -n '_shtab_amanu_using; and test $_shtab_amanu_npos -eq 0' -a doctor -d 'Check the setup and say how to fix problems.'
 complete -c amanu -n '_shtab_amanu_using doctor' -s h -l help -d 'show this help message and exit'
 complete -c amanu -n '_shtab_amanu_using doctor' -l online -d 'also try to reach the model services (sends no key)'
 complete -c amanu -n '_shtab_amanu_using doctor' -l json -d 'one JSON object'

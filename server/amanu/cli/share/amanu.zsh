@@ -10,7 +10,7 @@ _shtab_amanu_commands() {
     chat:'Chat with the agent in this terminal. Nothing in your workspace changes without your approval.'
     completion:'Print the script that lets your shell complete Amanu'"'"'s commands, options and values.'
     demo:'Watch Amanu fix a small sample project, from failing tests to passing. Needs no key: the model plays a script; everything else is real. Without a terminal, questions are answered with yes.'
-    doctor:'Check the setup and say how to fix problems. Exit code 1 when something is broken.'
+    doctor:'Check the setup and say how to fix problems.'
     hooks:'Show, approve and test the hooks of a folder.'
     logs:'Print the end of the log. To send it to someone: amanu doctor --report.'
     mcp:'Show, add and turn off MCP servers, whose tools the agent can use.'

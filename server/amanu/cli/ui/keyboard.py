@@ -1,18 +1,25 @@
 """Standard input as prompts read it. Imports prompt_toolkit."""
 
+import sys
 import termios
 import time
 from contextlib import AbstractContextManager, nullcontext
 from typing import TextIO
 
+from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.input.posix_utils import PosixStdinReader
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyPress
+from prompt_toolkit.keys import Keys
 
 PASTE_SECONDS = 2.0
 """After its last byte, a paste that has no end is taken as it is."""
 PASTE_START, PASTE_END, CTRL_C = "\x1b[200~", "\x1b[201~", "\x03"
+FOCUS_GAINED, FOCUS_LOST = "\x1b[I", "\x1b[O"
+REPORT_FOCUS, NO_FOCUS = "\x1b[?1004h", "\x1b[?1004l"
+for _sequence in (FOCUS_GAINED, FOCUS_LOST):  # prompt_toolkit would take them for Esc and letters
+    ANSI_SEQUENCES[_sequence] = Keys.Ignore
 
 
 class PromptKeyboard(Vt100Input):
@@ -20,16 +27,36 @@ class PromptKeyboard(Vt100Input):
     let the terminal edit lines: a Ctrl-D typed just then is lost, an Enter becomes a line feed. Bytes that are no text
     become replacement characters, for no message can hold them."""
 
-    lent = False
-    """Another program reads the keys: the user's editor."""
+    focused: bool | None = None
+    """Of the one terminal that a process has; None while it does not say."""
+    reports_focus = False
+    """Of that terminal, too: it was asked to say."""
 
     def __init__(self, stdin: TextIO) -> None:
         super().__init__(stdin)
         self.stdin_reader = PosixStdinReader(self.fileno(), errors="replace", encoding=stdin.encoding)
-        self.vt100_parser = self._parser = _Parser(lambda key: self._buffer.append(key))
+        self.vt100_parser = self._parser = _Parser(self._pressed)
+        self._lent = False
+
+    @property
+    def lent(self) -> bool:
+        """Another program reads the keys: the user's editor."""
+        return self._lent
+
+    @lent.setter
+    def lent(self, lent: bool) -> None:
+        self._lent = lent
+        if self.reports_focus and sys.__stdout__ is not None:
+            sys.__stdout__.write(NO_FOCUS if lent else REPORT_FOCUS)
+            sys.__stdout__.flush()
 
     def cooked_mode(self) -> AbstractContextManager[None]:
         return super().cooked_mode() if self.lent else nullcontext()
+
+    def _pressed(self, key: KeyPress) -> None:
+        if key.data in (FOCUS_GAINED, FOCUS_LOST):
+            PromptKeyboard.focused = key.data == FOCUS_GAINED
+        self._buffer.append(key)
 
     def unended_paste(self) -> list[KeyPress]:
         """The paste whose end does not come, as when a connection broke in the middle of it: it would take every key

@@ -1,0 +1,132 @@
+"""A user who looks elsewhere: the title of the window, a bell and a notification tell of the session."""
+
+import sys
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+
+from amanu.cli.text import one_line
+from amanu_protocol.events import ApprovalResolved, Event, EventMessage, TurnEnded, TurnStarted
+from amanu_protocol.state import SessionState
+
+LONG_MS = 10_000
+"""After that long without an answer or a prompt, the user may have gone on to something else."""
+BEGIN = "\x1b[22;2t\x1b[?1004h"
+"""Keeps the title (xterm's stack of titles), and has the terminal say when it gets and loses the focus."""
+END = "\x1b[?1004l\x1b]2;\x07\x1b[23;2t"
+"""A terminal without such a stack has its default title again, or none."""
+WAITING = "●"
+_ENDED = {"completed": "Done", "cancelled": "", "failed": "Failed"}
+
+
+@dataclass(frozen=True)
+class Attention:
+    """The session as the user knows it."""
+
+    waiting: frozenset[str] = frozenset()
+    """What waits for an answer."""
+    acted_at: int = 0
+    """When the user last sent or answered something, in milliseconds since the epoch."""
+
+
+def attention(before: Attention, message: EventMessage, state: SessionState) -> tuple[Attention, str]:
+    """As it is after an event, which `state` has in it, and what to notify of: "" for nothing. A turn that was stopped
+    is no news: the user did that."""
+    waiting = _waiting(state)
+    news = _news(message.event, waiting.keys() - before.waiting, waiting)
+    after = replace(before, waiting=frozenset(waiting))
+    if isinstance(message.event, TurnStarted | ApprovalResolved) or before.waiting - waiting.keys():
+        after = replace(after, acted_at=message.at)
+    return after, news
+
+
+def escapes(state: SessionState, news: str, *, tmux: bool = False) -> str:
+    """The title as it is to be, and a bell and a notification (OSC 9) for news."""
+    if not news:
+        return title(state)
+    about = f" · {one_line(state.title, 60)}" if state.title else ""
+    notification = f"\x1b]9;amanu: {one_line(news, 200)}{about}\x07"
+    return f"{title(state)}\x07{_through_tmux(notification) if tmux else notification}"
+
+
+def title(state: SessionState) -> str:
+    """The sequence that sets it (OSC 2), with a mark while something waits for the user."""
+    mark = f"{WAITING} " if _waiting(state) else ""
+    return f"\x1b]2;{mark}{' · '.join(filter(None, ['amanu', one_line(state.title, 60)]))}\x07"
+
+
+def _waiting(state: SessionState) -> dict[str, str]:
+    """Id → title."""
+    approvals = {approval.tool_call_id: approval.title for approval in state.approvals}
+    return approvals | {question.item_id: question.title for question in state.questions}
+
+
+def _news(event: Event, new: set[str], waiting: Mapping[str, str]) -> str:
+    if isinstance(event, TurnEnded):
+        return _ENDED.get(event.reason, "Stopped")
+    return next((f"{waiting[each]}?" for each in sorted(new)), "")
+
+
+def _through_tmux(sequence: str) -> str:
+    """It lets pass where `allow-passthrough` is on what it would drop otherwise."""
+    return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\"
+
+
+class Notifications:
+    """Of one terminal. `write` puts something on it at once, past what holds lines back; `focused` is None where the
+    terminal does not say."""
+
+    def __init__(
+        self, write: Callable[[str], None], focused: Callable[[], bool | None], environ: Mapping[str, str]
+    ) -> None:
+        self._write = write
+        self._focused = focused
+        self._tmux = bool(environ.get("TMUX"))
+        self._attention = Attention()
+        self._title = ""
+
+    def show(self, message: EventMessage, state: SessionState) -> None:
+        """See `SessionView.listeners`."""
+        before = self._attention
+        self._attention, news = attention(before, message, state)
+        is_away = self._focused() is False or message.at - before.acted_at > LONG_MS
+        self._update(state, news if is_away else "")
+
+    def enter(self, state: SessionState) -> None:
+        """Another session, or one whose events were missed."""
+        self._attention = replace(self._attention, waiting=frozenset(_waiting(state)))
+        self._update(state, "")
+
+    def _update(self, state: SessionState, news: str) -> None:
+        if news or title(state) != self._title:
+            self._title = title(state)
+            self._write(escapes(state, news, tmux=self._tmux))
+
+
+@contextmanager
+def notifying(environ: Mapping[str, str], *, wanted: bool) -> Generator[Notifications | None]:
+    """For this process's terminal, which is as it was afterwards. None where it is not wanted or cannot be."""
+    from amanu.cli.prompt_keyboard import PromptKeyboard
+
+    screen = sys.__stdout__  # what is printed goes above the prompt, and only as whole lines
+    if not wanted or screen is None or not screen.isatty() or not can_notify(environ):
+        yield None
+        return
+
+    def write(sequence: str) -> None:
+        with suppress(OSError):  # the window is closed
+            screen.write(sequence)
+            screen.flush()
+
+    write(BEGIN)
+    PromptKeyboard.reports_focus = True
+    try:
+        yield Notifications(write, lambda: PromptKeyboard.focused, environ)
+    finally:
+        PromptKeyboard.reports_focus = False
+        write(END)
+
+
+def can_notify(environ: Mapping[str, str]) -> bool:
+    """Whether the terminal takes such sequences. NO_COLOR has no bearing on it."""
+    return environ.get("TERM", "dumb") not in ("", "dumb", "linux")
