@@ -33,6 +33,7 @@ BESIDE: dict[str, str] = {
     "sandbox.file_tree": "the same: files put back from a record",
     "sandbox.secret_files": "secret files that a command moved are moved back",
     "cli.doctor": "a report, in a new file that the user named",
+    "cli.ui.conversation": "the conversation, in a new file, by `/export`",
 }
 OWN: dict[str, str] = {
     # Where → modules that write nowhere else.

@@ -40,6 +40,9 @@ from amanu.cli.trust_prompt import TrustPrompt
 from amanu.cli.ui import first_paint
 from amanu.cli.ui.completions import Row
 from amanu.cli.ui.context import PromptContext
+from amanu.cli.ui.conversation import ConversationSlashCommands
+from amanu.cli.ui.cost import SessionCost
+from amanu.cli.ui.notifications import Notifications, notifying
 from amanu.cli.ui.terminal import (
     AttentionNeeded,
     Interrupted,
@@ -47,7 +50,6 @@ from amanu.cli.ui.terminal import (
     StopRequested,
     Terminal,
 )
-from amanu.cli.ui.notifications import Notifications, notifying
 from amanu.cli.usage import show_context
 from amanu.client.base_texts import load_base_texts
 from amanu.client.daemon_client import DaemonClient, Disconnected
@@ -100,6 +102,10 @@ SLASH_COMMANDS = {
     "/checkpoints": "list the turns you can go back to",
     "/restore": "N [files|all]: go back to before that turn; all: including the conversation",
     "/context": "show what fills the model's context window",
+    "/cost": "show what the session has cost: its last turn, each model, each sub-agent",
+    "/copy": "copy the last answer to the clipboard",
+    "/export": "[FILE]: write the conversation to a new file, as Markdown, or as JSON if it ends in .json",
+    "/edit": "put your last prompt into the composer, to be changed and sent again",
     "/agents": "list the sub-agents; /agents stop ID, /agents open ID",
     "/running": "show everything that runs: agents, background commands, MCP servers",
     "/jobs": "list the background commands; /jobs output ID, /jobs stop ID",
@@ -218,6 +224,8 @@ class Chat(PromptContext):
     _question_prompt: QuestionPrompt
     _edit_slash_commands: EditSlashCommands
     _job_slash_commands: JobSlashCommands
+    _conversation: ConversationSlashCommands
+    _cost: SessionCost
     _agent_slash_commands: AgentSlashCommands
     _servers: RunningServers
     _trust_prompt: TrustPrompt
@@ -378,9 +386,16 @@ class Chat(PromptContext):
 
     async def _act(self, text: str) -> None:
         if text.startswith("/"):
+            self._echo(text)
             await self._command(text)
         else:
             self._send(text)
+
+    def _echo(self, text: str) -> None:
+        """The slash command above its answer. One of the daemon's is a prompt, which is printed with the others."""
+        word = text.split(maxsplit=1)[0]
+        if word in SLASH_COMMANDS or word not in self.slash_commands:
+            self._console.line(("dim", f"› {one_line(text)}"))
 
     def _send(self, text: str, *, queued: bool = False) -> None:
         """Without holding up the keyboard; in the order in which they were typed."""
@@ -530,6 +545,14 @@ class Chat(PromptContext):
                     self._terminal.draft(prompt)
             case "/context":
                 show_context(self._view.state.usage, self._console)
+            case "/cost":
+                self._cost.show()
+            case "/copy":
+                self._conversation.copy()
+            case "/export":
+                await self._conversation.export(argument)
+            case "/edit":
+                self._terminal.draft(self._conversation.last_prompt())
             case "/todos":
                 self._renderer.show_todos(self._view.state)
             case "/jobs":
@@ -684,6 +707,8 @@ class Chat(PromptContext):
         self._question_prompt = QuestionPrompt(view, self._console, asked)
         self._edit_slash_commands = EditSlashCommands(view, self._console, asked)
         self._job_slash_commands = JobSlashCommands(view, self._console)
+        self._conversation = ConversationSlashCommands(view, self._console)
+        self._cost = SessionCost(view, self._console)
         self._agent_slash_commands = AgentSlashCommands(view, self._console)
         self._servers = RunningServers(view)
         view.client.on_notification = self._servers.on_notification

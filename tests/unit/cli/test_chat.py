@@ -1,6 +1,7 @@
 """The chat with a real core in this process and a person made of keystrokes."""
 
 import asyncio
+import base64
 import functools
 import io
 import json
@@ -19,6 +20,7 @@ from prompt_toolkit.output import DummyOutput
 
 from amanu.cli.chat import Chat, ChatOptions
 from amanu.cli.console import PlainConsole
+from amanu.cli.ui import conversation
 from amanu.cli.ui.dialog import Dialog
 from amanu.cli.ui.terminal import Terminal
 from amanu.client import session_view
@@ -817,6 +819,39 @@ async def test_back_to_before_a_turn(desk: Desk, tmp_path: Path) -> None:
     desk.types(" again" + ENTER)  # the prompt is there again, to be changed
     await desk.sees("› first again")
     await desk.sees("First done.")
+
+
+async def test_the_conversation_is_taken_elsewhere(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = list[str]()
+    monkeypatch.setattr(conversation, "write_now", written.append)
+    used = {"input": 1200, "output": 5}
+    await started(desk, tmp_path, {"text": "**Wort** für Wort.", "usage": used}, {"text": "Again."})
+    monkeypatch.chdir(desk.root)
+    for typed, shown in (
+        ("/copy", "There is no answer to copy yet."),
+        ("/edit", "There is no prompt to edit yet."),
+        ("/cost", "Nothing has been sent to a model yet."),
+        ("Say it", "**Wort** für Wort."),
+        ("/copy", "copied: the last answer, 18 characters"),
+        ("/cost", "session   $0.0000 · 1.2k in · 5 out"),
+        ("/export", f"written: {desk.root / 'say-it.md'}"),
+        ("/export", f"written: {desk.root / 'say-it-2.md'}"),
+        ("/export said.json", f"written: {desk.root / 'said.json'}"),
+        ("/export said.json", "said.json exists. Nothing was written; choose another name."),
+        ("/export nowhere/a.md", "cannot be written: No such file or directory."),
+    ):
+        desk.types(typed + ENTER)
+        await desk.sees(f"› {typed}\n")
+        await desk.sees(shown)
+    (sequence,) = written
+    assert base64.b64decode(sequence.removeprefix("\x1b]52;c;").removesuffix("\x07")).decode() == "**Wort** für Wort."
+    assert (desk.root / "say-it.md").read_text().endswith("\n\n## › Say it\n\n**Wort** für Wort.\n")
+    assert [item["kind"] for item in json.loads((desk.root / "said.json").read_text())] == ["userMessage", "answer"]
+    desk.types("/edit" + ENTER)
+    await desk.sees("› /edit")
+    await asyncio.sleep(0.3)
+    desk.types(" again" + ENTER)
+    await desk.sees("› Say it again\n")
 
 
 async def test_back_to_before_a_turn_that_changed_nothing(desk: Desk, tmp_path: Path) -> None:

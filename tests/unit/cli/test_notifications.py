@@ -1,12 +1,11 @@
 """What a terminal is told of a session whose user looks elsewhere."""
 
-import io
 import os
 from typing import Any
 
 import pytest
-
 from amanu.cli.prompt_keyboard import FOCUS_GAINED, FOCUS_LOST, PromptKeyboard
+
 from amanu.cli.ui.notifications import LONG_MS, Notifications, can_notify, escapes
 from amanu_protocol.events import (
     ApprovalRequested,
@@ -103,11 +102,11 @@ def test_the_focus_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
             os.write(writing, sent.encode())
             keys = [key.data for key in keyboard.read_keys() if key.key != "<ignore>"]
             assert (keyboard.focused, "".join(keys)) == (focused, sent.strip("\x1b[IO"))
-        written = io.StringIO()
-        monkeypatch.setattr("sys.__stdout__", written)
+        written: list[str] = []
+        monkeypatch.setattr("amanu.cli.prompt_keyboard.write_now", written.append)
         keyboard.lent = True
         monkeypatch.setattr(PromptKeyboard, "reports_focus", True)
         keyboard.lent = True
         keyboard.lent = False
-        assert written.getvalue() == "\x1b[?1004l\x1b[?1004h"
+        assert written == ["\x1b[?1004l", "\x1b[?1004h"]
         os.close(writing)

@@ -1,6 +1,5 @@
 """Standard input as prompts read it. Imports prompt_toolkit."""
 
-import sys
 import termios
 import time
 from contextlib import AbstractContextManager, nullcontext
@@ -12,6 +11,8 @@ from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
+
+from amanu.cli.ui.sequences import write_now
 
 PASTE_SECONDS = 2.0
 """After its last byte, a paste that has no end is taken as it is."""
@@ -46,9 +47,8 @@ class PromptKeyboard(Vt100Input):
     @lent.setter
     def lent(self, lent: bool) -> None:
         self._lent = lent
-        if self.reports_focus and sys.__stdout__ is not None:
-            sys.__stdout__.write(NO_FOCUS if lent else REPORT_FOCUS)
-            sys.__stdout__.flush()
+        if self.reports_focus:
+            write_now(NO_FOCUS if lent else REPORT_FOCUS)
 
     def cooked_mode(self) -> AbstractContextManager[None]:
         return super().cooked_mode() if self.lent else nullcontext()

@@ -1,11 +1,11 @@
 """A user who looks elsewhere: the title of the window, a bell and a notification tell of the session."""
 
-import sys
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from amanu.cli.text import one_line
+from amanu.cli.ui.sequences import through_tmux, write_now
 from amanu_protocol.events import ApprovalResolved, Event, EventMessage, TurnEnded, TurnStarted
 from amanu_protocol.state import SessionState
 
@@ -46,7 +46,7 @@ def escapes(state: SessionState, news: str, *, tmux: bool = False) -> str:
         return title(state)
     about = f" · {one_line(state.title, 60)}" if state.title else ""
     notification = f"\x1b]9;amanu: {one_line(news, 200)}{about}\x07"
-    return f"{title(state)}\x07{_through_tmux(notification) if tmux else notification}"
+    return f"{title(state)}\x07{through_tmux(notification) if tmux else notification}"
 
 
 def title(state: SessionState) -> str:
@@ -65,11 +65,6 @@ def _news(event: Event, new: set[str], waiting: Mapping[str, str]) -> str:
     if isinstance(event, TurnEnded):
         return _ENDED.get(event.reason, "Stopped")
     return next((f"{waiting[each]}?" for each in sorted(new)), "")
-
-
-def _through_tmux(sequence: str) -> str:
-    """It lets pass where `allow-passthrough` is on what it would drop otherwise."""
-    return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\"
 
 
 class Notifications:
@@ -108,23 +103,16 @@ def notifying(environ: Mapping[str, str], *, wanted: bool) -> Generator[Notifica
     """For this process's terminal, which is as it was afterwards. None where it is not wanted or cannot be."""
     from amanu.cli.prompt_keyboard import PromptKeyboard
 
-    screen = sys.__stdout__  # what is printed goes above the prompt, and only as whole lines
-    if not wanted or screen is None or not screen.isatty() or not can_notify(environ):
+    if not wanted or not can_notify(environ):
         yield None
         return
-
-    def write(sequence: str) -> None:
-        with suppress(OSError):  # the window is closed
-            screen.write(sequence)
-            screen.flush()
-
-    write(BEGIN)
+    write_now(BEGIN)
     PromptKeyboard.reports_focus = True
     try:
-        yield Notifications(write, lambda: PromptKeyboard.focused, environ)
+        yield Notifications(write_now, lambda: PromptKeyboard.focused, environ)
     finally:
         PromptKeyboard.reports_focus = False
-        write(END)
+        write_now(END)
 
 
 def can_notify(environ: Mapping[str, str]) -> bool:
