@@ -42,6 +42,7 @@ from amanu.cli.ui.completions import Row
 from amanu.cli.ui.context import PromptContext
 from amanu.cli.ui.conversation import ConversationSlashCommands
 from amanu.cli.ui.cost import SessionCost
+from amanu.cli.ui.model_choice import ModelChoice
 from amanu.cli.ui.notifications import Notifications, notifying
 from amanu.cli.ui.terminal import (
     AttentionNeeded,
@@ -89,7 +90,7 @@ LIVE_ROWS = 8
 SLASH_COMMANDS = {
     "/mode": "plan, ask, acceptEdits, draft or auto (Shift-Tab switches to the next)",
     "/plan": "plan mode: only the plan is written; /plan GOAL plans that",
-    "/model": "list the models, or switch to one",
+    "/model": "list the models, or switch to one: its id, or words of its name",
     "/effort": "how much the model thinks: show it, or change it",
     "/queue": "queue a prompt for after the running turn (plain text steers it)",
     "/unqueue": "remove the queued prompts",
@@ -224,6 +225,7 @@ class Chat(PromptContext):
     _question_prompt: QuestionPrompt
     _edit_slash_commands: EditSlashCommands
     _job_slash_commands: JobSlashCommands
+    _model_choice: ModelChoice
     _conversation: ConversationSlashCommands
     _cost: SessionCost
     _agent_slash_commands: AgentSlashCommands
@@ -509,8 +511,7 @@ class Chat(PromptContext):
                 if not self._asked() and (effort := await self._pickers.effort()) is not None:
                     await self._view.set_effort(effort)
             case "/model" if argument:
-                await self._view.set_model(argument)
-                show_header(self._view.state, self._console)
+                await self._set_model(argument)
             case "/model":
                 if (model_id := await self._pickers.model()) is not None:
                     await self._command(f"/model {model_id}")
@@ -664,6 +665,16 @@ class Chat(PromptContext):
         if not notices:
             self._console.line(("dim", "No notices with details."))
 
+    async def _set_model(self, typed: str) -> None:
+        if ":" in typed:  # an id, which may be newer than any list
+            model_id = typed
+        else:
+            answer = await self._view.client.request("amanu/model/list", r.Empty(), r.ModelListResult)
+            model_id = self._model_choice.choose(typed, answer.models)
+        if model_id is not None:
+            await self._view.set_model(model_id)
+            show_header(self._view.state, self._console)
+
     # Sessions ------------------------------------------------------------------------------------------
 
     async def _first_view(self, client: DaemonClient) -> SessionView:
@@ -707,6 +718,7 @@ class Chat(PromptContext):
         self._question_prompt = QuestionPrompt(view, self._console, asked)
         self._edit_slash_commands = EditSlashCommands(view, self._console, asked)
         self._job_slash_commands = JobSlashCommands(view, self._console)
+        self._model_choice = ModelChoice(self._console)
         self._conversation = ConversationSlashCommands(view, self._console)
         self._cost = SessionCost(view, self._console)
         self._agent_slash_commands = AgentSlashCommands(view, self._console)

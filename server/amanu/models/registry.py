@@ -259,14 +259,21 @@ class ModelRegistry:
             return None
         vendor, base_url, _ = await self._way(model_id, environment)
         model = model_id.partition(":")[2]
-        if self.replays or is_shipped(model_id) or not _is_asked(vendor, base_url):
+        if self.replays or is_shipped(model_id) or vendor not in VENDORS or vendor.name not in LISTING_VENDORS:
             return None
         if await asyncio.to_thread(self.catalogue.lists, vendor.name, model):
             return None
-        return (
-            f"Whether {vendor.title} has a model {model!r} is not known: its list of models is not from the last day. "
-            "To ask for it, run: amanu models --refresh"
+        guess = _guess(self._known(model_id))
+        near = _suggestion(model, {known.partition(":")[2]: known for known in self.catalogue.ids(vendor.name)})
+        if not _is_asked(vendor, base_url):
+            return " ".join(filter(None, [f"Amanu knows no model {model!r} of {vendor.title}.", guess, near]))
+        words = (
+            f"Whether {vendor.title} has a model {model!r} is not known: its list of models is not from the last day.",
+            guess,
+            near,
+            "To ask for it, run: amanu models --refresh",
         )
+        return " ".join(filter(None, words))
 
     def _listed(self, vendor: Vendor, base_url: str, environment: Mapping[str, str], model_id: str) -> bool | None:
         """Whether the vendor's own list has the model. None where there is none of the last day, or where the address
@@ -616,6 +623,14 @@ def _most_like(name: str, known: Mapping[str, str], score_cutoff: float = 0.0) -
 def _suggestion(name: str, known: Mapping[str, str]) -> str | None:
     near = _most_like(name, known, 60)
     return f"Did you mean {' or '.join(near)}?" if near else None
+
+
+def _guess(info: ModelInfo) -> str:
+    """How the window and the prices of an unknown model came about."""
+    relative = info.facts_from.partition(";")[0]
+    if relative.startswith("like "):
+        return f"Its window and prices are guessed: those of {relative.removeprefix('like ')}."
+    return "Its window is assumed, and its price is not known." if info.input_price is None else ""
 
 
 def _is_asked(vendor: Vendor, base_url: str) -> bool:

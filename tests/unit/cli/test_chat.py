@@ -434,6 +434,8 @@ async def test_a_half_typed_prompt_survives_a_question(desk: Desk, tmp_path: Pat
         ("/effort", "offers: nothing; its thinking cannot be controlled"),
         ("/effort much", "offers: nothing"),
         ("/model nope:x", "Unknown model 'nope:x'."),
+        ("/model zebra", "Unknown model 'zebra'."),
+        ("/model opus", "models have “opus” in id or name:\n  1 Claude Opus"),
         ("/sessions nope", "There is no session nope."),
         ("/sessions ../x", "“../x” is not a session id."),
         ("/new", "session "),

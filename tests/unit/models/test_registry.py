@@ -568,13 +568,24 @@ ANTHROPIC = ("claude-opus-5-5", "claude-haiku-9-20270101")
         ("anthropic:claude-sonnet-5-5", 1, {}, "modelNotFound: "),
         ("anthropic:zzz", 1, {}, "modelNotFound: To see all of them, run: amanu models"),
         # no list, or none of the last day
-        ("anthropic:claude-opsu-5-5", 25, {}, "Whether Anthropic has a model 'claude-opsu-5-5' is not known"),
+        (
+            "anthropic:claude-opsu-5-5",
+            25,
+            {},
+            "Whether Anthropic has a model 'claude-opsu-5-5' is not known: its list of models is not from the last "
+            "day. Its window is assumed, and its price is not known. Did you mean anthropic:claude-opus-5-5 or ",
+        ),
         ("anthropic:claude-haiku-9", 25, {}, None),
         ("anthropic:claude-sonnet-5-5", 25, {}, None),
         ("gemini:gemini-9", 1, {}, "Whether Google Gemini has a model 'gemini-9' is not known"),
         # other services than the vendor's own
-        ("anthropic:claude-opsu-5-5", 1, {"base_urls": {"anthropic": "https://gateway.test"}}, None),
-        ("anthropic:claude-opsu-5-5", 25, {"base_urls": {"anthropic": "https://gateway.test"}}, None),
+        (
+            "anthropic:claude-opus",
+            1,
+            {"base_urls": {"anthropic": "https://gateway.test"}},
+            "Amanu knows no model 'claude-opus' of Anthropic. Its window and prices are guessed: those of anthropic:",
+        ),
+        ("anthropic:claude-opus-5-5", 25, {"base_urls": {"anthropic": "https://gateway.test"}}, None),
         ("anthropic:x", 1, {"endpoints": {"anthropic": {"base_url": "https://a.test", "key_variable": "K"}}}, None),
         (
             "mine:x",
