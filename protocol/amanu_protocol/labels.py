@@ -35,7 +35,6 @@ GRANTS: dict[Grant, Label] = {
 Button = Literal[
     "acceptAll",
     "reviewHunks",
-    "finishReview",
     "keepPlanning",
     "editCommand",
     "reject",
@@ -54,7 +53,6 @@ Button = Literal[
 BUTTONS: dict[Button, str] = {
     "acceptAll": "Accept all",
     "reviewHunks": "Review hunk by hunk",
-    "finishReview": "Finish the review",
     "keepPlanning": "Keep planning",
     "editCommand": "Edit the command",
     "reject": "Reject",

@@ -72,7 +72,7 @@ def edits(*grants: str) -> list[str]:
 
 WRITE = call("write_file", path="new.txt", content="a\n")
 REWRITE = call("write_file", path="new.txt", content="b\n")
-EDITED = ["Accept all", "Review hunk by hunk", *kept(verb="Accept all"), *REFUSALS, "Finish the review"]
+EDITED = ["Accept all", "Review hunk by hunk", *kept(verb="Accept all"), *REFUSALS, "Decide later"]
 ASKED = [
     Asked("an edit", WRITE, EDITED, again=REWRITE),
     Asked("an edit by a sub-agent", WRITE, EDITED, again=REWRITE, by_agent=True),
@@ -238,7 +238,7 @@ def check(label: str, answer: ApprovalAnswer, decision: Decision) -> None:
         assert decision.outcome == "rejected"
         assert decision.reason == (None if label == "Reject" else "why")
         return
-    if label in ("Finish the review", "Decide later"):
+    if label == "Decide later":
         assert decision.outcome == "reviewed"
         return
     assert decision.outcome == "allowed"

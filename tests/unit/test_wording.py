@@ -44,6 +44,8 @@ def check(lines: list[Line], expected: list[str]) -> None:
         ({}, ["p Needs approval: no rule"]),
         ({"scopes": [ONCE]}, ["p Asked every time: no rule"]),
         ({"scopes": [ONCE], "rule": "no rule allows it"}, []),
+        ({"rule": "no rule allows it"}, ["p Needs approval: no rule allows it"]),
+        ({"rule": "no rule allows it", "proposal_id": "p"}, []),  # as it is with every edit
         ({"scopes": [ONCE], "rule": f"built in: mustAsk write_file(a) ({wording.DRAFT_WAITS})"}, []),
         (
             {"scopes": [ONCE], "rule": "built in: mustAsk save_memory (the user decides)"},
@@ -106,7 +108,7 @@ def test_ways_to_allow_it(grants: list[Any], wants: list[Any], expected: list[tu
         ({}, "allowed by you"),
         ({"by": "rule", "rule": "@read"}, "allowed by @read"),
         ({"by": "rule", "rule": "mode auto: allow @run"}, "allowed by mode auto"),
-        ({"by": "rule", "rule": "built in: allow @run, without effect (it only reads)"}, "allowed: it only reads"),
+        ({"by": "rule", "rule": "built in: allow @run, without effect (it changes nothing)"}, "allowed: it changes nothing"),
         (
             {"by": "rule", "outcome": "denied", "rule": "config.toml: deny @write (no (more) edits)"},
             "denied by config.toml: deny @write (no (more) edits)",

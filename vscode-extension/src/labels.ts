@@ -22,13 +22,12 @@ export const GRANTS: Record<Grant, Label> = {
   unsandboxed: { name: "without the sandbox", meaning: "it can do everything that you can" },
 };
 
-export type Button = "acceptAll" | "reviewHunks" | "finishReview" | "keepPlanning" | "editCommand" | "reject" | "rejectWithReason" | "showAll" | "later" | "trust" | "notNow" | "yes" | "no" | "other" | "send" | "decline";
+export type Button = "acceptAll" | "reviewHunks" | "keepPlanning" | "editCommand" | "reject" | "rejectWithReason" | "showAll" | "later" | "trust" | "notNow" | "yes" | "no" | "other" | "send" | "decline";
 
 /** Answers to a question. An approval is composed: "Allow", then a scope, then what it grants. */
 export const BUTTONS: Record<Button, string> = {
   acceptAll: "Accept all",
   reviewHunks: "Review hunk by hunk",
-  finishReview: "Finish the review",
   keepPlanning: "Keep planning",
   editCommand: "Edit the command",
   reject: "Reject",

@@ -244,7 +244,7 @@ test.each<[string, HunkState[], string[]]>([
   [
     "some are decided",
     ["applied", "pending"],
-    ["Accept the rest", "Review", "Reject the rest", "Finish the review"],
+    ["Accept the rest", "Review", "Reject the rest", "Decide later"],
   ],
 ])("the question about edits is about those alone, in one row: %s", (_, states, labels) => {
   const { cards, posted } = show({
@@ -280,7 +280,7 @@ test.each<[string, Partial<Proposal>, string[], ToHost[]]>([
   [
     "of git, decided in part",
     { files: [], rows: [row("r", "/w/x", { state: "applied" }), row("s", "/w", { kind: "git" })] },
-    ["Accept the rest", "Review", "Reject the rest", "Finish the review"],
+    ["Accept the rest", "Review", "Reject the rest", "Decide later"],
     [{ type: "openDiff", proposalId: "p", path: "/w/x", rowId: "r" }],
   ],
 ])("the question about rows: %s", (_, more, labels, shown) => {

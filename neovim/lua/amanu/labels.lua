@@ -23,14 +23,13 @@ M.GRANTS = {
   unsandboxed = { name = "without the sandbox", meaning = "it can do everything that you can" },
 }
 
----@alias amanu.Button "acceptAll"|"reviewHunks"|"finishReview"|"keepPlanning"|"editCommand"|"reject"|"rejectWithReason"|"showAll"|"later"|"trust"|"notNow"|"yes"|"no"|"other"|"send"|"decline"
+---@alias amanu.Button "acceptAll"|"reviewHunks"|"keepPlanning"|"editCommand"|"reject"|"rejectWithReason"|"showAll"|"later"|"trust"|"notNow"|"yes"|"no"|"other"|"send"|"decline"
 
 ---Answers to a question. An approval is composed: "Allow", then a scope, then what it grants.
 ---@type table<amanu.Button, string>
 M.BUTTONS = {
   acceptAll = "Accept all",
   reviewHunks = "Review hunk by hunk",
-  finishReview = "Finish the review",
   keepPlanning = "Keep planning",
   editCommand = "Edit the command",
   reject = "Reject",

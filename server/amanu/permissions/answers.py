@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from amanu.core.rules import with_grants
 from amanu.permissions.offers import explain
-from amanu.text.wording import DRAFT_WAITS, rule_in_words
 from amanu_protocol.items import AllowOption, Approval, ApprovalAnswer, Grant, ScopeOffer
 from amanu_protocol.labels import BUTTONS, GRANTS, SCOPES
 
@@ -40,12 +39,7 @@ def _change_answers(approval: Approval) -> Iterator[ApprovalAnswer]:
     yield ApprovalAnswer(label=BUTTONS["reviewHunks"], action="review")
     yield from (_kept(accept, offer, AllowOption(grants=[], label="")) for offer in _kept_scopes(approval))
     yield from _refusals()
-    is_draft = rule_in_words(approval.rule) == DRAFT_WAITS
-    yield ApprovalAnswer(
-        label=BUTTONS["later" if is_draft else "finishReview"],
-        action="finish",
-        explanation="Undecided changes stay open.",
-    )
+    yield ApprovalAnswer(label=BUTTONS["later"], action="finish", explanation="Undecided changes stay open.")
 
 
 def _call_answers(approval: Approval) -> Iterator[ApprovalAnswer]:

@@ -188,6 +188,8 @@ DRAFT_WAITS = "a draft is applied only if you accept it"
 def _rule_line(approval: Approval) -> Iterator[Line]:
     if approval.rule.startswith(_ALWAYS_ASKED) or rule_in_words(approval.rule) == DRAFT_WAITS:
         return
+    if approval.proposal_id is not None and approval.rule == NO_RULE:  # as it is with every edit
+        return
     if any(offer.scope != "once" for offer in approval.scopes):
         yield _line("plain", f"{OPENINGS['rule']}: {rule_in_words(approval.rule)}")
     elif approval.rule != NO_RULE:  # where no rule could be saved, none is offered

@@ -635,7 +635,7 @@ async def test_what_a_review_left_open_can_still_be_decided(desk: Desk, tmp_path
     await desk.sees("trusted\n")
     desk.types("go" + ENTER)
     await desk.sees("  Louder.\n@@")  # what it is for
-    await desk.sees("Needs approval")  # the choices are a prompt, which is not on this paper
+    await desk.sees("+EIGHT\n")  # the choices are a prompt, which is not on this paper
     await asyncio.sleep(GUARD)
     desk.types("f" + ENTER)
     await desk.sees("Done.")

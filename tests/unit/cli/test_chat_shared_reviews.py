@@ -11,7 +11,7 @@ from unit.cli.test_chat import ENTER, GUARD, Desk, desk, started
 
 __all__ = ["desk"]
 LINES = "".join(f"line {n}\n" for n in range(1, 13))
-QUESTION = "Needs approval"
+QUESTION = "\n? Edit "
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +70,6 @@ async def test_one_answer_is_about_all_that_is_shown(
     reviews = [typed, [each for each in typed if not each.startswith("n ")]] if edits is TWO_FILES else [typed]
     for number, answers in enumerate(reviews):
         await desk.sees(f"+{second if number else first}\n")
-        await desk.sees(QUESTION)
         await asked(desk, len(edits) - number)  # the last call of the step is asked about a little later
         for answer in answers:
             await asyncio.sleep(GUARD)

@@ -402,7 +402,7 @@ def test_several_rules_are_one_sentence() -> None:
 
 
 def test_a_question_says_nothing_twice() -> None:
-    looks = "built in: allow @run, without effect (it only reads)"
+    looks = "built in: allow @run, without effect (it changes nothing)"
     make = CommandPart(text="make", decision="ask", rule="r", reason="Runs a rule.")
     alone = approval("make\nIn: /work", [], parts=[make])
     assert question_lines(alone)[3:5] == ["? Runs a rule.", "Asked every time: r"]

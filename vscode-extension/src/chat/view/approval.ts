@@ -159,7 +159,7 @@ export class ApprovalBox {
     this.allow = allow;
     look();
     const reject = button(BUTTONS.reject, () => answer("reject"), { class: "reject" });
-    const finish = button(BUTTONS.finishReview, () => answer("finish"), {
+    const finish = button(BUTTONS.later, () => answer("finish"), {
       class: "finish",
       title: "Continue; undecided changes stay open",
       hidden: true,
