@@ -163,6 +163,13 @@ async def test_accept_edits_takes_it_at_once_and_it_can_be_undone(tmp_path: Path
         assert d.file.read_text() == TWELVE
 
 
+@pytest.mark.parametrize(("mode", "report"), [("acceptEdits", "Applied to notes.txt"), ("draft", "Drafted: notes.txt")])
+async def test_only_the_model_is_told_what_the_user_sees(tmp_path: Path, mode: Mode, report: str) -> None:
+    async with scripted_session(tmp_path, step("", shell(EDIT)), DONE, mode=mode) as d:
+        await turn(d)
+        assert report in results(d)[0] and report not in tool_calls(d)[0].output
+
+
 @pytest.mark.parametrize("rules", [".gitignore", ".git/info/exclude", "../.gitignore", "../.git/info/exclude"])
 @pytest.mark.parametrize("mode", ["ask", "draft", "acceptEdits"])
 async def test_what_git_ignores_needs_no_decision(tmp_path: Path, mode: Any, rules: str) -> None:

@@ -108,7 +108,10 @@ def test_ways_to_allow_it(grants: list[Any], wants: list[Any], expected: list[tu
         ({}, "allowed by you"),
         ({"by": "rule", "rule": "@read"}, "allowed by @read"),
         ({"by": "rule", "rule": "mode auto: allow @run"}, "allowed by mode auto"),
-        ({"by": "rule", "rule": "built in: allow @run, without effect (it changes nothing)"}, "allowed: it changes nothing"),
+        (
+            {"by": "rule", "rule": "built in: allow @run, without effect (it changes nothing)"},
+            "allowed: it changes nothing",
+        ),
         (
             {"by": "rule", "outcome": "denied", "rule": "config.toml: deny @write (no (more) edits)"},
             "denied by config.toml: deny @write (no (more) edits)",

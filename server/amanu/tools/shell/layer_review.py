@@ -143,22 +143,23 @@ class LayerReview:
         states = self._proposals.states_of_call(call.call_id)  # a draft has those of other calls, too
         rows = self._proposals.rows_of_call(call.call_id)
         missing = [self._row_name(row.change) for row in rows if row.state == "conflicted"]
-        notes = [await self._proposals.settled_report(call.call_id)]
+        report, notes = await self._proposals.settled_report(call.call_id), list[str]()
         if proposal.draft and not call.accept_all:
-            return with_notes(replace(outcome, changes=None), notes)
+            return with_notes(replace(outcome, changes=None), notes, report)
         ended = replace(outcome, changes=None, refused=states == {"rejected"})
         if "applied" in states:
             notes += await self._layer.bring_home(changes.ignored, call, None)
             ended = replace(ended, not_undone=self._not_undone(rows))
-        if not states <= {"applied"}:
-            count = self._proposals.applied_files(call.call_id) + sum(row.state == "applied" for row in rows)
-            total = len(changes.edits) + len(rows)
-            whole = plural(total, "change" if rows else "file")
-            applied = whole if count == total else f"{count} of {whole}" if count else "nothing"
-            title = f"{applied} {'applied' if rows and count else 'changed'}"
-            title = f"Run {command}: {f'not applied: {file_list(missing)}' if missing else title}"
-            ended = replace(ended, is_error=ended.is_error or "conflicted" in states, title=title)
-        return with_notes(ended, notes)
+        if states <= {"applied"}:
+            return with_notes(ended, notes, report)
+        count = self._proposals.applied_files(call.call_id) + sum(row.state == "applied" for row in rows)
+        total = len(changes.edits) + len(rows)
+        whole = plural(total, "change" if rows else "file")
+        applied = whole if count == total else f"{count} of {whole}" if count else "nothing"
+        title = f"{applied} {'applied' if rows and count else 'changed'}"
+        title = f"Run {command}: {f'not applied: {file_list(missing)}' if missing else title}"
+        ended = replace(ended, is_error=ended.is_error or "conflicted" in states, title=title)
+        return with_notes(ended, [report, *notes])
 
     def _is_begun(self, call: CallContext) -> bool:
         """Whether the user has decided on some of it already, hunk by hunk."""
@@ -287,17 +288,17 @@ def _conflicts_note(names: str) -> str:
     )
 
 
-def with_notes(outcome: Outcome, notes: Sequence[str]) -> Outcome:
-    """The outcome with these as well, for the model and the user."""
-    added = "\n".join(filter(None, notes))
+def with_notes(outcome: Outcome, notes: Sequence[str], report: str = "") -> Outcome:
+    """The outcome with these as well, for the model and the user. `report`: what became of changes that were taken
+    over, for the model: the user sees the changes themselves."""
+    added = "\n".join(filter(None, [report, *notes]))
     if not added:
         return outcome
     fields = dict(outcome.fields)
     if fields:
         fields["notes"] = "\n".join(filter(None, [str(fields.get("notes", "")), added]))
-    return replace(
-        outcome, for_model=f"{outcome.for_model}\n{added}", for_user=f"{outcome.for_user}\n{added}", fields=fields
-    )
+    shown = "\n".join(filter(None, [outcome.for_user, *notes]))
+    return replace(outcome, for_model=f"{outcome.for_model}\n{added}", for_user=shown, fields=fields)
 
 
 def _apply_git(changes: LayerChanges, store: FileStore) -> list[str]:
