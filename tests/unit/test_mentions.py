@@ -109,29 +109,29 @@ NAMES = (
         ("@app/(auth)/x.tsx", ["app/(auth)/x.tsx"], None),
         ("(@app/(auth)/x.tsx).", ["app/(auth)/x.tsx"], None),
         ("@app/(auth), please", ["app/(auth)"], None),
-        ("@app/(auth)/y.tsx", [], "app/(auth)/y.tsx was not sent: There is no file"),
-        ("@app/(other)/x.tsx", [], "app/(other)/x.tsx was not sent: There is no file"),
-        ("@app/[id]/x.tsx.", [], "app/[id]/x.tsx was not sent: There is no file"),
-        ("@app/a,b.tsx", [], "app/a,b.tsx was not sent"),
-        ("@f(2).txt", [], "f(2).txt was not sent"),
+        ("@app/(auth)/y.tsx", [], "Sent without app/(auth)/y.tsx: There is no file"),
+        ("@app/(other)/x.tsx", [], "Sent without app/(other)/x.tsx: There is no file"),
+        ("@app/[id]/x.tsx.", [], "Sent without app/[id]/x.tsx: There is no file"),
+        ("@app/a,b.tsx", [], "Sent without app/a,b.tsx"),
+        ("@f(2).txt", [], "Sent without f(2).txt"),
         ("看一下@中文.py，谢谢", ["中文.py"], None),
         ("看@src/cart.py的total函数", ["src/cart.py"], None),
         ("@src/cart.py를 봐", ["src/cart.py"], None),
         ("@src目录", ["src"], None),
         ("@目录/文件里的", ["目录/文件"], None),
-        ("@目录/没有.py的", [], "目录/没有.py was not sent"),
+        ("@目录/没有.py的", [], "Sent without 目录/没有.py"),
         ("@what's new.md, please", ["what's new.md"], None),
         ("@my dir/f.py: why?", ["my dir/f.py"], None),
         ("@my\\ dir/f.py", ["my dir/f.py"], None),
         ("@'my dir/f.py'", ["my dir/f.py"], None),
-        ("@'my dir/g'", [], "my dir/g was not sent"),
+        ("@'my dir/g'", [], "Sent without my dir/g"),
         ("@a,b.py @f(1).txt?", ["a,b.py", "f(1).txt"], None),
         ("@a.py,@src/cart.py!", ["a.py", "src/cart.py"], None),
         ("@a.py(line 3) is wrong", ["a.py"], None),
         ("@src\\cart.py", ["src\\cart.py"], None),
         ("@types/node @alice @app.get('x') @expo/ui", [], None),
-        ("@app/(auth)/nothing", [], "app/(auth)/nothing was not sent"),
-        ("@app/[id]/nothing", [], "app/[id]/nothing was not sent"),
+        ("@app/(auth)/nothing", [], "Sent without app/(auth)/nothing"),
+        ("@app/[id]/nothing", [], "Sent without app/[id]/nothing"),
         ("@a.py؟ @中文.py। @src/cart.py—x", ["a.py", "中文.py", "src/cart.py"], None),
         ("@a.py👍", ["a.py"], None),
         ("@a.py's @src/'s", ["a.py", "src/"], None),
@@ -229,7 +229,7 @@ async def test_a_look_up_that_takes_too_long_is_left_out(
         await d.prompt(f"review {mention}")
         state = await d.ended()
         (notice,) = [item.text for item in state.items if item.kind == "notice"]
-        assert notice == f"{mention.replace('@src', 'src')} was not sent: it took more than 0.01 seconds."
+        assert notice == f"Sent without {mention.replace('@src', 'src')}: it took more than 0.01 seconds."
         heard = conversation(d.session)[0]
         assert isinstance(heard, User)
         assert "(not attached: it took more than 0.01 seconds.)" in heard.text

@@ -539,12 +539,12 @@ async def test_what_a_workspaces_command_mentions_is_not_what_the_user_says(
 @pytest.mark.parametrize(
     ("path", "says"),
     [
-        ("../out.txt", "../out.txt was not sent: ../out.txt is outside the workspace"),
-        ("tool.bin", "tool.bin was not sent: tool.bin is a binary file"),
-        ("paper.pdf", "paper.pdf was not sent: paper.pdf is a binary file"),
-        ("huge.txt", "huge.txt was not sent: huge.txt has 21 MB"),
-        ("gone.txt", "gone.txt was not sent: There is no file gone.txt"),
-        ("half \ud800.txt", "half ?.txt was not sent: "),
+        ("../out.txt", "Sent without ../out.txt: ../out.txt is outside the workspace"),
+        ("tool.bin", "Sent without tool.bin: tool.bin is a binary file"),
+        ("paper.pdf", "Sent without paper.pdf: paper.pdf is a binary file"),
+        ("huge.txt", "Sent without huge.txt: huge.txt has 21 MB"),
+        ("gone.txt", "Sent without gone.txt: There is no file gone.txt"),
+        ("half \ud800.txt", "Sent without half ?.txt: "),
     ],
 )
 @pytest.mark.parametrize("steer", [False, True])
@@ -580,19 +580,19 @@ async def test_an_attachment_that_cannot_go_is_said_to_be_so(tmp_path: Path, pat
 @pytest.mark.parametrize(
     ("mention", "says"),
     [
-        ("@notse.txt", "notse.txt was not sent: There is no file notse.txt. Did you mean notes.txt?"),
-        ("@src/missing", "src/missing was not sent: There is no file src/missing."),
-        ("@src/../gone.py", "src/../gone.py was not sent: There is no file gone.py.$"),  # no advice for the model
-        ("@/etc/passwd", "/etc/passwd was not sent: /etc/passwd is outside the workspace"),
-        ("@/etc", "/etc was not sent: /etc is outside the workspace"),
-        ("@../secret.txt", "../secret.txt was not sent: ../secret.txt is outside the workspace"),
-        ("@~/.bashrc", "/.bashrc was not sent: "),
+        ("@notse.txt", "Sent without notse.txt: There is no file notse.txt. Did you mean notes.txt?"),
+        ("@src/missing", "Sent without src/missing: There is no file src/missing."),
+        ("@src/../gone.py", "Sent without src/../gone.py: There is no file gone.py.$"),  # no advice for the model
+        ("@/etc/passwd", "Sent without /etc/passwd: /etc/passwd is outside the workspace"),
+        ("@/etc", "Sent without /etc: /etc is outside the workspace"),
+        ("@../secret.txt", "Sent without ../secret.txt: ../secret.txt is outside the workspace"),
+        ("@~/.bashrc", "/.bashrc is outside the workspace"),
         ("@/components/Cart", None),
-        ('@"no such.md"', "no such.md was not sent: There is no file no such.md."),
-        ("@symbol:nowhere", "@symbol:nowhere was not sent: nothing that looks like a definition of nowhere was found."),
-        ("@problems", "@problems was not sent: no editor reports problems, and this session has changed no file"),
-        ("@diff", "@diff was not sent: "),
-        ("@terminal", "@terminal was not sent: no terminal output came with the prompt"),
+        ('@"no such.md"', "Sent without no such.md: There is no file no such.md."),
+        ("@symbol:nowhere", "Sent without @symbol:nowhere: nothing that looks like a definition of nowhere was found."),
+        ("@problems", "Sent without @problems: no editor reports problems, and this session has changed no file"),
+        ("@diff", "Sent without @diff: "),
+        ("@terminal", "Sent without @terminal: no terminal output came with the prompt"),
         ("@src", None),
         ("@https://example.org/x.html", None),
         ("@app.get", None),

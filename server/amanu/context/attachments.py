@@ -117,13 +117,13 @@ async def with_attachments(
                         shown = content.pictures
                         part = block("file", content.text, content.location) if content.text or not shown else ""
                 except (ToolError, AmanuError) as error:
-                    left_out.append(_utf8(f"{path} was not sent: {_for_user(error)}"))
+                    left_out.append(_utf8(f"Sent without {path}: {_for_user(error)}"))
                     part = block("file", f"(not attached: {error})", path)
             case Mention():
                 try:
                     part = block(attachment.kind, mask(await look_up(attachment)), attachment.label)
                 except ToolError as error:
-                    left_out.append(_utf8(f"{attachment} was not sent: {_for_user(error)}"))
+                    left_out.append(_utf8(f"Sent without {attachment}: {_for_user(error)}"))
                     part = block(attachment.kind, f"(not attached: {error})", attachment.label)
             case SelectionAttachment():
                 location = f"{attachment.path}{_lines(attachment.lines)}"
