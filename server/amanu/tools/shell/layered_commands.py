@@ -24,7 +24,7 @@ _NO_ROOM = (
     "what earlier commands had built in it."
 )
 _FILLED = "it filled the disk with its private copy of the workspace"
-_WITHOUT_DRAFT = "This command saw only what the user has accepted, not the draft."
+_WITHOUT_DRAFT = "This command saw the workspace without the draft."
 _OVERTAKEN = (
     "Not drafted, because another command drafted another version while this one ran: {names}. Run the command again."
 )
