@@ -75,6 +75,14 @@ def test_what_happens_in_a_turn(event: Event, at: int, focused: bool | None, wri
     assert told == [NAMED, *([written] if written else [])]
 
 
+def test_who_has_just_come_is_told_nothing() -> None:
+    told = list[str]()
+    Notifications(told.append, lambda: None, {}).show(
+        EventMessage(session_id="s", epoch=1, seq=1, at=LATE, event=ended()), state()
+    )
+    assert told == [NAMED]
+
+
 def test_tmux_passes_it_on() -> None:
     assert escapes(state(""), "Done", tmux=True) == "\x1b]2;amanu\x07\x07\x1bPtmux;\x1b\x1b]9;amanu: Done\x07\x1b\\"
 

@@ -26,7 +26,10 @@ class Attention:
     waiting: frozenset[str] = frozenset()
     """What waits for an answer."""
     acted_at: int = 0
-    """When the user last sent or answered something, in milliseconds since the epoch."""
+    """When the user last sent or answered something, in milliseconds since the epoch; 0: they have only come."""
+
+    def is_long_ago(self, timestamp: int) -> bool:
+        return self.acted_at > 0 and timestamp - self.acted_at > LONG_MS
 
 
 def attention(before: Attention, message: EventMessage, state: SessionState) -> tuple[Attention, str]:
@@ -34,7 +37,7 @@ def attention(before: Attention, message: EventMessage, state: SessionState) -> 
     is no news: the user did that."""
     waiting = _waiting(state)
     news = _news(message.event, waiting.keys() - before.waiting, waiting)
-    after = replace(before, waiting=frozenset(waiting))
+    after = replace(before, waiting=frozenset(waiting), acted_at=before.acted_at or message.at)
     if isinstance(message.event, TurnStarted | ApprovalResolved) or before.waiting - waiting.keys():
         after = replace(after, acted_at=message.at)
     return after, news
@@ -84,7 +87,7 @@ class Notifications:
         """See `SessionView.listeners`."""
         before = self._attention
         self._attention, news = attention(before, message, state)
-        is_away = self._focused() is False or message.at - before.acted_at > LONG_MS
+        is_away = self._focused() is False or before.is_long_ago(message.at)
         self._update(state, news if is_away else "")
 
     def enter(self, state: SessionState) -> None:
