@@ -122,7 +122,7 @@ CONTEXT_PARTS: dict[ContextPart, str] = {
 
 CONTEXT_TIERS: dict[ContextTier, Label] = {
     "roomy": Label("", ""),
-    "warn": Label("filling up", "The model is told to finish and to note down what matters."),
+    "warn": Label("filling up", "Room is made by itself when it is needed."),
     "mask": Label("nearly full", "Old tool output is dropped to make room; the model can read it again."),
     "compact": Label("full", "The next step replaces what is old with a summary."),
 }

@@ -97,7 +97,7 @@ export const CONTEXT_PARTS: Record<ContextPart, string> = {
 /** How full the window is. */
 export const CONTEXT_TIERS: Record<ContextTier, Label> = {
   roomy: { name: "", meaning: "" },
-  warn: { name: "filling up", meaning: "The model is told to finish and to note down what matters." },
+  warn: { name: "filling up", meaning: "Room is made by itself when it is needed." },
   mask: { name: "nearly full", meaning: "Old tool output is dropped to make room; the model can read it again." },
   compact: { name: "full", meaning: "The next step replaces what is old with a summary." },
 };

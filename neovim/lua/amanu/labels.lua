@@ -106,7 +106,7 @@ M.CONTEXT_PARTS = {
 ---@type table<amanu.ContextTier, amanu.Label>
 M.CONTEXT_TIERS = {
   roomy = { name = "", meaning = "" },
-  warn = { name = "filling up", meaning = "The model is told to finish and to note down what matters." },
+  warn = { name = "filling up", meaning = "Room is made by itself when it is needed." },
   mask = { name = "nearly full", meaning = "Old tool output is dropped to make room; the model can read it again." },
   compact = { name = "full", meaning = "The next step replaces what is old with a summary." },
 }

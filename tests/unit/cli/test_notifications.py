@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 import pytest
-from amanu.cli.prompt_keyboard import FOCUS_GAINED, FOCUS_LOST, PromptKeyboard
+from amanu.cli.ui.keyboard import FOCUS_GAINED, FOCUS_LOST, PromptKeyboard
 
 from amanu.cli.ui.notifications import LONG_MS, Notifications, can_notify, escapes
 from amanu_protocol.events import (
@@ -111,7 +111,7 @@ def test_the_focus_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
             keys = [key.data for key in keyboard.read_keys() if key.key != "<ignore>"]
             assert (keyboard.focused, "".join(keys)) == (focused, sent.strip("\x1b[IO"))
         written: list[str] = []
-        monkeypatch.setattr("amanu.cli.prompt_keyboard.write_now", written.append)
+        monkeypatch.setattr("amanu.cli.ui.keyboard.write_now", written.append)
         keyboard.lent = True
         monkeypatch.setattr(PromptKeyboard, "reports_focus", True)
         keyboard.lent = True

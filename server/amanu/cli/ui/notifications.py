@@ -104,7 +104,7 @@ class Notifications:
 @contextmanager
 def notifying(environ: Mapping[str, str], *, wanted: bool) -> Generator[Notifications | None]:
     """For this process's terminal, which is as it was afterwards. None where it is not wanted or cannot be."""
-    from amanu.cli.prompt_keyboard import PromptKeyboard
+    from amanu.cli.ui.keyboard import PromptKeyboard
 
     if not wanted or not can_notify(environ):
         yield None
