@@ -11,6 +11,7 @@ from amanu.core.conversation import Assistant, Call, Entry, Native, Result, Text
 from amanu.home import find_home
 from amanu.session import record_format
 from amanu.storage.journal import Journal, Record
+from amanu_protocol.base import LineRange
 from amanu_protocol.events import (
     Event,
     ItemChanged,
@@ -169,10 +170,8 @@ class _Past:
         old = base[:100]
         hunk = Hunk(
             hunk_id=next(self._ids),
-            old_start=1,
-            old_lines=2,
-            new_start=1,
-            new_lines=2,
+            lines=LineRange(start=0, end=2),
+            proposed_lines=LineRange(start=0, end=2),
             old_text=old,
             new_text=old.upper(),
             state="pending",

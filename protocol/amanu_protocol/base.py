@@ -60,6 +60,10 @@ class LineRange(Wire):
         """The last line, counted from 1, inclusive; the first, if there are no lines."""
         return max(self.end, self.start + 1)
 
+    @property
+    def count(self) -> int:
+        return self.end - self.start
+
     @model_validator(mode="after")
     def _is_ordered(self) -> Self:
         if self.end < self.start:

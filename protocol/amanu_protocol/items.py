@@ -3,9 +3,10 @@
 Items go *started → deltas → completed*; the completed form is authoritative.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Collection
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field, JsonValue, computed_field, field_serializer
+from pydantic import Field, JsonValue, computed_field, field_serializer, model_validator
 
 from amanu_protocol.base import AboutLines, LineRange, Wire
 
@@ -474,6 +475,12 @@ HunkState = Literal["pending", "accepted", "applied", "rejected", "conflicted", 
 """`accepted` and `undoing` last as long as the file is being written. `reverted`: applied, and taken back
 since, in the file itself or by undo."""
 
+PRESENT_STATES: Collection[HunkState] = ("accepted", "applied", "undoing")
+"""States of the hunks that count as being in the file. One that is carried out or undone just now is, so that it moves
+only once."""
+PROPOSED_STATES: Collection[HunkState] = ("pending", "conflicted", *PRESENT_STATES)
+"""States of the hunks that the proposed text has."""
+
 
 class Finding(AboutLines):
     """A finding of a language server or linter about some lines."""
@@ -529,15 +536,10 @@ def _verbs(state: HunkState, reviewed: bool) -> list[Verb]:
 
 
 class Hunk(Wire):
-    """One contiguous change. Lines are 1-based, in the base (old) and in the proposed text (new). A side with no
-    lines names the line it comes after, as in unified diffs (0: before the first). When the user changed lines it is
-    about, `oldStart` and `oldLines` say what stands in the base instead of `oldText`: it is in conflict then."""
+    """One contiguous change: `oldText` becomes `newText`, both whole lines with their ends. When the user changed the
+    lines it is about, others are at `lines` instead of `oldText`: it is in conflict then."""
 
     hunk_id: str
-    old_start: int
-    old_lines: int
-    new_start: int
-    new_lines: int
     old_text: str
     new_text: str
     state: HunkState
@@ -552,10 +554,10 @@ class Hunk(Wire):
     it waits to be kept or undone. Of a rejected one: the user said no, not a rule."""
     explanation: str = ""
     """What it is for, in the model's words."""
-    lines: LineRange = LineRange(start=0, end=0)
+    lines: LineRange
     """Its place in the file as it was last seen (`baseVersion` of an open document): the new lines of an applied hunk,
     else the old ones."""
-    proposed_lines: LineRange = LineRange(start=0, end=0)
+    proposed_lines: LineRange
     """Its place in the proposed text, which has every hunk that is not rejected or taken back: the new lines of these,
     the old ones of the others."""
 
@@ -607,12 +609,42 @@ class ProposedFile(Wire):
     @property
     def present_path(self) -> str:
         """The file's path now: a rename may have been applied."""
-        moved = any(hunk.state in ("accepted", "applied", "undoing") for hunk in self.hunks)
+        moved = any(hunk.state in PRESENT_STATES for hunk in self.hunks)
         return self.new_path if self.new_path is not None and moved else self.path
 
     @field_serializer("base_text", when_used="json")
     def _inline_text(self, base_text: str | None) -> str | None:
         return base_text if self.base_blob is None else None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_old_places(cls, fields: Any) -> Any:
+        """Hunks in journals of protocol 3 and before have their places in the base instead, as in unified diffs."""
+        if not isinstance(fields, dict):
+            return fields
+        file = cast("dict[str, Any]", fields)
+        hunks = cast("list[Any]", file.get("hunks") or [])
+        return {**file, "hunks": _placed(hunks)} if any(map(_has_old_place, hunks)) else file
+
+
+def _has_old_place(hunk: Any) -> bool:
+    return isinstance(hunk, dict) and "oldStart" in hunk and "lines" not in hunk
+
+
+def _placed(hunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    placed: list[dict[str, Any]] = []
+    shift, proposed_shift = 0, 0
+    for hunk in hunks:
+        old_count, new_count = hunk["oldLines"], hunk["newLines"]
+        first = hunk["oldStart"] - (old_count > 0)  # a side without lines names the line it comes after
+        count = new_count if hunk["state"] in PRESENT_STATES else old_count
+        proposed_count = new_count if hunk["state"] in PROPOSED_STATES else old_count
+        lines = {"start": first + shift, "end": first + shift + count}
+        proposed_lines = {"start": first + proposed_shift, "end": first + proposed_shift + proposed_count}
+        placed.append({"lines": lines, "proposedLines": proposed_lines, **hunk})
+        shift += count - old_count
+        proposed_shift += proposed_count - old_count
+    return placed
 
 
 RowKind = Literal["file", "link", "folder", "mode", "deletion", "rename", "git"]
@@ -710,7 +742,7 @@ class Row(Wire):
     @property
     def present_path(self) -> str:
         """Its path now: a rename may have been applied."""
-        moved = self.state in ("accepted", "applied", "undoing")
+        moved = self.state in PRESENT_STATES
         return self.new_path if self.new_path is not None and moved else self.path
 
     @property

@@ -577,7 +577,7 @@ def test_hunks_move_along_with_what_a_user_types(start: Start, folder: Path) -> 
     assert vim.text().splitlines() == LINES
     vim.keys("5Goabove<CR>and more<Esc>")  # while the question waits
     typed = [*LINES[:5], "above", "and more", *LINES[5:]]
-    vim.until(f"{STATE}.proposals[1].files[1].hunks[2].oldStart == 9")
+    vim.until(f"{STATE}.proposals[1].files[1].hunks[2].lines.start == 8")
     drawn = vim.lua(MARKS)
     assert [(line, text) for line, text in drawn if text.startswith("+ ")] == [
         (2, "+ line two"),

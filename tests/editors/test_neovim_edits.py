@@ -55,13 +55,12 @@ def proposed(folder: Path, *hunks: dict[str, Any], **changes: Any) -> dict[str, 
     return sent_file(**file | changes)
 
 
-def hunk(start: int, old: str, new: str, hunk_id: str = "h1", **changes: Any) -> dict[str, Any]:
+def hunk(line: int, old: str, new: str, hunk_id: str = "h1", **changes: Any) -> dict[str, Any]:
+    """A hunk whose first old line is that of the base, from 1; one without old lines comes behind it."""
+    start = line - 1 if old else line
     return {
         "hunkId": hunk_id,
-        "oldStart": start,
-        "oldLines": old.count("\n"),
-        "newStart": start,
-        "newLines": new.count("\n"),
+        "baseLines": {"start": start, "end": start + old.count("\n")},
         "oldText": old,
         "newText": new,
         **changes,

@@ -70,7 +70,7 @@ def file(folder: Path, path: str = "notes.txt", **changes: Any) -> dict[str, Any
     """A file whose second line changes."""
     hunk: dict[str, Any] = {
         "hunkId": f"h-{path}",
-        **{"oldStart": 2, "oldLines": 1, "newStart": 2, "newLines": 1},
+        "baseLines": {"start": 1, "end": 2},
         **{"oldText": "two\n", "newText": "TWO\n"},
         **{"state": "pending", "editedByUser": False, "reviewed": False, **changes},
     }

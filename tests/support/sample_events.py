@@ -6,9 +6,12 @@ from typing import Any
 from amanu.cli.console import PlainConsole, RichConsole
 from amanu.cli.render import Renderer
 from amanu.permissions.answers import answers_to
+from amanu.proposals.places import LiveHunk, placed
 from amanu.text import wording
+from amanu.workspace.text_file import line_count
+from amanu_protocol.base import LineRange
 from amanu_protocol.events import Event, EventMessage
-from amanu_protocol.items import Approval, Decision, Hunk, Line, Proposal, ProposedFile, Row, ScopeOffer, ToolCall
+from amanu_protocol.items import Approval, Decision, Line, Proposal, ProposedFile, Row, ScopeOffer, ToolCall
 from amanu_protocol.state import SessionState, fold
 from support.fake_daemon import SESSION, state
 
@@ -27,19 +30,17 @@ def call(state: Any = "succeeded", **changes: Any) -> ToolCall:
     return ToolCall(**{**plain, **changes})
 
 
-def hunk(number: int = 1, **changes: Any) -> Hunk:
+def hunk(number: int = 1, at: int = 1, **changes: Any) -> LiveHunk:
+    """A hunk at that line of its base, from 0."""
     plain: dict[str, Any] = {
         "hunk_id": f"h{number}",
-        "old_start": 2,
-        "old_lines": 1,
-        "new_start": 2,
-        "new_lines": 1,
         "old_text": "two\n",
         "new_text": "zwei\n",
         "state": "pending",
         "edited_by_user": False,
     }
-    return Hunk(**{**plain, **changes})
+    fields = {**plain, **changes}
+    return LiveHunk(**fields, base_lines=LineRange(start=at, end=at + line_count(fields["old_text"])))
 
 
 def row(number: int = 1, *lines: str, **changes: Any) -> Row:
@@ -57,19 +58,21 @@ def row(number: int = 1, *lines: str, **changes: Any) -> Row:
     return Row(**{**plain, **changes})
 
 
-def proposed(*hunks: Hunk, version: int = 1, **changes: Any) -> Proposal:
+def proposed(*hunks: LiveHunk, version: int = 1, **changes: Any) -> Proposal:
     plain: dict[str, Any] = {
         "path": "/w/a.txt",
         "change": "edit",
         "base_sha256": "0",
         "base_text": "one\ntwo\nthree\n",
-        "hunks": list(hunks or (hunk(),)),
+        "hunks": hunks or (hunk(),),
         "added": 1,
         "removed": 1,
         "encoding": "utf-8",
         "final_newline": True,
         "unsaved": False,
     }
+    file = {**plain, **changes}
+    file["hunks"] = placed(file["hunks"])
     settled = all(each.state != "pending" for each in hunks) and bool(hunks)
     return Proposal(
         proposal_id="p",
@@ -77,7 +80,7 @@ def proposed(*hunks: Hunk, version: int = 1, **changes: Any) -> Proposal:
         tool_call_ids=["c"],
         version=version,
         state="settled" if settled else "pending",
-        files=[ProposedFile(**{**plain, **changes})],
+        files=[ProposedFile(**file)],
     )
 
 

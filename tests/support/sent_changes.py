@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amanu.proposals.places import placed
+from amanu.proposals.places import LiveHunk, placed
 from amanu_protocol.items import ProposedFile, Row
 
 _FILE = {"baseSha256": "", "encoding": "utf-8", "finalNewline": True, "unsaved": False}
@@ -10,10 +10,10 @@ _ROW = {"turnId": "t"}
 
 
 def sent_file(**fields: Any) -> dict[str, Any]:
-    """The hunks of the file have their places."""
-    file = ProposedFile.model_validate({**_FILE, **fields})
-    hunks = placed(file.hunks)
-    return file.model_copy(update={"hunks": hunks}).model_dump(mode="json", by_alias=True, exclude_none=True)
+    """The file; its hunks have their `baseLines` instead of their places."""
+    hunks = placed(map(LiveHunk.model_validate, fields["hunks"]))
+    file = ProposedFile.model_validate({**_FILE, **fields, "hunks": hunks})
+    return file.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def sent_row(**fields: Any) -> dict[str, Any]:

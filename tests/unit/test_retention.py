@@ -13,6 +13,7 @@ from amanu.storage import lease, retention
 from amanu.storage.journal import Journal, Record
 from amanu.storage.preimages import TurnPreimages
 from amanu.storage.retention import DAY_MS
+from amanu_protocol.base import LineRange
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ProposalChanged, TurnEnded
 from amanu_protocol.items import Hunk, Proposal, ProposedFile
@@ -65,8 +66,8 @@ def turn_ended(turn_id: str, at: int) -> Record:
 
 def proposal(state: Any, turn_id: str = "old") -> Record:
     hunk = Hunk(
-        hunk_id="h", old_start=1, old_lines=1, new_start=1, new_lines=1, old_text="a", new_text="b", state=state,
-        edited_by_user=False,
+        hunk_id="h", old_text="a", new_text="b", state=state, edited_by_user=False,
+        lines=LineRange(start=0, end=1), proposed_lines=LineRange(start=0, end=1),
     )  # fmt: skip
     file = ProposedFile(
         path="/w/a", change="edit", base_sha256=HASH, base_text=None, final_newline=True, added=1, removed=1,

@@ -3,7 +3,7 @@
 import json
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from amanu.permissions import approvals as approval
 from amanu.permissions.offers import rules_of
 from amanu.proposals import tracking
 from amanu.proposals.model import FileEdit
-from amanu_protocol.items import Mode, Proposal, ToolCall
+from amanu_protocol.items import Hunk, Mode, Proposal, ProposedFile, ToolCall
 from amanu_protocol.requests import (
     ApprovalResolveParams,
     CheckpointRestoreParams,
@@ -727,18 +727,18 @@ async def test_a_draft_is_checked_again_only_where_a_call_has_changed_it(
     checked_edits.prepare(tmp_path / "work")
     started: list[str] = []
     composed: list[str] = []
-    start, compose = AppliedChecks.start, editor_feedback.compose
+    start, text_with = AppliedChecks.start, editor_feedback.text_with
 
     def noted_start(self: AppliedChecks, path: Path, *rest: Any) -> None:
         started.append(path.name)
         start(self, path, *rest)
 
-    def noted_compose(old_lines: Sequence[str], *rest: Any) -> str:
-        composed.append("".join(old_lines))
-        return compose(old_lines, *rest)
+    def noted_text(file: ProposedFile, is_used: Callable[[Hunk], bool]) -> str:
+        composed.append(file.base_text or "")
+        return text_with(file, is_used)
 
     monkeypatch.setattr(AppliedChecks, "start", noted_start)
-    monkeypatch.setattr(editor_feedback, "compose", noted_compose)
+    monkeypatch.setattr(editor_feedback, "text_with", noted_text)
     async with scripted_session(tmp_path, *steps, mode="draft") as d:
         await d.trust()
         await turn(d)

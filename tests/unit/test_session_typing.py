@@ -82,7 +82,7 @@ async def test_typing_moves_the_hunks_and_accepting_applies_them(tmp_path: Path)
         moved = (await d.until(lambda state: state.proposals[0].version > seen.version)).proposals[0]
         typed = TWELVE.replace("line 6\n", "more\ntyped\nline 6\n")
         assert (moved.files[0].base_text, moved.files[0].base_version) == (typed, 3)
-        assert [(hunk.old_start, hunk.state) for hunk in moved.files[0].hunks] == [(2, "pending"), (13, "pending")]
+        assert [(hunk.lines.first, hunk.state) for hunk in moved.files[0].hunks] == [(2, "pending"), (13, "pending")]
         assert [each.files[0].base_text for each in sent(d)] == [TWELVE, typed], "one version, with its base"
         wanted = [HunkDecision(hunk_id=seen.files[0].hunks[0].hunk_id, decision="accept")]
         stale = ProposalResolveParams(session_id="s", proposal_id=seen.proposal_id, version=seen.version, hunks=wanted)

@@ -573,16 +573,11 @@ export type Verb =
   | "redo";
 
 /**
- * One contiguous change. Lines are 1-based, in the base (old) and in the proposed text (new). A side with no
- * lines names the line it comes after, as in unified diffs (0: before the first). When the user changed lines it is
- * about, `oldStart` and `oldLines` say what stands in the base instead of `oldText`: it is in conflict then.
+ * One contiguous change: `oldText` becomes `newText`, both whole lines with their ends. When the user changed the
+ * lines it is about, others are at `lines` instead of `oldText`: it is in conflict then.
  */
 export interface Hunk {
   hunkId: string;
-  oldStart: number;
-  oldLines: number;
-  newStart: number;
-  newLines: number;
   oldText: string;
   newText: string;
   state: HunkState;

@@ -6,14 +6,14 @@ import type { Check, Hunk, HunkState, Proposal, UndoneFile, UserMessage } from "
 import { summary } from "../src/review/list";
 import { verdict } from "../src/review/verdict";
 import { reasons } from "../src/review/why";
-import { file, hunk, proposal } from "./edits";
+import { file, hunk, proposal, type BaseHunk } from "./edits";
 
 const BASE = "one\ntwo\nthree\nfour\nfive\nsix\n";
 
-function two(at: HunkState, reviewed = false): Hunk {
+function two(at: HunkState, reviewed = false): BaseHunk {
   return hunk("a", 2, "two\n", "zwei\nund mehr\n", at, reviewed);
 }
-function five(at: HunkState, reviewed = false): Hunk {
+function five(at: HunkState, reviewed = false): BaseHunk {
   return hunk("b", 5, "five\n", "fünf\n", at, reviewed);
 }
 

@@ -1,21 +1,24 @@
 import { split } from "../src/review/hunks";
-import type { Hunk, HunkState, Proposal, ProposedFile, Row, RowVersion } from "../src/protocol";
+import type { Hunk, HunkState, LineRange, Proposal, ProposedFile, Row, RowVersion } from "../src/protocol";
 
-/** A hunk that replaces old lines, which begin at that line of the base. */
+/** A hunk with the lines of the base that it replaces. */
+export interface BaseHunk extends Hunk {
+  base: LineRange;
+}
+
+/** A hunk that replaces old lines, the first of which is that of the base, from 1; or inserts behind that line. */
 export function hunk(
   hunkId: string,
-  oldStart: number,
+  line: number,
   oldText: string,
   newText: string,
   state: HunkState = "pending",
   reviewed = false,
-): Hunk {
+): BaseHunk {
+  const start = oldText === "" ? line : line - 1;
   return {
     hunkId,
-    oldStart,
-    oldLines: split(oldText).length,
-    newStart: 0,
-    newLines: split(newText).length,
+    base: { start, end: start + split(oldText).length },
     oldText,
     newText,
     state,
@@ -43,17 +46,18 @@ const PRESENT = new Set<HunkState>(["accepted", "applied", "undoing"]);
 const PROPOSED = new Set<HunkState>(["pending", "conflicted", ...PRESENT]);
 
 /** The hunks with their places, as the daemon tells them. */
-function placed(hunks: Hunk[]): Hunk[] {
+function placed(hunks: BaseHunk[]): BaseHunk[] {
   let [present, proposed] = [0, 0];
   return [...hunks]
-    .sort((a, b) => first(a) - first(b))
+    .sort((a, b) => a.base.start - b.base.start)
     .map((each) => {
+      const oldLines = each.base.end - each.base.start;
       const newLines = split(each.newText).length;
-      const here = PRESENT.has(each.state) ? newLines : each.oldLines;
-      const there = PROPOSED.has(each.state) ? newLines : each.oldLines;
-      const [start, from] = [first(each) + present, first(each) + proposed];
-      present += here - each.oldLines;
-      proposed += there - each.oldLines;
+      const here = PRESENT.has(each.state) ? newLines : oldLines;
+      const there = PROPOSED.has(each.state) ? newLines : oldLines;
+      const [start, from] = [each.base.start + present, each.base.start + proposed];
+      present += here - oldLines;
+      proposed += there - oldLines;
       return {
         ...each,
         ...meaning(each.state, each.reviewed),
@@ -63,14 +67,10 @@ function placed(hunks: Hunk[]): Hunk[] {
     });
 }
 
-function first({ oldStart, oldLines }: Hunk): number {
-  return oldLines === 0 ? oldStart : oldStart - 1;
-}
-
 export function file(
   path: string,
   baseText: string,
-  hunks: Hunk[],
+  hunks: BaseHunk[],
   more: Partial<ProposedFile> = {},
 ): ProposedFile {
   return {

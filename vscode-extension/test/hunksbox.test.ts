@@ -3,13 +3,13 @@ import { expect, test } from "vitest";
 import { HunksBox, stat } from "../src/chat/view/hunks";
 import { Folded } from "../src/sessions/fold";
 import type { ToHost } from "../src/chat/messages";
-import type { Approval, Check, Hunk, Proposal, Row } from "../src/protocol";
-import { file, hunk, proposal, row, version } from "./edits";
+import type { Approval, Check, Proposal, Row } from "../src/protocol";
+import { file, hunk, proposal, row, version, type BaseHunk } from "./edits";
 import { state } from "./states";
 
 const ASKED = { toolCallId: "c" } as Approval;
 
-function shown(hunks: Hunk[], checks: Check[] = []) {
+function shown(hunks: BaseHunk[], checks: Check[] = []) {
   const box = new HunksBox({ session: new Folded(state({})), client: "here", post: () => undefined });
   document.body.replaceChildren(box.element);
   const of = (now: Check[]) => proposal("p", "t", [file("/w/a.py", "", hunks, { checks: now })]);
@@ -54,9 +54,9 @@ test("what it is for is said once, and one change alone is asked about once", ()
 });
 
 test("a mere rename changes no line; lines between changes are shown as they are", () => {
-  const moved = file("/w/a", "x\n", [hunk("a", 1, "x\n", "x\n")], { change: "rename", added: 1, removed: 1 });
-  expect(stat([moved])).toBe("");
-  expect(shown(moved.hunks).box.element.querySelector(".where")).toBeNull();
+  const same = [hunk("a", 1, "x\n", "x\n")];
+  expect(stat([file("/w/a", "x\n", same, { change: "rename", added: 1, removed: 1 })])).toBe("");
+  expect(shown(same).box.element.querySelector(".where")).toBeNull();
   const { box } = shown([hunk("a", 1, "a\nsame\nb\n", "A\nsame\nB\n")]);
   expect([...box.element.querySelectorAll("pre span")].map((line) => line.textContent)).toEqual([
     "− a\n",

@@ -82,10 +82,6 @@ function approval(toolCallId: string): Approval {
 function proposal(calls: string[], states: HunkState[]): Proposal {
   const hunks = states.map((each, at) => ({
     hunkId: `h${at}`,
-    oldStart: at + 1,
-    oldLines: 1,
-    newStart: at + 1,
-    newLines: 1,
     oldText: "a\n",
     newText: "b\n",
     state: each,

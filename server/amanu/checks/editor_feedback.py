@@ -28,12 +28,11 @@ from amanu.workspace.diagnostics import (
     verdict,
     with_summary,
 )
-from amanu.workspace.diff import compose, first_line
+from amanu.workspace.hunks import text_with
 from amanu.workspace.overlay import LanguageQueries
-from amanu.workspace.text_file import split_lines
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Check, Finding, Hunk, HunkState, Proposal, ProposedFile
+from amanu_protocol.items import Check, Finding, HunkState, Proposal, ProposedFile
 from amanu_protocol.requests import EditorDiagnosticsParams
 
 PAUSE = 0.25
@@ -77,13 +76,13 @@ class _Drafted:
 
     @cached_property
     def text(self) -> str:
-        return _with(self.file, [hunk for hunk in self.file.hunks if hunk.state in DRAFT_STATES])
+        return text_with(self.file, lambda hunk: hunk.state in DRAFT_STATES)
 
     @cached_property
     def applied_text(self) -> str | None:
         """The same without what is only drafted; None for a file that does not exist yet."""
-        applied = [hunk for hunk in self.file.hunks if hunk.state in STATES_BEFORE]
-        return None if self.file.change == "create" and not applied else _with(self.file, applied)
+        is_new = self.file.change == "create" and not any(hunk.state in STATES_BEFORE for hunk in self.file.hunks)
+        return None if is_new else text_with(self.file, lambda hunk: hunk.state in STATES_BEFORE)
 
     @property
     def is_small(self) -> bool:
@@ -250,17 +249,21 @@ class EditorFeedback:
         ):
             self._checked.forget(path)
             return
-        before, after = ([hunk for hunk in file.hunks if hunk.hunk_id in ids] for ids in (was, applied))
         was_checked = any(check.about == "proposed" and check.state == "done" for check in file.checks)
         noted_at = None if was_checked or self._languages(path) else (proposal_id, Path(file.path))
 
+        def new_text() -> str:
+            return text_with(file, lambda hunk: hunk.hunk_id in applied)
+
         async def check() -> AsyncGenerator[FindingsChange]:  # of a change of many files, each in its own time
-            old_text = None if file.change == "create" and not was else _with(file, before)
-            async with aclosing(self._check_applied(path, old_text, _with(file, after), noted_at)) as changes:
+            old_text = (
+                None if file.change == "create" and not was else text_with(file, lambda hunk: hunk.hunk_id in was)
+            )
+            async with aclosing(self._check_applied(path, old_text, new_text(), noted_at)) as changes:
                 async for change in changes:
                     yield change
 
-        self._checked.start(path, lambda: _with(file, after), check())
+        self._checked.start(path, new_text, check())
 
     async def _check_applied(
         self, path: Path, old_text: str | None, new_text: str, noted_at: tuple[str, Path] | None
@@ -387,12 +390,6 @@ class EditorFeedback:
 
 
 _OPEN: frozenset[HunkState] = frozenset(("pending", "accepted", "conflicted", "undoing"))
-
-
-def _with(file: ProposedFile, hunks: Sequence[Hunk]) -> str:
-    """The text of the file with these of its hunks."""
-    used = [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in hunks]
-    return compose(split_lines(file.base_text or ""), used)
 
 
 def _finished_check(checker: str, findings: FindingsChange) -> Check:

@@ -17,9 +17,8 @@ from amanu.checks.process import CheckFailed
 from amanu.checks.runner import Checkers, ReadyChecker, TextChange
 from amanu.core.tool import ToolError
 from amanu.workspace.diagnostics import FindingsChange, combine, with_summary
-from amanu.workspace.diff import compose, first_line
+from amanu.workspace.hunks import text_with
 from amanu.workspace.overlay import CodePlace, Renaming
-from amanu.workspace.text_file import split_lines
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Check, Finding, HunkState, Proposal, ProposedFile
@@ -263,11 +262,9 @@ def _change(file: ProposedFile) -> TextChange | None:
     path = Path(file.path)
     if not is_open or file.change not in ("edit", "create") or file.base_text is None or not has_checker(path):
         return None
-    lines = split_lines(file.base_text)
 
     def having(*states: HunkState) -> str:
-        used = [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in file.hunks if hunk.state in states]
-        return compose(lines, used)
+        return text_with(file, lambda hunk: hunk.state in states)
 
     old_text = None if file.change == "create" else having("applied", "undoing")
     return TextChange(path, old_text, having("applied", "undoing", "pending", "accepted"))

@@ -9,6 +9,8 @@ from amanu.frontends.row_text import row_name
 from amanu.text.amounts import plural
 from amanu.workspace import diagnostics as findings
 from amanu.workspace.diff import unified
+from amanu.workspace.hunks import base_places
+from amanu.workspace.text_file import line_count
 from amanu_protocol.items import Check, Hunk, Proposal, ProposedFile, Row, Tone
 
 CONTEXT_LINES = 3
@@ -129,14 +131,15 @@ def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "", reason: str | N
         yield from _renamed(hunk, list(filter(None, notes)))
         return
     base = _lines(base_text)
-    old_line, new_line = _first(hunk.old_start, hunk.old_lines), _first(hunk.new_start, hunk.new_lines)
-    context_before = base[max(0, old_line - CONTEXT_LINES) : old_line]
-    context_after = base[old_line + hunk.old_lines : old_line + hunk.old_lines + CONTEXT_LINES]
-    around = len(context_before) + len(
-        context_after
-    )  # the header counts what is shown, context too, as everywhere else
-    old_range = _range(old_line - len(context_before), hunk.old_lines + around)
-    head = f"@@ -{old_range} +{_range(new_line - len(context_before), hunk.new_lines + around)} @@"
+    places = zip(file.hunks, base_places(file.hunks), strict=True)
+    place = next(place for each, place in places if each.hunk_id == hunk.hunk_id)
+    context_before = base[max(0, place.start - CONTEXT_LINES) : place.start]
+    context_after = base[place.end : place.end + CONTEXT_LINES]
+    before = len(context_before)
+    around = before + len(context_after)  # the header counts what is shown, context too, as everywhere else
+    old_range = _range(place.start - before, place.count + around)
+    new_range = _range(hunk.proposed_lines.start - before, line_count(hunk.new_text) + around)
+    head = f"@@ -{old_range} +{new_range} @@"
     yield "cyan", " · ".join([head, *(note for note in notes if note)])
     windows = _only_crlf(base_text) and _only_crlf(hunk.new_text)
     parts: list[tuple[str, list[str], Style]] = [
@@ -184,13 +187,8 @@ def relative(path: str, roots: Sequence[str]) -> str:
     return visible(path).replace("\n", "␊")
 
 
-def _first(start: int, lines: int) -> int:
-    """Lines before a side of a hunk; a side without lines names the line it comes after."""
-    return start - 1 if lines else start
-
-
 def _range(first: int, lines: int) -> str:
-    """`first` lines come before. The opposite of `_first`."""
+    """`first` lines come before; a side without lines names the line it comes after."""
     return f"{first + 1 if lines else first},{lines}"
 
 

@@ -86,7 +86,7 @@ class EditSlashCommands:
         count = len(wanted) - len(left)
         self._console.line(("yellow", f"Applied {count} of {plural(len(wanted), 'change')}. Not applied:"))
         for place, change in left:
-            line = f", line {max(1, change.old_start)}" if isinstance(change, Hunk) else ""
+            line = f", line {change.lines.first}" if isinstance(change, Hunk) else ""
             self._console.line(("yellow", f"  {self._name(place)}{line}: {one_line(change.reason or change.state)}"))
         instead = "/reject them, " if decision == "accept" else ""
         what = "those lines" if all(isinstance(change, Hunk) for _, change in left) else "what was there"

@@ -44,10 +44,9 @@ from amanu.core.tool import SubjectFilter, ToolError
 from amanu.storage.errors import storage_error
 from amanu.storage.files import read_blob, write_blob, write_whole
 from amanu.text.display import visible
-from amanu.workspace.diff import compose, first_line
+from amanu.workspace.hunks import text_with
 from amanu.workspace.ignore import walk
 from amanu.workspace.overlay import Overlay
-from amanu.workspace.text_file import split_lines
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Proposal
@@ -308,8 +307,7 @@ def reviewed_changes(proposal: Proposal) -> list[tuple[Path, bytes, bytes]]:
         if not applied or not all(hunk.reviewed for hunk in applied) or file.change not in ("edit", "create"):
             continue
         if file.base_text is not None and len(file.base_text) <= MAX_BYTES:
-            used = [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in applied]
-            new_text = compose(split_lines(file.base_text), used)
+            new_text = text_with(file, lambda hunk: hunk.state == "applied")
             changes.append((Path(file.path), file.base_text.encode(), new_text.encode()))
     return changes
 

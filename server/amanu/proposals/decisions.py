@@ -3,12 +3,13 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from amanu.proposals.model import LiveFile, LiveProposal, numbered
+from amanu.proposals.model import LiveFile, LiveProposal
+from amanu.proposals.places import LiveHunk
 from amanu.proposals.rows import LiveRow, needs_path
 from amanu.text.display import one_line
 from amanu.workspace.text_file import line_end
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Hunk, HunkState
+from amanu_protocol.items import HunkState
 from amanu_protocol.requests import HunkDecision, RowDecision
 
 _ALLOWED_STATES: dict[str, Collection[HunkState]] = {
@@ -22,7 +23,7 @@ _REFUSED: dict[HunkState, str] = {"rejected": "was rejected", "reverted": "was u
 _EDITED = "was edited in the review"
 
 
-def check_decision(hunks: Mapping[str, tuple[LiveFile, Hunk]], decision: HunkDecision) -> None:
+def check_decision(hunks: Mapping[str, tuple[LiveFile, LiveHunk]], decision: HunkDecision) -> None:
     """Raises `AmanuError` (proposalConflict, invalidParams) if that decision is not possible for its hunk now."""
     if decision.hunk_id not in hunks:
         raise AmanuError("proposalConflict", f"The proposal has no hunk {decision.hunk_id} any more. Look at it again.")
@@ -136,7 +137,7 @@ def carry_out(live: LiveProposal, file: LiveFile, decision: HunkDecision) -> Non
 
 
 def accept(
-    live: LiveProposal, file: LiveFile, hunk: Hunk, own_text: str | None = None, *, reviewed: bool = True
+    live: LiveProposal, file: LiveFile, hunk: LiveHunk, own_text: str | None = None, *, reviewed: bool = True
 ) -> None:
     """Accept it, with the user's `own_text` if there is one; whether it can be applied is another question."""
     if file.is_blocked(hunk):  # it was in conflict already when the user saw it, and stays so
@@ -153,7 +154,7 @@ def accept(
 
 def holds_back(
     live: LiveProposal,
-    chosen: Sequence[tuple[LiveFile, Hunk]],
+    chosen: Sequence[tuple[LiveFile, LiveHunk]],
     rows: Sequence[LiveRow],
     faults: Mapping[str, str],
     name: Callable[[Path], str],
@@ -181,7 +182,7 @@ def holds_back(
     return True
 
 
-def revise(file: LiveFile, hunk: Hunk, own_text: str) -> None:
+def revise(file: LiveFile, hunk: LiveHunk, own_text: str) -> None:
     """The user's own text for an open hunk, which stays open. Raises `AmanuError` (proposalConflict, invalidParams)."""
     if hunk.state not in ("pending", "conflicted"):
         raise not_open()
@@ -194,12 +195,12 @@ def revise_all(file: LiveFile, own_texts: Mapping[str, str]) -> None:
     """The same for several hunks of a file, which are open, by id."""
     if file.delete:
         raise deletion_error()
-    file.hunks = numbered(
+    file.hunks = [
         hunk.model_copy(update={"new_text": own_texts[hunk.hunk_id], "edited_by_user": True})
         if hunk.hunk_id in own_texts
         else hunk
         for hunk in file.hunks
-    )
+    ]
 
 
 def not_open() -> AmanuError:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from amanu.proposals.model import LiveFile
-from amanu.proposals.places import OPEN_STATES, PROPOSED_STATES
+from amanu.proposals.places import OPEN_STATES
 from amanu.proposals.reanchor import Edit, line_edits
 from amanu.workspace.text_file import line_end, split_lines
-from amanu_protocol.items import Hunk
+from amanu_protocol.items import PROPOSED_STATES, Hunk
 
 
 @dataclass

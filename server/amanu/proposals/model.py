@@ -11,11 +11,13 @@ from secrets import token_hex
 from typing import Literal, get_args
 
 from amanu.proposals.deferred_edits import DeferredEdits
-from amanu.proposals.places import placed
+from amanu.proposals.places import LiveHunk, live_hunks, placed
 from amanu.proposals.rows import LiveRow, RowChange, RowKey, needed_paths
 from amanu.text.span_edits import SpanEdit
-from amanu.workspace.diff import LineChange, changes, compose, first_line
-from amanu.workspace.text_file import FileText, sha256, split_lines
+from amanu.workspace.diff import LineChange, changes, compose
+from amanu.workspace.hunks import line_counts
+from amanu.workspace.text_file import FileText, line_count, sha256, split_lines
+from amanu_protocol.base import LineRange
 from amanu_protocol.items import Check, DraftRun, Hunk, HunkState, Proposal, ProposedFile
 
 UNDECIDED: Collection[HunkState] = ("pending", "accepted")
@@ -53,7 +55,7 @@ class AnchorRange:
 
     start: int
     end: int
-    applied: Hunk | None
+    applied: LiveHunk | None
     """The hunk as it was applied; None where its old lines stand."""
 
 
@@ -74,7 +76,7 @@ class LastApplied:
     that is how it stands again; what was moved there and back may have lost its place among equal neighbours."""
 
     base: FileText
-    hunks: Sequence[Hunk]
+    hunks: Sequence[LiveHunk]
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class LiveFile:
     text: str
     delete: bool = False
     new_path: Path | None = None
-    hunks: list[Hunk] = field(default_factory=list[Hunk])
+    hunks: list[LiveHunk] = field(default_factory=list[LiveHunk])
     owners: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     """The calls that wanted a hunk; a hunk nobody is noted for belongs to all calls of the proposal."""
     touches: list[TouchedLines] = field(default_factory=list[TouchedLines])
@@ -126,12 +128,12 @@ class LiveFile:
     explanations: dict[str, str] = field(default_factory=dict[str, str])
     """By call."""
     checks: list[Check] = field(default_factory=list[Check])
-    _index_by_id: tuple[list[Hunk], dict[str, int]] = field(
-        default_factory=lambda: (list[Hunk](), dict[str, int]()), init=False, repr=False, compare=False
+    _index_by_id: tuple[list[LiveHunk], dict[str, int]] = field(
+        default_factory=lambda: (list[LiveHunk](), dict[str, int]()), init=False, repr=False, compare=False
     )
     """Where each hunk is in a list of hunks, for as long as that is the list."""
-    _placed: tuple[list[Hunk], list[tuple[int, int]] | None, list[Hunk]] = field(
-        default_factory=lambda: (list[Hunk](), None, list[Hunk]()), init=False, repr=False, compare=False
+    _placed: tuple[list[LiveHunk], list[tuple[int, int]] | None, list[Hunk]] = field(
+        default_factory=lambda: (list[LiveHunk](), None, list[Hunk]()), init=False, repr=False, compare=False
     )
     """The placed hunks of a list of hunks, for as long as that is the list, and these the ranges of `deferred`."""
     renamed_line_counts: tuple[int, int] = (0, 0)
@@ -223,7 +225,7 @@ class LiveFile:
         self.hunks = [hunk for hunk in self.hunks if hunk.state != "pending"]
         self.text = self.text_with(*ALL_STATES)
 
-    def is_blocked(self, hunk: Hunk) -> bool:
+    def is_blocked(self, hunk: LiveHunk) -> bool:
         """Whether that hunk is in conflict, and cannot be accepted before that is over."""
         return hunk.hunk_id in self.conflicting or hunk.hunk_id in self.displaced
 
@@ -247,7 +249,7 @@ class LiveFile:
         if self.base.text != earlier.base.text or self.anchor is not earlier.anchor:
             return False
         current = {hunk.hunk_id: hunk for hunk in self.hunks}
-        self.hunks = numbered(current.get(hunk.hunk_id, hunk) for hunk in earlier.hunks)
+        self.hunks = [current.get(hunk.hunk_id, hunk) for hunk in earlier.hunks]
         self.text = self.text_with(*ALL_STATES)
         return True
 
@@ -276,12 +278,14 @@ class LiveFile:
 
     def text_with(self, *states: HunkState) -> str:
         """The base with the hunks in one of these states."""
-        used = [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in self.hunks if hunk.state in states]
+        used = [
+            (hunk.base_lines.start, hunk.base_lines.count, hunk.new_text) for hunk in self.hunks if hunk.state in states
+        ]
         if not used:
             return self.base.text
         return compose(split_lines(self.base.text), used)
 
-    def plain_hunks(self, *states: HunkState) -> list[Hunk] | None:
+    def plain_hunks(self, *states: HunkState) -> list[LiveHunk] | None:
         """The hunks in one of these states; None if they may not be a line diff any more: one was edited or adapted, or
         the file is not just edited."""
         hunks = [hunk for hunk in self.hunks if hunk.state in states]
@@ -296,9 +300,9 @@ class LiveFile:
         lines: list[str] = []
         base, line = split_lines(self.base.text), 0
         for hunk in self.hunks:
-            first = first_line(hunk)
+            first = hunk.base_lines.start
             lines += base[line:first]
-            line = first + hunk.old_lines
+            line = hunk.base_lines.end
             applied = hunk.state in STATES_BEFORE
             if applied or hunk.hunk_id in self.conflicting:
                 own_lines = split_lines(hunk.new_text if applied else hunk.old_text)
@@ -314,13 +318,13 @@ class LiveFile:
         ranges: list[tuple[int, int]] = []
         shift = 0
         for hunk in self.hunks:
-            start = first_line(hunk) + shift
-            count = hunk.new_lines if hunk.state == "applied" else hunk.old_lines
+            start = hunk.base_lines.start + shift
+            count = line_count(hunk.new_text) if hunk.state == "applied" else hunk.base_lines.count
             ranges.append((start, start + count))
-            shift += count - hunk.old_lines
+            shift += count - hunk.base_lines.count
         return ranges
 
-    def rebase(self, text: str, hunks: list[Hunk]) -> None:
+    def rebase(self, text: str, hunks: list[LiveHunk]) -> None:
         """It starts from that text now, with these hunks of it."""
         self.base, self.hunks, self.anchor = self.base.as_base(text), hunks, None
         self.text = self.text_with(*ALL_STATES)
@@ -366,9 +370,8 @@ class LiveFile:
         for hunk in self.hunks:
             if hunk.state not in ("accepted", "applied", "undoing"):
                 continue
-            start = first_line(hunk)
-            offset += sum(map(len, lines[line:start]))
-            line = start + hunk.old_lines
+            offset += sum(map(len, lines[line : hunk.base_lines.start]))
+            line = hunk.base_lines.end
             if hunk.state == "applied":
                 offset += len(hunk.new_text)
                 continue
@@ -400,7 +403,7 @@ class LiveFile:
         self.touches += [TouchedLines(call_id, change.new_start, change.new_end) for change in step]
         self.text, self.delete = proposed_text, text is None
         self.anchor = None
-        same_hunks = {(first_line(hunk), hunk.old_text, hunk.new_text): hunk for hunk in self.hunks}
+        same_hunks = {(hunk.base_lines.start, hunk.old_text, hunk.new_text): hunk for hunk in self.hunks}
         is_single_hunk = self.change != "edit"  # a file is created or deleted as one
         line_changes = step if is_first else changes(old_lines, new_lines)
         self.renamed_line_counts = (
@@ -418,12 +421,9 @@ class LiveFile:
                 "".join(new_lines[change.new_start : change.new_end]),
             )
             same = same_hunks.get((change.old_start, old_text, new_text))
-            hunk = Hunk(
+            hunk = LiveHunk(
                 hunk_id=same.hunk_id if same else f"{prefix}.h{next(hunk_numbers)}",
-                old_start=change.old_start + (change.old_end > change.old_start),
-                old_lines=change.old_end - change.old_start,
-                new_start=change.new_start + (change.new_end > change.new_start),
-                new_lines=change.new_end - change.new_start,
+                base_lines=LineRange(start=change.old_start, end=change.old_end),
                 old_text=old_text,
                 new_text=new_text,
                 state="pending",
@@ -445,18 +445,15 @@ class LiveFile:
         base = replace(missing_file(new_path), encoding=self.base.encoding, mode=self.base.mode)
         return LiveFile(base, "")
 
-    def hunk(self, hunk_id: str) -> Hunk:
+    def hunk(self, hunk_id: str) -> LiveHunk:
         """The hunk of that id, which is there."""
         return self.hunks[self._index_of(hunk_id)]
 
     def update_hunk(self, hunk_id: str, **changed: object) -> None:
-        """Change fields of a hunk; where lines come to stand in the proposed text is counted anew. A file may have
-        thousands of hunks, each put several times."""
+        """Change fields of a hunk. A file may have thousands of hunks, each put several times."""
         index = self._index_of(hunk_id)
         hunks = list(self.hunks)
         hunks[index] = hunks[index].model_copy(update=changed)
-        if "new_text" in changed:
-            hunks = numbered(hunks)
         self.hunks, self._index_by_id = hunks, (hunks, self._index_by_id[1])
 
     def _index_of(self, hunk_id: str) -> int:
@@ -488,9 +485,7 @@ class LiveFile:
 
     def wire(self) -> ProposedFile:
         base = self.base
-        added, removed = sum(hunk.new_lines for hunk in self.hunks), sum(hunk.old_lines for hunk in self.hunks)
-        if self.change == "rename":
-            added, removed = self.renamed_line_counts
+        added, removed = self.renamed_line_counts if self.change == "rename" else line_counts(self.hunks)
         return ProposedFile(
             path=str(base.path),
             change=self.change,
@@ -568,7 +563,7 @@ class LiveProposal:
         """The files and rows with decisions that are not carried out yet."""
         return [change for change in (*self.files, *self.rows) if change.is_interrupted]
 
-    def hunks(self) -> Iterator[tuple[LiveFile, Hunk]]:
+    def hunks(self) -> Iterator[tuple[LiveFile, LiveHunk]]:
         for file in self.files:
             for hunk in list(file.hunks):
                 yield file, hunk
@@ -689,7 +684,7 @@ class LiveProposal:
                 "",
                 file.change == "delete",
                 None if file.new_path is None else Path(file.new_path),
-                list(file.hunks),
+                live_hunks(file.hunks),
                 unsaved=file.unsaved,
                 checks=[check for check in file.checks if check.state == "done"],
                 loaded=True,
@@ -721,18 +716,6 @@ class LiveProposal:
         )
         loaded.ran_on = loaded.content()
         return loaded
-
-
-def numbered(hunks: Iterable[Hunk]) -> list[Hunk]:
-    """The hunks of a file, with the lines of the proposed text they come to stand at."""
-    numbered_hunks: list[Hunk] = []
-    shift = 0
-    for hunk in hunks:
-        count = len(split_lines(hunk.new_text))
-        start = first_line(hunk) + shift + (count > 0)
-        numbered_hunks.append(hunk.model_copy(update={"new_start": start, "new_lines": count}))
-        shift += count - hunk.old_lines
-    return numbered_hunks
 
 
 def carry_over(touches: Sequence[TouchedLines], step: Sequence[LineChange]) -> list[TouchedLines]:
@@ -777,9 +760,8 @@ def _in_blob(base: FileText) -> bool:
     return len(base.text) > INLINE_CHARACTERS and (base.from_buffer or base.encoding == "utf-8")
 
 
-def _has_lost_place(hunk: Hunk, base: Sequence[str]) -> bool:
+def _has_lost_place(hunk: LiveHunk, base: Sequence[str]) -> bool:
     """Its old lines are not where it is, or it is an insertion whose neighbours were changed."""
-    first = first_line(hunk)
-    return "".join(base[first : first + hunk.old_lines]) != hunk.old_text or (
+    return "".join(base[hunk.base_lines.start : hunk.base_lines.end]) != hunk.old_text or (
         not hunk.old_text and hunk.reason == LINES_CHANGED
     )

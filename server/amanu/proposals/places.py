@@ -1,48 +1,49 @@
-"""Places of hunks: in the file as it was last seen, and in the proposed text."""
+"""Hunks with their place in the base of their file, and the places that clients are told."""
 
 from collections.abc import Collection, Iterable, Sequence
 
-from amanu.workspace.diff import first_line
+from amanu.workspace.hunks import base_places
+from amanu.workspace.text_file import line_count
 from amanu_protocol.base import LineRange
-from amanu_protocol.items import Hunk, HunkState, Proposal, ProposedFile
+from amanu_protocol.items import PRESENT_STATES, PROPOSED_STATES, Hunk, HunkState
 
 OPEN_STATES: Collection[HunkState] = ("pending", "conflicted")
-PRESENT_STATES: Collection[HunkState] = ("accepted", "applied", "undoing")
-"""States of the hunks that count as being in the file. One that is carried out or undone just now is, so that it moves
-only once."""
-PROPOSED_STATES: Collection[HunkState] = (*OPEN_STATES, *PRESENT_STATES)
-"""States of the hunks that the proposed text has."""
+_NOWHERE = LineRange(start=0, end=0)
 
 
-def placed(hunks: Iterable[Hunk], starts: Sequence[int] | None = None) -> list[Hunk]:
-    """The hunks of a file, in order, with their places. `starts`: their first lines in the file, where that has moved
+class LiveHunk(Hunk):
+    """A hunk of a proposal while it lives. Where it is in the file depends on the other hunks: see `placed`."""
+
+    base_lines: LineRange
+    """The lines of the base that it replaces."""
+    lines: LineRange = _NOWHERE
+    proposed_lines: LineRange = _NOWHERE
+
+
+def live_hunks(hunks: Sequence[Hunk]) -> list[LiveHunk]:
+    """The hunks of a file as clients got them, in order. The opposite of `placed`."""
+    places = base_places(hunks)
+    return [
+        LiveHunk.model_validate({**vars(hunk), "base_lines": place, "lines": _NOWHERE, "proposed_lines": _NOWHERE})
+        for hunk, place in zip(hunks, places, strict=True)
+    ]
+
+
+def placed(hunks: Iterable[LiveHunk], starts: Sequence[int] | None = None) -> list[Hunk]:
+    """The hunks of a file, in order, as clients get them. `starts`: their first lines in the file, where that has moved
     on from what they make of their base."""
     placed_hunks: list[Hunk] = []
     shift, proposed_shift = 0, 0
     for index, hunk in enumerate(hunks):
-        first = first_line(hunk)
-        count = hunk.new_lines if hunk.state in PRESENT_STATES else hunk.old_lines
-        proposed_count = hunk.new_lines if hunk.state in PROPOSED_STATES else hunk.old_lines
+        first, old_count, new_count = hunk.base_lines.start, hunk.base_lines.count, line_count(hunk.new_text)
+        count = new_count if hunk.state in PRESENT_STATES else old_count
+        proposed_count = new_count if hunk.state in PROPOSED_STATES else old_count
         lines = _lines(first + shift if starts is None else starts[index], count)
         proposed_lines = _lines(first + proposed_shift, proposed_count)
-        placed_hunks.append(hunk.model_copy(update={"lines": lines, "proposed_lines": proposed_lines}))
-        shift += count - hunk.old_lines
-        proposed_shift += proposed_count - hunk.old_lines
+        placed_hunks.append(Hunk.model_validate({**vars(hunk), "lines": lines, "proposed_lines": proposed_lines}))
+        shift += count - old_count
+        proposed_shift += proposed_count - old_count
     return placed_hunks
-
-
-def with_places(proposal: Proposal) -> Proposal:
-    """The proposal with the places of its hunks, which journals did not hold before protocol 4."""
-    if all(map(_is_placed, proposal.files)):
-        return proposal
-    files = [
-        file if _is_placed(file) else file.model_copy(update={"hunks": placed(file.hunks)}) for file in proposal.files
-    ]
-    return proposal.model_copy(update={"files": files})
-
-
-def _is_placed(file: ProposedFile) -> bool:
-    return any(hunk.lines.end or hunk.proposed_lines.end for hunk in file.hunks)
 
 
 def _lines(start: int, count: int) -> LineRange:

@@ -42,9 +42,9 @@ from amanu.proposals.transaction import SavePreimage, Transactions
 from amanu.proposals.writer import ProposalWriter
 from amanu.system.tasks import run_to_completion
 from amanu.text.display import one_line
-from amanu.workspace.diff import unified, unified_hunks
+from amanu.workspace.diff import unified, unified_lines
 from amanu.workspace.git.staged import StagedFiles
-from amanu.workspace.text_file import FileText
+from amanu.workspace.text_file import FileText, split_lines
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Check, Hunk, HunkState, Proposal
@@ -486,7 +486,8 @@ class Proposals:
         if file.new_path is None or file.version_with(LISTED_STATES).path == file.base.path:
             hunks = file.plain_hunks(*LISTED_STATES)
             if hunks is not None:
-                return unified_hunks(path, file.base.text, hunks)
+                replaced = [(hunk.base_lines.start, hunk.base_lines.end, hunk.new_text) for hunk in hunks]
+                return unified_lines(path, split_lines(file.base.text), replaced)
             return unified(path, file.base.text, file.text_with(*LISTED_STATES))
         new_path = self._workspace.relative(file.new_path)
         return f"rename {path} → {new_path}\n{unified(new_path, file.base.text, file.text_with(*LISTED_STATES))}"

@@ -19,12 +19,12 @@ from amanu.proposals.model import (
     LiveFile,
     TouchedLines,
     carry_over,
-    numbered,
 )
+from amanu.proposals.places import LiveHunk
 from amanu.workspace.diff import LineChange, changes, differences
 from amanu.workspace.encodings import same_bytes
 from amanu.workspace.text_file import FileText, split_lines
-from amanu_protocol.items import Hunk
+from amanu_protocol.base import LineRange
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Reanchored:
 
     base: FileText
     text: str
-    hunks: list[Hunk]
+    hunks: list[LiveHunk]
     touches: list[TouchedLines]
     anchor: AnchorText | None
     conflicting: frozenset[str]
@@ -69,7 +69,7 @@ def without_discarded(file: LiveFile, current: FileText) -> Reanchored | None:
     return _reanchored(replace(file, last_applied=None), current, by_user=True, discarded=True)
 
 
-def _is_discarded(hunk: Hunk) -> bool:
+def _is_discarded(hunk: LiveHunk) -> bool:
     """Whether it added lines, and none of them is left."""
     return (
         hunk.state == "applied"
@@ -113,7 +113,7 @@ def _reanchored(file: LiveFile, current: FileText, by_user: bool, *, discarded: 
     # One change can only slide; how several are told apart is in doubt where another reading says otherwise.
     backward_edits = _backwards(anchor.lines, lines) if len(edits) > 1 else edits
     base, line = list[str](), 0
-    hunks: list[Hunk] = []
+    hunks: list[LiveHunk] = []
     conflicting: set[str] = set()
     is_clean = True
     for hunk in file.hunks:
@@ -145,13 +145,11 @@ def _reanchored(file: LiveFile, current: FileText, by_user: bool, *, discarded: 
         base += lines[line:start]
         first, line = len(base), end
         base += split_lines(hunk.old_text) if updates.get("state") == "applied" else lines[start:end]
-        count = len(base) - first
-        hunks.append(hunk.model_copy(update={**updates, "old_start": first + (count > 0), "old_lines": count}))
+        updates["base_lines"] = LineRange(start=first, end=len(base))
+        hunks.append(hunk.model_copy(update=updates))
     base += lines[line:]
     keeps_anchor = by_user and (conflicting or not is_clean)
-    return _checked_result(
-        file, current, base, numbered(hunks), anchor if keeps_anchor else None, frozenset(conflicting)
-    )
+    return _checked_result(file, current, base, hunks, anchor if keeps_anchor else None, frozenset(conflicting))
 
 
 def _as_last_applied(file: LiveFile, current: FileText) -> Reanchored | None:
@@ -173,16 +171,17 @@ def _as_last_applied(file: LiveFile, current: FileText) -> Reanchored | None:
     if any(edit.meets(spot.start, spot.end) for edit in edits for spot in anchor.ranges.values()):
         return None
     base, line = list[str](), 0
-    hunks: list[Hunk] = []
+    hunks: list[LiveHunk] = []
     for applied_hunk, hunk in zip(last_applied.hunks, file.hunks, strict=True):
         start, end = _regions(edits, anchor.ranges[hunk.hunk_id], line)[0]
         base += lines[line:start]
         first, line = len(base), end
         base += split_lines(applied_hunk.old_text) if applied_hunk.state == "applied" else lines[start:end]
-        position = {"old_start": first + (len(base) > first), "old_lines": len(base) - first}
-        hunks.append(applied_hunk.model_copy(update={**position, "reviewed": hunk.reviewed, "reason": hunk.reason}))
+        place = LineRange(start=first, end=len(base))
+        updates = {"base_lines": place, "reviewed": hunk.reviewed, "reason": hunk.reason}
+        hunks.append(applied_hunk.model_copy(update=updates))
     base += lines[line:]
-    return _checked_result(file, current, base, numbered(hunks), None, frozenset())
+    return _checked_result(file, current, base, hunks, None, frozenset())
 
 
 def _backwards(old_lines: Sequence[str], new_lines: Sequence[str]) -> list[Edit]:
@@ -225,7 +224,7 @@ def line_edits(
 
 
 def _without_slides(
-    edits: Sequence[Edit], hunks: Sequence[Hunk], anchor: AnchorText, new_lines: Sequence[str]
+    edits: Sequence[Edit], hunks: Sequence[LiveHunk], anchor: AnchorText, new_lines: Sequence[str]
 ) -> Iterator[Edit]:
     """Of the places an edit may have, the one where it takes an applied hunk back."""
     for moved_edit in edits:
@@ -286,7 +285,7 @@ def _region_with(text: str, regions: Sequence[tuple[int, int]], lines: Sequence[
 
 
 def _applied_hunk(
-    hunk: Hunk, anchored_hunk: Hunk, regions: Sequence[tuple[int, int]], new_lines: Sequence[str], by_user: bool
+    hunk: LiveHunk, anchored_hunk: LiveHunk, regions: Sequence[tuple[int, int]], new_lines: Sequence[str], by_user: bool
 ) -> tuple[tuple[int, int], dict[str, object]]:
     """What the user made of an applied hunk, and where that is."""
     if hunk.old_text and not hunk.old_text.endswith(("\n", "\r")):
@@ -314,7 +313,7 @@ def _checked_result(
     file: LiveFile,
     current: FileText,
     lines: list[str],
-    hunks: list[Hunk],
+    hunks: list[LiveHunk],
     anchor: AnchorText | None,
     conflicting: frozenset[str],
 ) -> Reanchored | None:

@@ -4,11 +4,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from amanu.proposals.model import FILE_CHANGED, LINES_CHANGED, LiveFile, LiveProposal
+from amanu.proposals.places import LiveHunk
 from amanu.proposals.presence import BY_HAND
 from amanu.proposals.rows import LiveRow, row_title
 from amanu.text.display import file_list
 from amanu.text.fences import block
-from amanu.workspace.diff import first_line
+from amanu.workspace.text_file import line_count
 from amanu_protocol.items import Hunk
 
 _SHOWN = 4000  # characters of the user's own text that are repeated to the model
@@ -66,7 +67,7 @@ def _rows(rows: Sequence[LiveRow], live: LiveProposal, display_path: Callable[[P
 
 
 def _file(
-    live: LiveProposal, file: LiveFile, hunks: list[Hunk], call_id: str | None, path: str, new_path: str | None
+    live: LiveProposal, file: LiveFile, hunks: list[LiveHunk], call_id: str | None, path: str, new_path: str | None
 ) -> str:
     states = {hunk.state for hunk in hunks}
     places = _positions(file)
@@ -151,16 +152,16 @@ def _positions(file: LiveFile) -> dict[str, str]:
     places: dict[str, str] = {}
     shift = 0
     for hunk in file.hunks:
-        places[hunk.hunk_id] = _position(file, hunk, first_line(hunk) + shift + 1)
+        places[hunk.hunk_id] = _position(file, hunk, hunk.base_lines.start + shift + 1)
         if hunk.state == "applied":
-            shift += hunk.new_lines - hunk.old_lines
+            shift += line_count(hunk.new_text) - hunk.base_lines.count
     return places
 
 
-def _position(file: LiveFile, hunk: Hunk, start: int) -> str:
+def _position(file: LiveFile, hunk: LiveHunk, start: int) -> str:
     if file.change in ("delete", "rename"):
         return "the deletion" if file.change == "delete" else "the rename"
-    count = hunk.new_lines if hunk.state == "applied" else hunk.old_lines
+    count = line_count(hunk.new_text) if hunk.state == "applied" else hunk.base_lines.count
     if count == 0:
         return f"after line {start - 1}" if hunk.state != "applied" else f"lines removed after line {start - 1}"
     return f"line {start}" if count == 1 else f"lines {start}–{start + count - 1}"

@@ -557,7 +557,7 @@ def _taken_by_hand(files: Iterable[LiveFile]) -> set[tuple[Path, str]]:
 def _reportable_state(file: LiveFile) -> object:
     """What must be told: of open hunks also where they are. The text around them need not: a version holds the whole
     of it, and of a big file that would be on record after every pause in typing."""
-    return [(hunk.hunk_id, hunk.state, hunk.new_text, file.is_settled or hunk.old_start) for hunk in file.hunks]
+    return [(hunk.hunk_id, hunk.state, hunk.new_text, file.is_settled or hunk.base_lines.start) for hunk in file.hunks]
 
 
 def _is_newly_open(file: LiveFile, current: FileText) -> bool:

@@ -9,11 +9,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from amanu.proposals.merge import merge
-from amanu.proposals.model import LiveFile, numbered
+from amanu.proposals.model import LiveFile
+from amanu.proposals.places import LiveHunk
 from amanu.proposals.reanchor import reanchor
-from amanu.workspace.diff import first_line
 from amanu.workspace.text_file import FileText, split_lines
-from amanu_protocol.items import Hunk
+from amanu_protocol.base import LineRange
 
 FILE_MISSING = "The file is no longer there."
 FILE_EXISTS = "There is a file of that name again."
@@ -75,7 +75,7 @@ def _reanchored_copy(file: LiveFile, current: FileText | None) -> UndoResult:
     return UndoResult(copy, {} if copy.text_with("applied") == current.text else {"": LINES_LOST})
 
 
-def _mark_undo(file: LiveFile, current: FileText | None, hunk: Hunk, removed_texts: Collection[str]) -> str:
+def _mark_undo(file: LiveFile, current: FileText | None, hunk: LiveHunk, removed_texts: Collection[str]) -> str:
     match file.change:
         case "create" if current is None:
             if hunk.new_text and hunk.new_text in removed_texts:
@@ -109,10 +109,9 @@ def _mark_undo(file: LiveFile, current: FileText | None, hunk: Hunk, removed_tex
     return ""
 
 
-def _mark_redo(file: LiveFile, base: Sequence[str], hunk: Hunk) -> str:
+def _mark_redo(file: LiveFile, base: Sequence[str], hunk: LiveHunk) -> str:
     if file.change == "edit":
-        first = first_line(hunk)
-        current_text = "".join(base[first : first + hunk.old_lines])
+        current_text = "".join(base[hunk.base_lines.start : hunk.base_lines.end])
         text = merge(hunk.old_text, hunk.new_text, current_text)
         if text is None:
             return LINES_CHANGED_SINCE
@@ -125,15 +124,15 @@ def _mark_redo(file: LiveFile, base: Sequence[str], hunk: Hunk) -> str:
 def _rebase_hunk(file: LiveFile, hunk_id: str, old_text: str) -> None:
     """That hunk starts from another text: what the user made of its lines belongs to the base."""
     lines = list(split_lines(file.base.text))
-    hunks: list[Hunk] = []
+    hunks: list[LiveHunk] = []
     shift = 0
     for hunk in file.hunks:
-        start, count = first_line(hunk) + shift, hunk.old_lines
+        start, count = hunk.base_lines.start + shift, hunk.base_lines.count
         if hunk.hunk_id == hunk_id:
             own_lines = split_lines(old_text)
             lines[start : start + count] = own_lines
             shift += len(own_lines) - count
             count = len(own_lines)
             hunk = hunk.model_copy(update={"old_text": old_text})
-        hunks.append(hunk.model_copy(update={"old_start": start + (count > 0), "old_lines": count}))
-    file.rebase("".join(lines), numbered(hunks))
+        hunks.append(hunk.model_copy(update={"base_lines": LineRange(start=start, end=start + count)}))
+    file.rebase("".join(lines), hunks)

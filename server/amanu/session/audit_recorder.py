@@ -3,7 +3,7 @@
 import hashlib
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
@@ -13,6 +13,7 @@ from amanu.core.tool import ToolError
 from amanu.storage.audit_log import AuditLog
 from amanu.workspace.diff import compose
 from amanu.workspace.encodings import encode
+from amanu.workspace.hunks import replacements
 from amanu.workspace.text_file import split_lines
 from amanu_protocol.events import (
     ApprovalRequested,
@@ -24,7 +25,7 @@ from amanu_protocol.events import (
     ProposalChanged,
     SessionChanged,
 )
-from amanu_protocol.items import Approval, Decision, Hunk, HunkState, Job, Proposal, ProposedFile, Row, ToolCall
+from amanu_protocol.items import Approval, Decision, HunkState, Job, Proposal, ProposedFile, Row, ToolCall
 from amanu_protocol.requests import AuditKind
 from amanu_protocol.state import SessionState
 
@@ -280,10 +281,10 @@ class AuditRecorder:
     def _hash_with(self, file: ProposedFile, also: HunkState) -> str | None:
         """SHA-256 of the file with the hunks that are applied or in that state; None if the proposal does not determine
         it. Called in the thread that writes the log."""
-        hunks = [hunk for hunk in file.hunks if hunk.state in ("applied", also)]
-        made_of = (file.path, file.change, file.base_sha256, file.encoding, _replacements(hunks))
+        edits = replacements(file, lambda hunk: hunk.state in ("applied", also))
+        made_of = (file.path, file.change, file.base_sha256, file.encoding, edits)
         if self._last_hash is None or self._last_hash[0] != made_of:  # a change is recorded before and after it is made
-            data = _bytes_with(file, hunks)
+            data = _bytes_with(file, edits)
             self._last_hash = made_of, None if data is None else hashlib.sha256(data).hexdigest()
         return self._last_hash[1]
 
@@ -338,23 +339,15 @@ def _hunks(file: ProposedFile, *states: HunkState) -> frozenset[str]:
     return frozenset(hunk.hunk_id for hunk in file.hunks if hunk.state in states)
 
 
-def _bytes_with(file: ProposedFile, hunks: Sequence[Hunk]) -> bytes | None:
-    if file.change == "delete" and hunks:
+def _bytes_with(file: ProposedFile, edits: Sequence[tuple[int, int, str]]) -> bytes | None:
+    if file.change == "delete" and edits:
         return b""
     if file.base_text is None:
         return None
     try:
-        return encode(compose(split_lines(file.base_text), _replacements(hunks)), file.encoding)
+        return encode(compose(split_lines(file.base_text), edits), file.encoding)
     except ToolError:
         return None
-
-
-def _replacements(hunks: Iterable[Hunk]) -> list[tuple[int, int, str]]:
-    replacements: list[tuple[int, int, str]] = []
-    for hunk in hunks:
-        start = hunk.old_start - 1 if hunk.old_lines else hunk.old_start
-        replacements.append((start, hunk.old_lines, hunk.new_text))
-    return sorted(replacements)
 
 
 def command_end(item: ToolCall) -> tuple[str | None, dict[str, str]]:

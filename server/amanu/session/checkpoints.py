@@ -20,6 +20,7 @@ from amanu.session.restore import REWINDS, conversation, rewound
 from amanu.session.review import Selections, SessionEdits
 from amanu.storage.journal import Record
 from amanu.text.wording import describe_todos, is_finished
+from amanu.workspace.hunks import line_counts
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import AgentChanged, ItemCompleted, JobChanged, SessionChanged, SessionRewound, TurnStarted
@@ -196,7 +197,7 @@ class Checkpoints:
                     continue
                 states = [hunk.state for hunk in file.hunks]
                 applied = [hunk for hunk in file.hunks if hunk.state == "applied"]
-                added, removed = sum(hunk.new_lines for hunk in applied), sum(hunk.old_lines for hunk in applied)
+                added, removed = line_counts(applied)
                 if applied and file.change == "rename":  # its one hunk is the whole file
                     added, removed = file.added, file.removed
                 entry = files.get(file.path)

@@ -32,7 +32,6 @@ from amanu.core.conversation import (
 from amanu.core.ending import DAEMON_STOPPED
 from amanu.core.questions import outlives_its_call
 from amanu.proposals.model import UNDECIDED
-from amanu.proposals.places import with_places
 from amanu.session.history import ItemHistory
 from amanu.session.late_decisions import LateDecisions
 from amanu.session.notices import RUNNING
@@ -118,7 +117,7 @@ def restore(
     restored = Restored(state)
     restored.conversation = Conversation.load(_entries(restored, records, spans))
     restored.prompt_ids |= {prompt.prompt_id for prompt in state.queue}
-    state.proposals = [with_places(_with_base_texts(proposal, blob_text)) for proposal in state.proposals]
+    state.proposals = [_with_base_texts(proposal, blob_text) for proposal in state.proposals]
     return restored
 
 

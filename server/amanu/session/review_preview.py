@@ -5,14 +5,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from amanu.proposals.model import SMALL_TEXT, FileVersion, LiveFile, LiveProposal
-from amanu.proposals.places import OPEN_STATES, PRESENT_STATES, PROPOSED_STATES
+from amanu.proposals.places import OPEN_STATES
 from amanu.session.core import SessionCore
 from amanu.session.review import SessionEdits
 from amanu.text.display import one_line
 from amanu.workspace.diff import unified, unified_lines
+from amanu.workspace.hunks import line_counts
 from amanu.workspace.text_file import split_lines
 from amanu_protocol import requests as r
-from amanu_protocol.items import Hunk, HunkState, Proposal
+from amanu_protocol.items import PRESENT_STATES, PROPOSED_STATES, Hunk, HunkState, Proposal
 
 CONTEXT = 3
 """Lines around a hunk."""
@@ -75,7 +76,7 @@ class SessionPreview:
         wire = file.wire()
         present, proposed = file.version_with(PRESENT_STATES), file.version_with(PROPOSED_STATES)
         lines = split_lines(present.text or "")
-        is_rename = file.change == "rename"
+        added, removed = file.renamed_line_counts if file.change == "rename" else line_counts(waiting.hunks)
         return r.PreviewedFile(
             proposal_id=waiting.proposal_id,
             version=waiting.version,
@@ -83,8 +84,8 @@ class SessionPreview:
             change=file.change,
             new_path=wire.new_path,
             title=_title(file),
-            added=wire.added if is_rename else sum(hunk.new_lines for hunk in waiting.hunks),
-            removed=wire.removed if is_rename else sum(hunk.old_lines for hunk in waiting.hunks),
+            added=added,
+            removed=removed,
             diff=self._diff(file, present, proposed),
             text=(proposed.text or "") if texts else None,
             base=file.version_with(()).text if texts else None,

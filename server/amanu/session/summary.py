@@ -1,5 +1,6 @@
 """What the list of sessions says of one."""
 
+from amanu.workspace.hunks import line_counts
 from amanu_protocol.requests import OpenQuestion, SessionSummary
 from amanu_protocol.state import SessionState
 
@@ -12,9 +13,9 @@ def summarize(state: SessionState, *, created_at: int, updated_at: int, closed: 
         if not hunks:
             continue
         paths.add(file.path)
-        renamed = file.change == "rename"  # its one hunk is all its text
-        added += file.added if renamed else sum(hunk.new_lines for hunk in hunks)
-        removed += file.removed if renamed else sum(hunk.old_lines for hunk in hunks)
+        # the one hunk of a rename is all its text
+        counts = (file.added, file.removed) if file.change == "rename" else line_counts(hunks)
+        added, removed = added + counts[0], removed + counts[1]
     paths |= {
         row.path
         for proposal in state.proposals

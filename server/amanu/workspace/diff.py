@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from amanu.workspace.text_file import split_lines
-from amanu_protocol.items import Hunk
 
 _MATRIX = 200_000_000
 """Cells of rapidfuzz's bit matrix (25 MB) above which a region is first cut at lines unique in both texts."""
@@ -68,14 +67,8 @@ def unified(path: str, old_text: str, new_text: str, *, context: int = 3) -> str
     return _unified(path, old_lines, replacements, context, exists=bool(new_text))
 
 
-def unified_hunks(path: str, old_text: str, hunks: Iterable[Hunk]) -> str:
-    """The same of hunks of an edit, in order, without a search for what differs."""
-    replaced = [(first_line(hunk), first_line(hunk) + hunk.old_lines, hunk.new_text) for hunk in hunks]
-    return unified_lines(path, split_lines(old_text), replaced)
-
-
 def unified_lines(path: str, old_lines: Sequence[str], replaced: Iterable[tuple[int, int, str]]) -> str:
-    """The same of lines [start, end), from 0, that become another text, in order."""
+    """The same of lines [start, end), from 0, that become another text, in order, without a search for what differs."""
     replacements = [_Replaced(start, end, split_lines(text)) for start, end, text in replaced]
     kept = len(old_lines) - sum(each.end - each.start for each in replacements)
     return _unified(path, old_lines, replacements, 3, exists=kept > 0 or any(each.new_lines for each in replacements))
@@ -233,9 +226,3 @@ def _marked(mark: str, line: str) -> str:
     if line.endswith("\r"):
         return f"{mark}{line}\n"
     return f"{mark}{line}\n\\ No newline at end of file\n"
-
-
-def first_line(hunk: Hunk) -> int:
-    """0-based index of its first line in the base. As in unified diffs, a hunk of no old lines names the line
-    it comes after."""
-    return hunk.old_start - 1 if hunk.old_lines else hunk.old_start

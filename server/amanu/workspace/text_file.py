@@ -99,6 +99,13 @@ def _split(text: str) -> Sequence[str]:
 _remembered = functools.lru_cache(maxsize=4)(_split)
 
 
+def line_count(text: str) -> int:
+    """How many lines `split_lines` finds."""
+    if "\r" in text:
+        return len(split_lines(text))
+    return text.count("\n") + (text != "" and not text.endswith("\n"))
+
+
 def line_end(text: str) -> LineEnd | None:
     """The line end all lines of `text` have; None when there is none or they differ."""
     if "\r" not in text:

@@ -123,12 +123,12 @@ def test_calls(shown: ToolCall, expected: dict[str, Any]) -> None:
     ("changes", "content"),
     [
         (
-            {"change": "create", "base_text": "", "hunks": [hunk(old_start=0, old_lines=0, old_text="")]},
+            {"change": "create", "base_text": "", "hunks": [hunk(at=0, old_text="")]},
             [("/w/a.txt", None, "zwei\n")],
         ),
         ({"hunks": [hunk(state="rejected")]}, []),
         (
-            {"hunks": [hunk(state="rejected"), hunk(2, old_start=3, new_start=3, new_text="drei\n", state="applied")]},
+            {"hunks": [hunk(state="rejected"), hunk(2, 2, new_text="drei\n", state="applied")]},
             [("/w/a.txt", "one\ntwo\nthree\n", "one\ntwo\ndrei\n")],
         ),
         ({"change": "rename", "new_path": "/w/b.txt", "hunks": []}, ["Renamed to /w/b.txt"]),

@@ -275,7 +275,8 @@ def test_a_yes_ends_with_what_it_came_from(
     assert ours.still_allowed(preview(runs(BUILD)), Decision(outcome="allowed", by=by, grants=grants)) is holds
 
 
-HUNK = {"hunkId": "h", "oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "oldText": "a\n", "newText": "b\n"}
+PLACE = {"start": 0, "end": 1}
+HUNK = {"hunkId": "h", "lines": PLACE, "proposedLines": PLACE, "oldText": "a\n", "newText": "b\n"}
 FILE = {
     **{"path": "/w/a.py", "change": "edit", "baseSha256": "1", "added": 1, "removed": 1, "encoding": "utf-8"},
     **{"finalNewline": True, "unsaved": False, "hunks": [{**HUNK, "state": "pending", "editedByUser": False}]},

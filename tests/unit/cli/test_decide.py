@@ -12,17 +12,18 @@ from amanu.cli.review_prompt import Preview, ReviewPrompt
 from amanu.cli.ui.dialog import Choice
 from amanu.client.daemon_client import DaemonClient
 from amanu.client.session_view import SessionView, create
+from amanu.proposals.places import LiveHunk
 from amanu.text import wording
 from amanu_protocol import requests as r
 from amanu_protocol.events import ApprovalRequested, ApprovalResolved, ProposalChanged
-from amanu_protocol.items import Approval, Decision, Grant, Hunk
+from amanu_protocol.items import Approval, Decision, Grant
 from amanu_protocol.labels import IGNORED
 from support.fake_daemon import SESSION, FakeDaemon, Refusal, connected, state
 from support.sample_events import approval, hunk, proposed
 
 _SAME = ("sessionId", "toolCallId", "digest", "grants", "freshContext")
 EDIT = approval(title="Edit a.txt", effect="write", detail="a.txt", proposal_id="p")
-TWO = (hunk(1), hunk(2, old_start=3, new_start=3, old_text="three\n", new_text="drei\n"))
+TWO = (hunk(1), hunk(2, 2, old_text="three\n", new_text="drei\n"))
 
 
 def drawn(question: str, choices: Sequence[Choice]) -> str:
@@ -66,7 +67,12 @@ class Stage:
     """A daemon with one pending approval; it settles it with the first answer that counts."""
 
     def __init__(
-        self, client: DaemonClient, daemon: FakeDaemon, approval: Approval, hunks: tuple[Hunk, ...], *beside: Approval
+        self,
+        client: DaemonClient,
+        daemon: FakeDaemon,
+        approval: Approval,
+        hunks: tuple[LiveHunk, ...],
+        *beside: Approval,
     ) -> None:
         self.client, self.daemon, self.approval = client, daemon, approval
         self.hunks = list(hunks)
@@ -471,7 +477,7 @@ async def test_what_is_longer_than_the_screen_is_named_again_and_can_be_viewed(
 ) -> None:
     monkeypatch.setenv("LINES", "26")
     monkeypatch.setenv("COLUMNS", "90")
-    stage = Stage(*pair, asked, (hunk(1, new_text=new_text, new_lines=new_text.count("\n")),))
+    stage = Stage(*pair, asked, (hunk(1, new_text=new_text),))
     user = Scripted(*answers)
     await stage.decide(user)
     shown = stage.out.getvalue()

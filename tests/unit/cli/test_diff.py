@@ -26,14 +26,14 @@ CRLF = "one\r\ntwo\r\nthree\r\n"
             "── a.txt (edit) +1 −1\n@@ -1,3 +1,3 @@\n one\n-two\n+zw<U+200D>ei<U+3164><U+FE0F>\n three\n",
         ),
         (
-            proposed(hunk(1), hunk(2, old_start=3, old_text="three\n", new_text="drei", new_start=3)),
+            proposed(hunk(1), hunk(2, 2, old_text="three\n", new_text="drei")),
             "── a.txt (edit) +1 −1\n"
             "@@ -1,3 +1,3 @@\n one\n-two\n+zwei\n three\n"
             "@@ -1,3 +1,3 @@\n one\n two\n-three\n+drei\n",
         ),
         (
             proposed(
-                hunk(old_start=0, old_lines=0, old_text="", new_text="a\nb\n", new_start=1, new_lines=2),
+                hunk(at=0, old_text="", new_text="a\nb\n"),
                 change="create",
                 base_text="",
                 added=2,
@@ -42,23 +42,23 @@ CRLF = "one\r\ntwo\r\nthree\r\n"
             "── a.txt (new file) +2 −0\n@@ -0,0 +1,2 @@\n+a\n+b\n",
         ),
         (
-            proposed(hunk(old_start=2, old_lines=0, old_text="", new_start=3, new_text="more\n")),
+            proposed(hunk(at=2, old_text="", new_text="more\n")),
             "── a.txt (edit) +1 −1\n@@ -1,3 +1,4 @@\n one\n two\n+more\n three\n",
         ),
         (
-            proposed(hunk(old_start=0, old_lines=0, old_text="", new_start=1, new_text="more\n")),
+            proposed(hunk(at=0, old_text="", new_text="more\n")),
             "── a.txt (edit) +1 −1\n@@ -1,3 +1,4 @@\n+more\n one\n two\n three\n",
         ),
         (
             proposed(
-                hunk(old_start=7, old_text="7\n", new_start=9, new_lines=0, new_text=""),
+                hunk(at=6, old_text="7\n", new_text=""),
                 base_text="".join(f"{n}\n" for n in range(1, 20)),
             ),
-            "── a.txt (edit) +1 −1\n@@ -4,7 +7,6 @@\n 4\n 5\n 6\n-7\n 8\n 9\n 10\n",
+            "── a.txt (edit) +1 −1\n@@ -4,7 +4,6 @@\n 4\n 5\n 6\n-7\n 8\n 9\n 10\n",
         ),
         (
             proposed(
-                hunk(old_start=1, old_text="one\n", new_start=0, new_lines=0, new_text="", state="rejected"),
+                hunk(at=0, old_text="one\n", new_text="", state="rejected"),
                 base_text="one\n",
                 change="delete",
             ),
@@ -66,7 +66,7 @@ CRLF = "one\r\ntwo\r\nthree\r\n"
         ),
         (
             proposed(
-                hunk(old_start=1, old_lines=2, old_text="a\nb\n", new_start=1, new_lines=2, new_text="a\nb\n"),
+                hunk(at=0, old_text="a\nb\n", new_text="a\nb\n"),
                 change="rename",
                 new_path="/w/b\n.txt",
                 base_text="a\nb\n",
@@ -75,15 +75,7 @@ CRLF = "one\r\ntwo\r\nthree\r\n"
         ),
         (
             proposed(
-                hunk(
-                    old_start=1,
-                    old_lines=2,
-                    old_text="a\nb\n",
-                    new_start=1,
-                    new_lines=2,
-                    new_text="a\nc\x1b\n",
-                    state="applied",
-                ),
+                hunk(at=0, old_text="a\nb\n", new_text="a\nc\x1b\n", state="applied"),
                 change="rename",
                 new_path="/w/b.txt",
                 base_text="a\nb\n",

@@ -27,11 +27,13 @@ from amanu.frontends.lsp.plain.questions import (
 from amanu.frontends.lsp.plain.review import hover
 from amanu.frontends.lsp.plain.transcript import YOUR_TURN, Transcript, audit_text, question_text
 from amanu.frontends.lsp.plain.trust_dialog import trust_text
+from amanu.proposals.places import LiveHunk, placed
 from amanu.text import wording
 from amanu.text.display import visible
 from amanu.text.markdown import fenced, prose
 from amanu.workspace.diff import changes
 from amanu.workspace.text_file import split_lines
+from amanu_protocol.base import LineRange
 from amanu_protocol.events import ItemCompleted, ItemDelta, ItemStarted, ItemsWithdrawn
 from amanu_protocol.items import (
     Answer,
@@ -39,7 +41,6 @@ from amanu_protocol.items import (
     CommandPart,
     CommandSandbox,
     Grant,
-    Hunk,
     Proposal,
     ProposedFile,
     ScopeOffer,
@@ -58,12 +59,9 @@ NEW = OLD.replace("line 5\n", "five\nfünf\n").replace("line 15\n", "")
 def proposal(old: str, new: str, *, states: tuple[Any, ...] = (), change: Any = "edit") -> Proposal:
     before, after = split_lines(old), split_lines(new)
     hunks = [
-        Hunk(
+        LiveHunk(
             hunk_id=f"p.h{number}",
-            old_start=each.old_start + (each.old_start < each.old_end),
-            old_lines=each.old_end - each.old_start,
-            new_start=each.new_start + (each.new_start < each.new_end),
-            new_lines=each.new_end - each.new_start,
+            base_lines=LineRange(start=each.old_start, end=each.old_end),
             old_text="".join(before[each.old_start : each.old_end]),
             new_text="".join(after[each.new_start : each.new_end]),
             state=states[number] if number < len(states) else "pending",
@@ -76,7 +74,7 @@ def proposal(old: str, new: str, *, states: tuple[Any, ...] = (), change: Any = 
         change=change,
         base_sha256="",
         base_text=old,
-        hunks=hunks,
+        hunks=placed(hunks),
         added=0,
         removed=0,
         encoding="utf-8",

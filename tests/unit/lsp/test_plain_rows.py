@@ -19,9 +19,10 @@ from amanu.frontends.lsp.plain.code_actions import ActionContext, ActionSubjects
 from amanu.frontends.lsp.plain.command_arguments import ChangesArguments
 from amanu.frontends.lsp.plain.decisions import Decisions
 from amanu.frontends.lsp.plain.patch_file import PatchError
+from amanu.proposals.places import LiveHunk
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Hunk, Proposal, Row, RowVersion
+from amanu_protocol.items import Proposal, Row, RowVersion
 from support.fake_daemon import state
 from support.sample_events import hunk, proposed, row
 
@@ -33,7 +34,7 @@ RUN = row(7, kind="mode", path="/w/a.txt", title="becomes executable")
 LOST = row(6, undecidable="It is lost.")
 
 
-def change(*rows: Row, alone: bool = False, hunks: tuple[Hunk, ...] = ()) -> Proposal:
+def change(*rows: Row, alone: bool = False, hunks: tuple[LiveHunk, ...] = ()) -> Proposal:
     """These rows beside a hunk, or alone."""
     one = proposed(*hunks)
     return one.model_copy(update={"rows": list(rows), **({"files": []} if alone else {})})

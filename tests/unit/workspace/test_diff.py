@@ -10,9 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from amanu.workspace import diff as hunks
-from amanu.workspace.diff import LineChange, changes, compose, unified, unified_hunks
+from amanu.workspace.diff import LineChange, changes, compose, unified, unified_lines
 from amanu.workspace.text_file import split_lines
-from amanu_protocol.items import Hunk
 
 _line = st.sampled_from(["a", "b", "c", "", "}", "  x", "é", "\u2028", "long line"])
 _end = st.sampled_from(["\n", "\n", "\r\n", "\r"])
@@ -91,20 +90,10 @@ def test_git_takes_the_unified_diff(tmp_path_factory: pytest.TempPathFactory, ol
 
 @given(_text, _text)
 @example("a\n", "")
-def test_hunks_give_the_diff_of_their_texts(old: str, new: str) -> None:
+def test_replaced_lines_give_the_diff_of_their_texts(old: str, new: str) -> None:
     old_lines, new_lines = split_lines(old), split_lines(new)
-    hunks = [
-        Hunk(
-            hunk_id=str(number),
-            old_start=each.old_start + (each.old_end > each.old_start),
-            old_lines=each.old_end - each.old_start,
-            new_start=each.new_start + (each.new_end > each.new_start),
-            new_lines=each.new_end - each.new_start,
-            old_text="".join(old_lines[each.old_start : each.old_end]),
-            new_text="".join(new_lines[each.new_start : each.new_end]),
-            state="pending",
-            edited_by_user=False,
-        )
-        for number, each in enumerate(changes(old_lines, new_lines))
+    replaced = [
+        (each.old_start, each.old_end, "".join(new_lines[each.new_start : each.new_end]))
+        for each in changes(old_lines, new_lines)
     ]
-    assert unified_hunks("f", old, hunks) == unified("f", old, new)
+    assert unified_lines("f", old_lines, replaced) == unified("f", old, new)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from amanu.proposals.decisions import revise_all
 from amanu.proposals.edited_copy import edited_copy
 from amanu.proposals.model import LiveFile
-from amanu.proposals.places import OPEN_STATES, PROPOSED_STATES
+from amanu.proposals.places import OPEN_STATES
 from amanu.workspace.text_file import FileText, sha256, split_lines
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import HunkState
+from amanu_protocol.items import PROPOSED_STATES, HunkState
 from support.sweeps import examples
 
 BASE = "".join(f"line {n}\n" for n in range(1, 13))

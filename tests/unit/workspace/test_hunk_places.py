@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 
 from amanu.proposals import tracking
 from amanu.proposals.deferred_edits import DeferredEdits
-from amanu.proposals.model import FileEdit, LiveFile
+from amanu.proposals.model import FileEdit, LiveFile, LiveProposal
+from amanu.proposals.places import LiveHunk, live_hunks
 from amanu.proposals.reanchor import line_edits, reanchor
 from amanu.workspace.text_file import FileText, sha256, split_lines
 from amanu_protocol.base import LineRange
-from amanu_protocol.items import Hunk, HunkState, Proposal, ProposedFile
+from amanu_protocol.items import Hunk, HunkState, Proposal
 from amanu_protocol.requests import HunkDecision
 from support.random_edits import NAME, Game
 from support.sweeps import examples
@@ -39,22 +40,22 @@ PATH = Path("/w/f.txt")
 class Oracle:
     """The hunks of a file, placed as clients did it themselves."""
 
-    hunks: Sequence[Hunk]
+    hunks: Sequence[LiveHunk]
 
     def places(self, states: Collection[HunkState]) -> list[tuple[int, int]]:
         """Line and count of each hunk in the base with those in one of the states."""
         shift, found = 0, list[tuple[int, int]]()
         for hunk in sorted(self.hunks, key=_begin):
-            count = len(split_lines(hunk.new_text)) if hunk.state in states else hunk.old_lines
+            count = len(split_lines(hunk.new_text)) if hunk.state in states else hunk.base_lines.count
             found.append((_begin(hunk) + shift, count))
-            shift += count - hunk.old_lines
+            shift += count - hunk.base_lines.count
         return found
 
     def text(self, base: str, states: Collection[HunkState]) -> str:
         lines, made, at = split_lines(base), list[str](), 0
         for hunk in sorted(self.hunks, key=_begin):
             made += lines[at : _begin(hunk)]
-            at = _begin(hunk) + hunk.old_lines
+            at = hunk.base_lines.end
             made += split_lines(hunk.new_text) if hunk.state in states else lines[_begin(hunk) : at]
         return "".join([*made, *lines[at:]])
 
@@ -73,8 +74,8 @@ class Oracle:
         return found
 
 
-def _begin(hunk: Hunk) -> int:
-    return hunk.old_start if hunk.old_lines == 0 else hunk.old_start - 1
+def _begin(hunk: LiveHunk) -> int:
+    return hunk.base_lines.start
 
 
 def _bare(line: str) -> str:
@@ -85,9 +86,11 @@ def told(hunks: Sequence[Hunk], of: Callable[[Hunk], LineRange] = lambda hunk: h
     return [(of(hunk).start, of(hunk).end - of(hunk).start) for hunk in hunks]
 
 
-def check(file: ProposedFile) -> None:
-    """Both places are what clients found, and name the lines there."""
-    oracle, base = Oracle(file.hunks), file.base_text or ""
+def check(live: LiveFile) -> None:
+    """Both places are what clients found, and name the lines there; they say where it is in the base, too."""
+    file = live.wire()
+    oracle, base = Oracle(live.hunks), file.base_text or ""
+    assert [hunk.base_lines for hunk in live_hunks(file.hunks)] == [hunk.base_lines for hunk in live.hunks]
     assert told(file.hunks, lambda hunk: hunk.proposed_lines) == oracle.places(PROPOSED)
     proposed = split_lines(oracle.text(base, PROPOSED))
     for hunk in file.hunks:
@@ -123,11 +126,12 @@ LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "d\n", "(\n", "e\r\n"]), 
 @settings(max_examples=examples(2000, 300), deadline=None)
 @given(LINES, LINES, st.lists(st.sampled_from(STATES), min_size=13, max_size=13), st.sampled_from(["", "last"]))
 def test_any_states_of_any_difference(old: list[str], new: list[str], states: list[HunkState], last: str) -> None:
-    file = live_file("".join(old) + last, "".join(new), states).wire()
+    file = live_file("".join(old) + last, "".join(new), states)
     check(file)
-    assert told(file.hunks) == Oracle(file.hunks).places(PRESENT)
-    present = split_lines(Oracle(file.hunks).text(file.base_text or "", PRESENT))
-    for hunk in file.hunks:
+    hunks = file.wire().hunks
+    assert told(hunks) == Oracle(file.hunks).places(PRESENT)
+    present = split_lines(Oracle(file.hunks).text(file.base.text, PRESENT))
+    for hunk in hunks:
         there = hunk.new_text if hunk.state in PRESENT else hunk.old_text
         assert "".join(present[hunk.lines.start : hunk.lines.end]) == there
 
@@ -148,15 +152,15 @@ def test_typing_moves_them_where_a_search_finds_them(data: st.DataObject) -> Non
     base = split_lines(TEXT)
     states: list[HunkState] = data.draw(st.lists(st.sampled_from(RESTING), min_size=5, max_size=5))
     file = live_file(TEXT, "".join(changed(base, "new")), states)
-    before = file.wire()
+    before, hunks_before = file.wire(), list(file.hunks)
     text = "".join(changed(split_lines(file.text_with("applied")), "typed"))
     moved = reanchor(file, FileText(PATH, text, sha256(text.encode())))
     if moved is not None:
         moved.write_to(file)
     after = file.wire()
-    check(after)
-    assert told(after.hunks) == Oracle(after.hunks).places(PRESENT)
-    searched = Oracle(before.hunks).search(text, before.base_text or "")
+    check(file)
+    assert told(after.hunks) == Oracle(file.hunks).places(PRESENT)
+    searched = Oracle(hunks_before).search(text, before.base_text or "")
     for hunk, known, found in zip(after.hunks, before.hunks, searched, strict=True):
         there = "".join(split_lines(text)[hunk.lines.start : hunk.lines.end])
         is_same = (hunk.state, hunk.old_text, hunk.new_text) == (known.state, known.old_text, known.new_text)
@@ -175,15 +179,15 @@ async def test_any_game_of_model_user_and_crashes(part: int, monkeypatch: pytest
     """Every version that is told has the places that clients found; what is asked for after a move, those of the file
     at that moment."""
     counted = Counter[str]()
-    hear = ToolHarness._changed  # pyright: ignore[reportPrivateUsage]
+    wire = LiveProposal.wire
 
-    def heard(self: ToolHarness, proposal: Proposal) -> None:
-        for file in proposal.files:
+    def told(self: LiveProposal) -> Proposal:
+        for file in self.files:
             check(file)
             counted["versions"] += 1
-        hear(self, proposal)
+        return wire(self)
 
-    monkeypatch.setattr(ToolHarness, "_changed", heard)
+    monkeypatch.setattr(LiveProposal, "wire", told)
     games = examples(80, 24)
     for seed in range(part * games // 2, (part + 1) * games // 2):
         with tempfile.TemporaryDirectory() as folder:
@@ -213,10 +217,10 @@ class Watched(Game):
         for known in self.known.values():
             proposal = self.harness.proposals.get(known.proposal_id)
             for file, live in zip(proposal.files, self.harness.proposals.files(known.proposal_id), strict=True):
-                check(file)
-                is_seen = Oracle(file.hunks).text(file.base_text or "", PRESENT) == self.text
+                check(live)
+                is_seen = Oracle(live.hunks).text(file.base_text or "", PRESENT) == self.text
                 is_followed = live.deferred is not None and live.deferred.sha256 == digest
-                places = Oracle(file.hunks).search(self.text, file.base_text or "")
+                places = Oracle(live.hunks).search(self.text, file.base_text or "")
                 for hunk, found in zip(file.hunks, places, strict=True):
                     if found is not None and (is_seen or (is_followed and hunk.state == "applied")):
                         assert told([hunk]) == [found]

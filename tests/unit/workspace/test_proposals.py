@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from amanu.core.tool import ToolError
 from amanu.proposals import model as living
-from amanu.proposals import undo as undoing
 from amanu.proposals.model import FileEdit
+from amanu.proposals.places import LiveHunk, live_hunks
 from amanu.proposals.proposals import Proposals
 from amanu.proposals.transaction import Transactions
 from amanu.workspace.encodings import decode
@@ -61,7 +61,7 @@ async def test_who_is_cancelled_while_it_proposes_leaves_nothing_that_nobody_was
 async def test_hunks_are_decided_one_by_one(tmp_path: Path) -> None:
     harness = ToolHarness(tmp_path, {"f.txt": BASE})
     call, proposal = await propose(harness)
-    assert [(h.old_start, h.old_text, h.new_text) for h in hunks(proposal)] == [
+    assert [(h.lines.first, h.old_text, h.new_text) for h in hunks(proposal)] == [
         (1, "one\n", "ONE\n"),
         (6, "six\n", "SIX\n"),
     ]
@@ -97,7 +97,7 @@ async def test_the_users_own_text(tmp_path: Path) -> None:
     proposal = await harness.proposals.accept_all(proposal.proposal_id)
     assert harness.on_disk("f.txt") == b"mine\r\nand mine\r\ntwo\r\nthree\r\nfour\r\nfive\r\nSIX\r\n"
     assert [hunk.edited_by_user for hunk in hunks(proposal)] == [True, False]
-    assert hunks(proposal)[1].new_start == 7
+    assert hunks(proposal)[1].proposed_lines.first == 7
     report = harness.proposals.report(call)
     assert "the user changed your text" in report and "and mine" in report and "line 7: applied" in report
 
@@ -394,8 +394,8 @@ def test_every_byte_outside_the_hunks_stays(
         expected, at = "", 0
         text_lines = base.text
         position = _offsets(text_lines)
-        for hunk, word in zip(hunks(done), wanted, strict=True):
-            start = position[hunk.old_start - 1 if hunk.old_lines else hunk.old_start]
+        for hunk, word in zip(live_hunks(hunks(done)), wanted, strict=True):
+            start = position[hunk.base_lines.start]
             expected += text_lines[at:start] + (hunk.new_text if word == "accept" else hunk.old_text)
             at = start + len(hunk.old_text)
         expected += text_lines[at:]
@@ -415,17 +415,16 @@ def _offsets(text: str) -> list[int]:
 async def test_deciding_costs_what_the_hunks_are_not_their_square(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three thousand hunks once held the daemon for two minutes: all were numbered anew after each was decided."""
+    """Three thousand hunks once held the daemon for two minutes: all were looked at anew after each was decided."""
     counted = 0
-    numbered = living.numbered
+    placed = living.placed
 
-    def counting(found: Iterable[Hunk]) -> list[Hunk]:
+    def counting(found: Iterable[LiveHunk], starts: Sequence[int] | None = None) -> list[Hunk]:
         nonlocal counted
         counted += 1
-        return numbered(found)
+        return placed(found, starts)
 
-    monkeypatch.setattr(living, "numbered", counting)
-    monkeypatch.setattr(undoing, "numbered", counting)
+    monkeypatch.setattr(living, "placed", counting)
     before = "".join(f"line {each}\nsame\n" for each in range(100))
     harness = ToolHarness(tmp_path, {"f.txt": before})
     _, proposal = await propose(harness, before.replace("line", "LINE"))

@@ -39,7 +39,8 @@ def drafted(base: str, new: str, *decided: HunkState) -> LiveFile:
 
 
 def places(file: LiveFile) -> list[tuple[int, int]]:
-    return [(hunk.old_start, hunk.old_lines) for hunk in file.hunks]
+    """As in unified diffs: a hunk without old lines names the line it comes after."""
+    return [(hunk.base_lines.start + (hunk.base_lines.count > 0), hunk.base_lines.count) for hunk in file.hunks]
 
 
 def states_of(file: LiveFile) -> list[HunkState]:
@@ -144,7 +145,7 @@ def test_equal_lines_leave_no_doubt() -> None:
     move(file, "a\nb\n" + base)  # put in above or below: nobody can tell
     assert states_of(file) == [C, P]
     file = drafted("x\nb\ny\nz\n" + BASE, "x\nb\nb\ny\nz\n" + BASE.replace("line 9", "nine"), A)
-    assert file.hunks[0].old_lines == 0
+    assert file.hunks[0].base_lines.count == 0
     move(file, "x\nb\ny\nz\n" + BASE)  # which of the equal lines is gone, a difference cannot say: it was ours
     assert states_of(file) == [T, P]
     move(file, "x\nb\nb\ny\nz\n" + BASE)
@@ -342,7 +343,7 @@ async def test_another_proposal_moves_the_hunks_too(tmp_path: Path) -> None:
     _, second = await propose(harness, "top\n" + now.replace("line three", "line 3, better"), step=2)
     await harness.proposals.accept_all(second.proposal_id)
     moved = harness.proposals.get(first.proposal_id)
-    assert states(moved) == ["applied", "pending"] and hunks(moved)[1].old_start == 9
+    assert states(moved) == ["applied", "pending"] and hunks(moved)[1].lines.first == 9
     assert not hunks(moved)[0].edited_by_user
     assert "changed your text" not in harness.proposals.report(call)
     await harness.proposals.accept_all(first.proposal_id)
@@ -409,7 +410,7 @@ async def test_a_big_file_stalls_nobody(tmp_path: Path, quick: None) -> None:
     type_in(harness, base.replace("line 100 ", "mine\n100 ").replace("line 20000 ", "typed "))
     moved = await last(harness, 2)
     ticking.cancel()
-    assert states(moved) == ["pending"] and hunks(moved)[0].old_start == 16_002
+    assert states(moved) == ["pending"] and hunks(moved)[0].lines.first == 16_002
     assert max(stalls) < 0.05, "of the event loop's own work; a machine under load is slow"
 
 
@@ -480,8 +481,7 @@ def test_nothing_but_the_accepted_lines_changes(
 
 
 def _context(hunk: Hunk, base: Sequence[str]) -> tuple[str, str]:
-    start = hunk.old_start - 1 if hunk.old_lines else hunk.old_start
-    end = start + hunk.old_lines
+    start, end = hunk.lines.start, hunk.lines.end
     return base[start - 1] if start else "", base[end] if end < len(base) else ""
 
 
@@ -508,11 +508,10 @@ def _consistent(proposal: Proposal, text: str) -> bool:
     """The base with what is applied is the text, and open hunks stand where they say."""
     file = proposal.files[0]
     draft = LiveProposal.load(proposal).files[0]
-    lines = split_lines(file.base_text or "")
+    lines = split_lines(text)
     for hunk in file.hunks:
         if hunk.state == "pending":
-            start = hunk.old_start - 1 if hunk.old_lines else hunk.old_start
-            assert "".join(lines[start : start + hunk.old_lines]) == hunk.old_text
+            assert "".join(lines[hunk.lines.start : hunk.lines.end]) == hunk.old_text
     return draft.text_with("applied") == text
 
 
@@ -537,9 +536,8 @@ def test_it_holds_together_whatever_the_lines_are(
     lines = split_lines(file.base.text)
     assert file.text_with("applied") == "".join(typed)
     for hunk in file.hunks:
-        start = hunk.old_start - 1 if hunk.old_lines else hunk.old_start
         if hunk.state == "pending":
-            assert "".join(lines[start : start + hunk.old_lines]) == hunk.old_text
+            assert "".join(lines[hunk.base_lines.start : hunk.base_lines.end]) == hunk.old_text
     if (back := reanchor(file, text_of(before))) is not None and file.anchor is not None:
         back.write_to(file)
         assert file.hunks == hunks_before and file.text_with("applied") == before
@@ -561,7 +559,7 @@ async def test_typing_in_a_big_file_is_told_only_when_it_moves_a_change(
         await asyncio.sleep(0.05)
         assert len(harness.versions) == told
     latest = harness.versions[-1]
-    assert hunks(latest)[0].old_start == 7 and latest.files[0].base_text == "top\n" + BASE
+    assert hunks(latest)[0].lines.first == 8 and latest.files[0].base_text == "top\n" + BASE
     await harness.proposals.close()
     reopened = ToolHarness(tmp_path)
     reopened.overlay.add(harness.editor)

@@ -45,8 +45,7 @@ def test_a_hunk_belongs_to_the_calls_next_to_it(seed: int) -> None:
             at = chance.randrange(len(lines))
             lines[at : at + chance.randint(0, 2)] = [f"{call} {chance.random()}\n" for _ in range(chance.randint(0, 2))]
         file.propose("".join(lines), f"call-{call}", numbers, "p")
-    for hunk in file.hunks:
-        start = hunk.new_start - (hunk.new_lines > 0)
-        end = start + hunk.new_lines
+    for hunk in file.placed_hunks:
+        start, end = hunk.proposed_lines.start, hunk.proposed_lines.end
         near = {touch.call_id for touch in file.touches if touch.start <= end and start <= touch.end}
         assert file.owners[hunk.hunk_id] == near

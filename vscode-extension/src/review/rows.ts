@@ -55,7 +55,6 @@ function described(row: Row): ProposedFile {
   const { rowId, kind, path, newPath, state, reason, reviewed } = row;
   const oldText = text(kind === "mode" ? [] : version(row.before)); // its title says what the bits were
   const newText = text([rowTitle(row), ...row.lines.map((line) => line.text)]);
-  const [oldLines, newLines] = [split(oldText).length, split(newText).length];
   return {
     path,
     change: kind === "deletion" ? "delete" : kind === "rename" ? "rename" : "edit",
@@ -68,10 +67,6 @@ function described(row: Row): ProposedFile {
     hunks: [
       {
         hunkId: rowId,
-        oldStart: Math.min(1, oldLines),
-        oldLines,
-        newStart: 1,
-        newLines,
         oldText,
         newText,
         state,
@@ -80,8 +75,8 @@ function described(row: Row): ProposedFile {
         appliedText: null,
         reviewed,
         explanation: "",
-        lines: { start: 0, end: oldLines },
-        proposedLines: { start: 0, end: newLines },
+        lines: { start: 0, end: split(oldText).length },
+        proposedLines: { start: 0, end: split(newText).length },
         waits: row.waits,
         verbs: row.verbs,
       },

@@ -10,7 +10,8 @@ from amanu.text.amounts import plural
 from amanu.text.display import visible
 from amanu.text.markdown import fenced
 from amanu.text.sub_agents import label_of
-from amanu.workspace.diff import compose, first_line, unified_hunks
+from amanu.workspace.diff import compose, unified_lines
+from amanu.workspace.hunks import replacements
 from amanu.workspace.text_file import split_lines
 from amanu_protocol.items import Approval, HunkState, Proposal, ProposedFile, Row, ToolCall, ToolCallState
 from amanu_protocol.state import SessionState
@@ -174,26 +175,28 @@ def _changes(proposal: Proposal | None, state: SessionState) -> list[dict[str, A
 
 
 def _diff(file: ProposedFile, state: SessionState) -> list[dict[str, Any]]:
-    hunks = [hunk for hunk in file.hunks if hunk.state in _SHOWN_STATES]
+    edits = replacements(file, lambda hunk: hunk.state in _SHOWN_STATES)
     moved = [text_content(f"Renamed to {visible(file.new_path)}")] if file.new_path is not None else []
-    if not hunks:
+    if not edits:
         return moved
     if file.base_text is None and file.change != "create":
         return [*moved, text_content(f"The text of {visible(file.path)} cannot be read, so the change is not shown.")]
     base = file.base_text or ""
-    size = len(base) + sum(len(hunk.new_text) for hunk in hunks)
-    parted = all(first_line(left) + left.old_lines <= first_line(right) for left, right in pairwise(hunks))
+    lines = split_lines(base)
+    size = len(base) + sum(len(text) for _, _, text in edits)
+    parted = all(start + count <= following for (start, count, _), (following, _, _) in pairwise(edits))
     if size > MAX_DIFF or not parted:
-        diff = unified_hunks(_shown_path(file.path, state), base, hunks)
+        replaced = [(start, start + count, text) for start, count, text in edits]
+        diff = unified_lines(_shown_path(file.path, state), lines, replaced)
         return [*moved, code_content(visible(diff), "diff")]
-    new_text = compose(split_lines(base), [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in hunks])
+    new_text = compose(lines, edits)
     old_text = None if file.change == "create" else base
     return [*moved, {"type": "diff", "path": file.path, "oldText": old_text, "newText": new_text}]
 
 
 def _locations(call: ToolCall, proposal: Proposal | None, state: SessionState) -> list[dict[str, Any]]:
     if proposal is not None:
-        lines = {file.path: max(1, file.hunks[0].new_start) if file.hunks else 1 for file in proposal.files}
+        lines = {file.path: file.hunks[0].lines.first if file.hunks else 1 for file in proposal.files}
         shown = [row for row in proposal.rows if row.kind != "git" and row.path not in lines]
         paths = dict.fromkeys(row.new_path if row.new_path and row.state == "applied" else row.path for row in shown)
         return [*({"path": path, "line": line} for path, line in lines.items()), *({"path": path} for path in paths)]

@@ -15,9 +15,9 @@ from amanu.frontends.lsp.document_text import breaks_for
 from amanu.text.amounts import plural
 from amanu.text.code_units import Encoding, units
 from amanu.text.display import one_line
-from amanu.workspace.diff import compose
+from amanu.workspace.hunks import line_counts, text_with
 from amanu.workspace.text_file import split_lines
-from amanu_protocol.items import Hunk, Proposal, ProposedFile, Row
+from amanu_protocol.items import PRESENT_STATES, Hunk, Proposal, ProposedFile, Row
 from amanu_protocol.state import SessionState
 
 
@@ -214,29 +214,20 @@ _FIRST_LINE = types.Range(types.Position(0, 0), types.Position(0, 0))
 
 
 class _Ranges:
-    """Lines of hunks in the present text: the base with what is applied."""
+    """Lines of hunks in the present text: the base with the hunks that are in the file."""
 
     def __init__(self, file: ProposedFile, encoding: Encoding, client: str) -> None:
         self._encoding: Encoding = encoding
-        base = split_lines(file.base_text or "")
-        applied = [hunk for hunk in file.hunks if hunk.state == "applied"]
-        self._text = compose(base, [(_first(hunk), hunk.old_lines, hunk.new_text) for hunk in applied])
+        self._text = text_with(file, lambda hunk: hunk.state in PRESENT_STATES)
         self._offsets = [0, *accumulate(map(len, split_lines(self._text)))]
         self._starts = [0, *(match.end() for match in breaks_for(client, self._text).finditer(self._text))]
-        self._first: dict[str, tuple[int, int]] = {}
-        moved = 0
-        for hunk in file.hunks:
-            lines = hunk.new_lines if hunk.state == "applied" else hunk.old_lines
-            self._first[hunk.hunk_id] = (_first(hunk) + moved, lines)
-            if hunk.state == "applied":
-                moved += hunk.new_lines - hunk.old_lines
 
     def of(self, hunk: Hunk) -> types.Range:
-        first, lines = self._first[hunk.hunk_id]
-        if lines == 0:
-            first, lines = max(0, first - 1), 1  # between two lines: the one before it
+        first, end_line = hunk.lines.start, hunk.lines.end
+        if first == end_line:  # between two lines: the one before it
+            first, end_line = max(0, first - 1), max(1, first)
         start = self._offset(first)
-        end = self._offset(first + lines)
+        end = self._offset(end_line)
         content = re.sub(r"(\r\n|\r|\n)\Z", "", self._text[start:end])
         # At the first word: where an editor leads its user to, there should be something to act on (Eglot).
         blank = len(content) - len(content.lstrip(" \t"))
@@ -250,11 +241,6 @@ class _Ranges:
     def _position(self, offset: int) -> types.Position:
         line = bisect_right(self._starts, offset) - 1
         return types.Position(line, units(self._text[self._starts[line] : offset], self._encoding))
-
-
-def _first(hunk: Hunk) -> int:
-    """The hunk's first old line, 0-based; a side with no lines names the line it comes after."""
-    return hunk.old_start - 1 if hunk.old_lines else hunk.old_start
 
 
 def amount(marks: Iterable[Mark]) -> str:
@@ -272,5 +258,5 @@ def needed(marks: Iterable[Mark]) -> str:
 
 
 def _counts(hunks: Iterable[Hunk]) -> str:
-    hunks = list(hunks)
-    return f"−{sum(hunk.old_lines for hunk in hunks)} +{sum(hunk.new_lines for hunk in hunks)}"
+    added, removed = line_counts(list(hunks))
+    return f"−{removed} +{added}"

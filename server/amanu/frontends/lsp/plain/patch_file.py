@@ -15,7 +15,9 @@ from amanu.frontends.lsp.plain.review import shown_lines
 from amanu.frontends.row_text import row_lines
 from amanu.text.amounts import plural
 from amanu.text.display import one_line
+from amanu.workspace.hunks import base_places
 from amanu.workspace.text_file import line_end, split_lines
+from amanu_protocol.base import LineRange
 from amanu_protocol.items import Hunk, Proposal, ProposedFile, Row
 from amanu_protocol.requests import HunkDecision, RowDecision
 
@@ -53,6 +55,8 @@ class _PatchHunk:
 
     file: ProposedFile
     hunk: Hunk
+    place: LineRange
+    """Of its old lines, in the base."""
     context_before: list[str]
     context_after: list[str]
 
@@ -250,20 +254,15 @@ def _patch_hunks(proposal: Proposal) -> dict[str, _PatchHunk]:
     result: dict[str, _PatchHunk] = {}
     for file in proposal.files:
         base = shown_lines(file.base_text or "")
-        hunks = [hunk for hunk in file.hunks if hunk.state == "pending"]
-        for number, hunk in enumerate(hunks):
-            first, end = _span(hunk)
-            low = _span(hunks[number - 1])[1] if number else 0
-            high = _span(hunks[number + 1])[0] if number + 1 < len(hunks) else len(base)
-            result[hunk.hunk_id] = _PatchHunk(
-                file, hunk, base[max(low, first - CONTEXT) : first], base[end : min(high, end + CONTEXT)]
-            )
+        placed = zip(file.hunks, base_places(file.hunks), strict=True)
+        hunks = [(hunk, place) for hunk, place in placed if hunk.state == "pending"]
+        for number, (hunk, place) in enumerate(hunks):
+            low = hunks[number - 1][1].end if number else 0
+            high = hunks[number + 1][1].start if number + 1 < len(hunks) else len(base)
+            before = base[max(low, place.start - CONTEXT) : place.start]
+            after = base[place.end : min(high, place.end + CONTEXT)]
+            result[hunk.hunk_id] = _PatchHunk(file, hunk, place, before, after)
     return result
-
-
-def _span(hunk: Hunk) -> tuple[int, int]:
-    first = hunk.old_start - 1 if hunk.old_lines else hunk.old_start
-    return first, first + hunk.old_lines
 
 
 def _file_head(file: ProposedFile, root: Path) -> Iterator[str]:
@@ -277,11 +276,11 @@ def _file_head(file: ProposedFile, root: Path) -> Iterator[str]:
 
 def _body(hunk_id: str, patch_hunk: _PatchHunk) -> Iterator[str]:
     hunk = patch_hunk.hunk
-    around = len(patch_hunk.context_before) + len(patch_hunk.context_after)
+    before = len(patch_hunk.context_before)
+    around = before + len(patch_hunk.context_after)
     why = f" {one_line(hunk.explanation)}" if hunk.explanation else ""
-    start = (hunk.old_start if hunk.old_lines else hunk.old_start + 1) - len(patch_hunk.context_before)
-    new_start = (hunk.new_start if hunk.new_lines else hunk.new_start + 1) - len(patch_hunk.context_before)
-    spans = f"-{start},{around + hunk.old_lines} +{new_start},{around + hunk.new_lines}"
+    start, new_start = patch_hunk.place.first - before, hunk.proposed_lines.first - before
+    spans = f"-{start},{around + patch_hunk.place.count} +{new_start},{around + hunk.proposed_lines.count}"
     yield f"@@ {spans} @@ {hunk_id}:{seal(patch_hunk.file, hunk)}{why}"
     yield from (f" {line}" for line in patch_hunk.context_before)
     for mark, lines, text in (("-", patch_hunk.old, hunk.old_text), ("+", patch_hunk.new, hunk.new_text)):
