@@ -113,18 +113,6 @@ Grant = Literal["network", "unsandboxed"]
 """What a user may add to an approval: the network · no sandbox at all. A rule saved with it grants it, too."""
 
 
-class AllowOption(Wire):
-    """One way to allow something once."""
-
-    grants: list[Grant]
-    label: str
-    """Goes after "Allow once": "with network access"; "" where there is nothing to add. For a plan: the whole label."""
-    mode: Mode | None = None
-    """For a plan: the mode it is carried out in."""
-    fresh_context: bool = False
-    """For a plan: the model forgets the conversation before it."""
-
-
 class ApprovalAnswer(Wire):
     """One button below an approval. Its fields go into `amanu/approval/resolve` as they are, with the approval's
     `toolCallId` and `digest`."""
@@ -240,8 +228,6 @@ class Approval(Wire):
     """What the user may add to an approval."""
     likely_grants: list[Grant] = []
     """Of those, what it probably needs."""
-    options: list[AllowOption] = []
-    """The ways to allow it once, the likeliest first: what it probably needs is granted there."""
     answers: list[ApprovalAnswer] = []
     """Every way to answer it, in the order to draw them, the likeliest first. A client composes none of its own."""
     lines: list[Line] = []

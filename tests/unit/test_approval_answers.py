@@ -17,6 +17,7 @@ from support.agent_session import ask_agent, complete, session_with_agents
 from support.hook_files import answer as hook_answer
 from support.hook_files import configure_user, handler
 from support.mcp_in_memory import Server, ServersInMemory
+from support.sample_events import approval
 from support.scripted_session import ScriptedSession, call, scripted_session, step
 from support.sweeps import sample
 from unit.test_session_plan import EXIT, writes
@@ -205,9 +206,25 @@ async def test_every_way_to_answer_is_there_the_likeliest_first(tmp_path: Path, 
         assert [each.label for each in approval.answers if each.further] == [*asked.further]
         # what could be composed can be chosen
         offered = {(each.scope, *sorted(each.grants)) for each in approval.answers if each.action == "allow"}
-        assert {("once", *sorted(option.grants)) for option in approval.options} <= offered
         assert {(offer.scope, *sorted(approval.likely_grants)) for offer in approval.scopes} <= offered
         await d.answer("reject")
+
+
+@pytest.mark.parametrize(
+    ("grants", "wants", "expected"),
+    [
+        ([], [], [("", [])]),
+        (["network"], [], [("", []), ("with network access", ["network"])]),
+        (["network"], ["network"], [("with network access", ["network"]), ("without network access", [])]),
+        (["unsandboxed"], ["unsandboxed"], [("without the sandbox", ["unsandboxed"]), ("in the sandbox", [])]),
+        ([], ["network"], [("without network access", [])]),
+    ],
+)
+def test_ways_to_allow_it(grants: list[Any], wants: list[Any], expected: list[tuple[str, list[str]]]) -> None:
+    once = [
+        each for each in approval(grants=grants, likely_grants=wants).answers if each.label.startswith("Allow once")
+    ]
+    assert [(each.label.removeprefix("Allow once").strip(), each.grants) for each in once] == expected
 
 
 LABELS = [(asked, label) for asked in ASKED for label in sample((*asked.labels, *asked.further), 6)]

@@ -79,7 +79,7 @@ async def test_an_approved_plan_is_carried_out_in_the_mode_the_user_chose(
         (asked,) = state.approvals
         assert asked.document == str(plan_path())
         assert asked.detail == PLAN
-        assert {(option.mode, option.fresh_context) for option in asked.options} == {
+        assert {(answer.mode, answer.fresh_context) for answer in asked.answers if answer.mode} == {
             (each, also) for each in ("ask", "acceptEdits", "auto") for also in (False, True)
         }
         assert await d.answer("allow", mode=mode, fresh_context=fresh) == "resolved"

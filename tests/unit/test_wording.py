@@ -88,21 +88,6 @@ def test_a_question(changes: dict[str, Any], expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("grants", "wants", "expected"),
-    [
-        ([], [], [("", [])]),
-        (["network"], [], [("", []), ("with network access", ["network"])]),
-        (["network"], ["network"], [("with network access", ["network"]), ("without network access", [])]),
-        (["unsandboxed"], ["unsandboxed"], [("without the sandbox", ["unsandboxed"]), ("in the sandbox", [])]),
-        ([], ["network"], [("without network access", [])]),
-    ],
-)
-def test_ways_to_allow_it(grants: list[Any], wants: list[Any], expected: list[tuple[str, list[str]]]) -> None:
-    options = wording.explain_approval(approval(grants=grants, likely_grants=wants)).options
-    assert [(option.label, list(option.grants)) for option in options] == expected
-
-
-@pytest.mark.parametrize(
     ("changes", "expected"),
     [
         ({}, "allowed by you"),

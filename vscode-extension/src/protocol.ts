@@ -145,17 +145,6 @@ export interface ScopeOffer {
 /** What a user may add to an approval: the network · no sandbox at all. A rule saved with it grants it, too. */
 export type Grant = "network" | "unsandboxed";
 
-/** One way to allow something once. */
-export interface AllowOption {
-  grants: Grant[];
-  /** Goes after "Allow once": "with network access"; "" where there is nothing to add. For a plan: the whole label. */
-  label: string;
-  /** For a plan: the mode it is carried out in. */
-  mode: Mode | null;
-  /** For a plan: the model forgets the conversation before it. */
-  freshContext: boolean;
-}
-
 /**
  * One button below an approval. Its fields go into `amanu/approval/resolve` as they are, with the approval's
  * `toolCallId` and `digest`.
@@ -283,8 +272,6 @@ export interface Approval {
   grants: Grant[];
   /** Of those, what it probably needs. */
   likelyGrants: Grant[];
-  /** The ways to allow it once, the likeliest first: what it probably needs is granted there. */
-  options: AllowOption[];
   /** Every way to answer it, in the order to draw them, the likeliest first. A client composes none of its own. */
   answers: ApprovalAnswer[];
   /**

@@ -427,11 +427,6 @@ export const FACES: Record<string, Step[]> = {
       document: "plan",
       command: null,
       lines: [{ tone: "plain", text: "The plan has 3 steps." }],
-      options: [
-        { grants: [], label: "Carry it out, ask before edits", mode: "ask", freshContext: false },
-        { grants: [], label: "Carry it out, accept edits", mode: "acceptEdits", freshContext: false },
-        { grants: [], label: "Carry it out, ask before edits", mode: "ask", freshContext: true },
-      ],
     }),
     call("pl1", "submit_plan", "Submit a plan", { state: "awaitingApproval" }),
   ),

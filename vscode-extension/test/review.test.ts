@@ -73,7 +73,6 @@ function approval(toolCallId: string): Approval {
     agent: "",
     likelyGrants: [],
     blocked: "",
-    options: [],
     answers: [approvalAnswer("Accept all", "allow"), approvalAnswer("Reject", "reject")],
     lines: [],
   };

@@ -101,7 +101,6 @@ const ASKED: Approval = {
   document: null,
   command: "make",
   originalCommand: null,
-  options: [],
   answers: [],
   lines: [{ tone: "plain", text: "Needs approval: no rule allows it" }],
 };

@@ -101,13 +101,6 @@
 ---What a user may add to an approval: the network · no sandbox at all. A rule saved with it grants it, too.
 ---@alias amanu.Grant "network"|"unsandboxed"
 
----One way to allow something once.
----@class amanu.AllowOption
----@field grants amanu.Grant[]
----@field label string Goes after "Allow once": "with network access"; "" where there is nothing to add. For a plan: the whole label.
----@field mode? amanu.Mode For a plan: the mode it is carried out in.
----@field freshContext boolean For a plan: the model forgets the conversation before it.
-
 ---One button below an approval. Its fields go into `amanu/approval/resolve` as they are, with the approval's
 ---`toolCallId` and `digest`.
 ---@class amanu.ApprovalAnswer
@@ -172,7 +165,6 @@
 ---@field blocked string For a command that has already run: what it needs that the sandbox blocked, as a predicate ("needs network access (…)"); "" if nothing was blocked.
 ---@field grants amanu.Grant[] What the user may add to an approval.
 ---@field likelyGrants amanu.Grant[] Of those, what it probably needs.
----@field options amanu.AllowOption[] The ways to allow it once, the likeliest first: what it probably needs is granted there.
 ---@field answers amanu.ApprovalAnswer[] Every way to answer it, in the order to draw them, the likeliest first. A client composes none of its own.
 ---@field lines amanu.Line[] For the user, all there is to know besides `title` and `detail`: which sub-agent wants it, a line for each of `parts`, then the model's command where the user changed it, what holds it, what it probably needs, and the rule that made this a question.
 ---@field agentId? string The sub-agent that wants to do it; None: the session's own model.

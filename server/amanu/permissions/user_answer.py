@@ -21,8 +21,8 @@ def read_answer(params: ApprovalResolveParams, pending: PendingApproval, client:
     own_command = pending.approval.command if pending.approval.original_command is not None else None
     if params.scope == "once":
         mode, fresh = (params.mode or "ask", params.fresh_context) if pending.approval.document else (None, False)
-        if mode is not None and not any(option.mode == mode for option in pending.approval.options):
-            message = f"A plan cannot be carried out in {mode} mode. Choose one of the offered options."
+        if mode is not None and not any(answer.mode == mode for answer in pending.approval.answers):
+            message = f"A plan cannot be carried out in {mode} mode. Choose one of the answers."
             raise AmanuError("invalidParams", message)
         return Decision(
             outcome="allowed",

@@ -14,7 +14,6 @@ from pydantic import JsonValue
 from amanu.text.amounts import money, plural, seconds, token_count
 from amanu.text.display import one_line
 from amanu_protocol.items import (
-    AllowOption,
     Approval,
     CommandPart,
     CommandSandbox,
@@ -22,7 +21,6 @@ from amanu_protocol.items import (
     Grant,
     Job,
     Line,
-    Mode,
     Spend,
     SubAgent,
     Todo,
@@ -54,18 +52,19 @@ _ENABLED = {
 }
 _CHECKERS = "sandboxed checks of edits by the linters and type checkers set up in it"
 _STATES = {"same": "unchanged", "new": "new", "changed": "changed", "gone": "deleted"}
+FRESH = "with a fresh context"
 HASH_DIGITS = 12
 """Hexadecimal digits shown of a hash: enough to tell hashes apart."""
 
 
 def explain_approval(approval: Approval, notes: Sequence[Line] = ()) -> Approval:
-    """The approval with its options and everything there is to know about it in words, `notes` among it."""
+    """The approval with everything there is to know about it in words, `notes` among it."""
     if approval.document is not None:
         lines = [_line("plain", "You can edit the plan and comment on its lines first. You approve its current text.")]
-        return approval.model_copy(update={"options": _PLAN_OPTIONS, "lines": lines})
+        return approval.model_copy(update={"lines": lines})
     asked = [*_agent_line(approval), *_part_lines(approval), *_edit_line(approval)]
     lines = [*asked, *notes, *_sandbox_lines(approval), *_rule_line(approval)]
-    return approval.model_copy(update={"options": _options(approval), "lines": lines})
+    return approval.model_copy(update={"lines": lines})
 
 
 def conflict_lines(conflicts: Mapping[str, str], *, blocks: bool) -> list[Line]:
@@ -90,34 +89,6 @@ def _edit_line(approval: Approval) -> list[Line]:
     if original is None:
         return []
     return [_line("plain", f"You changed this command. The model's was: {_shortened(original)}")]
-
-
-_FRESH = "with a fresh context"
-_MODES: Sequence[tuple[Mode, str]] = (
-    ("acceptEdits", "accept edits"),
-    ("ask", "ask about each edit"),
-    ("auto", "ask only when required"),
-)
-_PLAN_OPTIONS = [
-    AllowOption(grants=[], label=f"Approve: {label}{', ' + _FRESH if fresh else ''}", mode=mode, fresh_context=fresh)
-    for fresh in (False, True)
-    for mode, label in _MODES
-]
-"""The ways to approve a plan."""
-
-
-def _options(approval: Approval) -> list[AllowOption]:
-    """The ways to allow it, the likeliest first: with what the call probably needs."""
-    requested: tuple[Grant, ...] = tuple(grant for grant in approval.likely_grants if grant in approval.grants)
-    choices: list[tuple[Grant, ...]] = [requested, (), *((grant,) for grant in approval.grants)]
-    return [AllowOption(grants=list(grants), label=_grant_label(grants, approval)) for grants in dict.fromkeys(choices)]
-
-
-def _grant_label(grants: Sequence[Grant], approval: Approval) -> str:
-    """The label of an approval with these grants. Without any it says what is probably missing."""
-    if grants or not approval.likely_grants:
-        return " and ".join(GRANTS[grant].name for grant in grants)
-    return "without network access" if approval.likely_grants == ["network"] else "in the sandbox"
 
 
 def explain_rule_preview(preview: RulePreviewResult) -> RulePreviewResult:
@@ -264,7 +235,7 @@ def _summary(decision: Decision) -> str:
     kept_scope = decision.scope if outcome == "allowed" and decision.scope != "once" else None
     scope = f" {SCOPES[kept_scope]}" if kept_scope else ""
     plan = f", to be carried out in {decision.mode} mode" if decision.mode is not None else ""
-    plan += f" {_FRESH}" if decision.fresh_context else ""
+    plan += f" {FRESH}" if decision.fresh_context else ""
     grants = f" {' and '.join(GRANTS[grant].name for grant in decision.grants)}" if decision.grants else ""
     rule = f": {decision.rule}" if kept_scope and decision.rule else ""
     said = decision.reason if outcome == "reviewed" else f"“{decision.reason}”"

@@ -34,7 +34,8 @@ export function refusal(
         return no("a grant that was not offered");
       if (message.command !== undefined && (asked.command === null || typeof message.command !== "string"))
         return no("a command where none can be edited");
-      if (asked.document !== null && !asked.options.some(({ mode }) => mode === (message.mode ?? null)))
+      const modes = asked.answers.filter(({ action }) => action === "allow").map(({ mode }) => mode);
+      if (asked.document !== null && !modes.includes(message.mode ?? null))
         return no("a mode that was not offered");
       return undefined;
     }
