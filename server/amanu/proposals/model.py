@@ -132,10 +132,8 @@ class LiveFile:
         default_factory=lambda: (list[LiveHunk](), dict[str, int]()), init=False, repr=False, compare=False
     )
     """Where each hunk is in a list of hunks, for as long as that is the list."""
-    _placed: tuple[list[LiveHunk], list[tuple[int, int]] | None, list[Hunk]] = field(
-        default_factory=lambda: (list[LiveHunk](), None, list[Hunk]()), init=False, repr=False, compare=False
-    )
-    """The placed hunks of a list of hunks, for as long as that is the list, and these the ranges of `deferred`."""
+    _told: tuple[object, ProposedFile] | None = field(default=None, init=False, repr=False, compare=False)
+    """The file as it was last told, and all that this was made of."""
     renamed_line_counts: tuple[int, int] = (0, 0)
     """Lines added and removed of a file that is renamed, whose one hunk is all of it."""
 
@@ -464,18 +462,13 @@ class LiveFile:
     def copy(self) -> "LiveFile":
         """The same file, to be moved by itself."""
         copy = replace(self)
-        copy._placed = self._placed
+        copy._told = self._told
         return copy
 
     @property
     def placed_hunks(self) -> list[Hunk]:
-        """The hunks with their places. One decision is told with hundreds of files that it does not concern."""
-        ranges = None if self.deferred is None else self.deferred.ranges
-        hunks, known_ranges, known = self._placed
-        if hunks is not self.hunks or len(known) != len(hunks) or known_ranges is not ranges:
-            known = placed(self.hunks, None if ranges is None else [start for start, _ in ranges])
-            self._placed = self.hunks, ranges, known
-        return list(known)
+        """The hunks with their places."""
+        return list(self.wire().hunks)
 
     @property
     def _placed_version(self) -> int | None:
@@ -484,7 +477,18 @@ class LiveFile:
         return self.base.version if deferred is None or self.base.version is None else deferred
 
     def wire(self) -> ProposedFile:
+        """The file as clients get it, made anew when it is another: one decision is told with hundreds of files that it
+        does not concern."""
+        places = None if self.deferred is None else (self.deferred.ranges, self.deferred.version)
+        text = self.base, self.text, self.delete, self.new_path, self.unsaved
+        made_of = text, tuple(self.hunks), tuple(self.checks), places
+        if self._told is None or self._told[0] != made_of:
+            self._told = made_of, self._wire()
+        return self._told[1]
+
+    def _wire(self) -> ProposedFile:
         base = self.base
+        starts = None if self.deferred is None else [start for start, _ in self.deferred.ranges]
         added, removed = self.renamed_line_counts if self.change == "rename" else line_counts(self.hunks)
         return ProposedFile(
             path=str(base.path),
@@ -496,7 +500,7 @@ class LiveFile:
             base_version=self._placed_version,
             base_text=base.text,
             base_blob=base.sha256 if _in_blob(base) else None,
-            hunks=self.placed_hunks,
+            hunks=placed(self.hunks, starts),
             added=added,
             removed=removed,
             encoding=base.encoding,

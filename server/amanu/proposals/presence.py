@@ -5,7 +5,7 @@ waits no more. Both say why, and are as they were before once the file is back: 
 a branch and back, must lose nothing. What happens within a file `reanchor.py` finds out.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -38,16 +38,17 @@ class Presence:
     moved: FileText | None = None
 
 
-def follow_presence(file: LiveFile, presence: Presence, *, asked: bool, decided: bool) -> bool:
-    """Let its hunks follow the file as a whole. `asked`: a question about them is open, so that what is undecided stays
-    so. `decided`: somebody decides about them right now, who is to hear that the file is gone. Returns whether that
-    changed any."""
+def follow_presence(file: LiveFile, presence: Presence, *, asked: Callable[[], bool], decided: bool) -> bool:
+    """Let its hunks follow the file as a whole. `asked`: whether a question about them is open, so that what is
+    undecided stays so; only of a deleted file that must be known. `decided`: somebody decides about them right now, who
+    is to hear that the file is gone. Returns whether that changed any."""
     standing = _standing(file, presence)
+    is_kept_open = standing == "deleted" and (decided or asked())
     changed = False
     for hunk in list(file.hunks):
         if decided and hunk.state == "applied" and standing == "deleted":
             continue  # else an undo would take it for undone
-        if (change := _followed(file, hunk, standing, asked=asked)) is not None:
+        if (change := _followed(file, hunk, standing, is_kept_open=is_kept_open)) is not None:
             state, reason = change
             file.update_hunk(hunk.hunk_id, state=state, reason=reason, reviewed=False)
             changed = True
@@ -79,13 +80,15 @@ def waits_for_file(hunks: Iterable[Hunk]) -> bool:
     return any(hunk.state == "conflicted" and hunk.reason == FILE_GONE for hunk in hunks)
 
 
-def _followed(file: LiveFile, hunk: Hunk, standing: Standing, *, asked: bool) -> tuple[HunkState, str | None] | None:
+def _followed(
+    file: LiveFile, hunk: Hunk, standing: Standing, *, is_kept_open: bool
+) -> tuple[HunkState, str | None] | None:
     match hunk.state, standing:
         case "applied", ("deleted" | "back") if not hunk.reviewed:
             return "reverted", FILE_DELETED if standing == "deleted" else FILE_BACK
         case "reverted", "there" if hunk.reason in WHOLE_FILE:
             return "applied", None
-        case (("pending" | "conflicted"), "deleted") if not asked and file.change in ("edit", "rename"):
+        case (("pending" | "conflicted"), "deleted") if not is_kept_open and file.change in ("edit", "rename"):
             return "rejected", FILE_DELETED
         case "rejected", ("there" | "back") if hunk.reason == FILE_DELETED:
             is_blocked = hunk.hunk_id in file.conflicting

@@ -254,7 +254,7 @@ class FileTracking:
             return False
         presence = Presence(self._if_there(file, text), self._if_there(file, moved))
         decided = not self._is_looking
-        return follow_presence(file, presence, asked=decided or self._asked(live), decided=decided)
+        return follow_presence(file, presence, asked=lambda: self._asked(live), decided=decided)
 
     def _if_there(self, file: LiveFile, text: FileText | None) -> FileText | None:
         """None also for a file that is gone and that an editor still shows, if nobody has typed in it."""
