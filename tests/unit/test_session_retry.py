@@ -9,6 +9,7 @@ import pytest
 from amanu.permissions import approvals as approval
 from amanu.proposals import tracking
 from amanu.proposals.report import RETRY
+from amanu.text.redaction import MASK
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import HunkState, UserMessage
 from amanu_protocol.requests import ProposalRetryParams, ProposalRetryResult
@@ -19,6 +20,7 @@ from support.scripted_session import TWELVE, TWO_HUNKS, ScriptedSession, call, s
 MINE = TWELVE.replace("line 2\n", "my line\n")
 BOTH = step("", call("write_file", path="notes.txt", content=TWO_HUNKS))
 ANEW = step("", edit("my line\n", "my line two\n"))
+KEY = "ghp_" + "0123456789abcdefghijABCDEFGHIJ"
 SENTENCE = "Redo the change to notes.txt on the present text."
 
 
@@ -93,6 +95,24 @@ async def test_after_the_turn_a_prompt_asks_for_it_anew(
         await d.answer("allow")
         await d.until(lambda state: state.turn is None)
         assert d.file.read_text() == MINE.replace("my line\n", "my line two\n")
+
+
+@pytest.mark.parametrize("waits", [False, True])
+async def test_a_secret_in_the_lines_is_hidden_from_the_model(tmp_path: Path, waits: bool) -> None:
+    """`waits`: a call waits for the change, and its result asks for it anew."""
+    async with scripted_session(tmp_path, BOTH, *([] if waits else [DONE]), ANEW, DONE) as d:
+        d.file.write_text(TWELVE.replace("line 2\n", f"line 2 {KEY}\n"))
+        if waits:
+            await d.prompt("go")
+            await d.until(lambda state: state.approvals)
+        else:
+            await left_open(d)
+        await conflict(d)
+        await retry(d, 0, 1)
+        await d.until(lambda state: len(state.proposals) == 2 and state.approvals)
+        assert f"<lines_to_replace>\\nline 2 {MASK}\\n" in d.told() and KEY not in d.told()
+        await d.answer("allow")
+        await d.until(lambda state: state.turn is None)
 
 
 async def test_a_call_that_waits_for_these_changes_asks_for_them_in_its_result(tmp_path: Path) -> None:
