@@ -100,6 +100,7 @@ SLASH_COMMANDS = {
     "/undo": "undo applied changes: turn (the last), session, file PATH; they are shown first",
     "/redo": "apply undone changes again: turn, session, file PATH",
     "/keep": "keep changes that a rule applied: turn, session, file PATH",
+    "/retry": "ask the model again for changes in conflict: turn (the last), session, file PATH",
     "/checkpoints": "list the turns you can go back to",
     "/restore": "N [files|all]: go back to before that turn; all: including the conversation",
     "/context": "show what fills the model's context window",
@@ -537,6 +538,8 @@ class Chat(PromptContext):
                 await self._edit_slash_commands.decide("redo", argument)
             case "/keep":
                 await self._edit_slash_commands.decide("keep", argument)
+            case "/retry":
+                await self._edit_slash_commands.retry(argument)
             case "/checkpoints":
                 await self._edit_slash_commands.checkpoints()
             case "/restore" if not argument:

@@ -14,6 +14,7 @@ CONCERNED: Mapping[str, Callable[[Hunk | Row], bool]] = {
     "undo": lambda change: change.state == "applied",
     "redo": lambda change: change.state == "reverted",
     "keep": lambda change: change.state == "applied" and not change.reviewed,
+    "retry": lambda change: change.state == "conflicted",
 }
 """Slash command → whether it is about that change."""
 

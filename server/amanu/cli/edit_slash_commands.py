@@ -88,11 +88,33 @@ class EditSlashCommands:
         for place, change in left:
             line = f", line {change.lines.first}" if isinstance(change, Hunk) else ""
             self._console.line(("yellow", f"  {self._name(place)}{line}: {one_line(change.reason or change.state)}"))
-        instead = "/reject them, " if decision == "accept" else ""
+        others = {
+            "accept": "/reject them, or /retry: the model makes them again.",
+            "redo": "or ask for the change again in a prompt.",
+        }
         what = "those lines" if all(isinstance(change, Hunk) for _, change in left) else "what was there"
-        self._console.line(
-            ("yellow", f"Restore {what} and /{decision} again, {instead}or ask for the change again in a prompt.")
-        )
+        self._console.line(("yellow", f"Restore {what} and /{decision} again, {others[decision]}"))
+
+    async def retry(self, argument: str) -> None:
+        """Ask the model again for what is in conflict, to be made on the files as they are now."""
+        scope, proposals = self._find("retry", argument)
+        count = 0
+        for proposal in proposals:
+            changes = [change for _, change in changes_at([proposal], scope.path) if CONCERNED["retry"](change)]
+            params = r.ProposalRetryParams(
+                session_id=self._view.session_id,
+                proposal_id=proposal.proposal_id,
+                version=proposal.version,
+                hunk_ids=[change.hunk_id for change in changes if isinstance(change, Hunk)],
+                row_ids=[change.row_id for change in changes if isinstance(change, Row)],
+            )
+            answer = await self._view.client.request("amanu/proposal/retry", params, r.ProposalRetryResult)
+            if answer.status == "tooSoon":
+                self._console.line(("yellow", IGNORED["tooSoon"]))
+            else:
+                count += len(changes)
+        if count:
+            self._console.line(("dim", f"asked for {plural(count, 'change')} again, on the files as they are now"))
 
     async def diff(self, argument: str) -> None:
         """What is applied of a turn, a file, or of all of it, as one diff."""

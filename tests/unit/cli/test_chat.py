@@ -654,6 +654,41 @@ async def test_what_a_review_left_open_can_still_be_decided(desk: Desk, tmp_path
     assert (desk.root / "a.txt").read_text() == louder["content"]
 
 
+async def test_what_is_in_conflict_the_model_makes_again(desk: Desk, tmp_path: Path) -> None:
+    (desk.root / "a.txt").write_text(FOUR)
+    louder = {"path": "a.txt", "content": FOUR.replace("two", "TWO").replace("eight", "EIGHT")}
+    desk.start(
+        model_id=script(
+            tmp_path,
+            {"calls": [{"tool": "write_file", "arguments": louder}]},
+            {"text": "Done."},
+            {"calls": [edit("mine\n", "MINE\n")]},
+            {"text": "Redone."},
+        )
+    )
+    await desk.sees("This folder is not trusted")
+    desk.types("y" + ENTER)
+    await desk.sees("trusted\n")
+    desk.types("go" + ENTER)
+    await desk.sees("Needs approval")
+    await asyncio.sleep(GUARD)
+    desk.types("f" + ENTER)
+    await desk.sees("Done.")
+    (desk.root / "a.txt").write_text(FOUR.replace("two", "mine"))
+    desk.types("/accept" + ENTER)
+    await desk.sees("+EIGHT\n")
+    await asyncio.sleep(0.1)
+    desk.types("y" + ENTER)
+    await desk.sees("or /retry: the model makes them again.")
+    desk.types("/retry file a.txt" + ENTER)
+    await desk.sees("› Redo the change to a.txt on the present text.")
+    await desk.sees("+MINE\n")
+    await asyncio.sleep(GUARD)
+    desk.types("a" + ENTER)
+    await desk.sees("Redone.")
+    assert (desk.root / "a.txt").read_text() == FOUR.replace("two", "MINE").replace("eight", "EIGHT")
+
+
 @pytest.mark.parametrize(
     ("typed", "shown", "content"),
     [
@@ -881,6 +916,8 @@ async def test_back_to_before_a_turn_that_changed_nothing(desk: Desk, tmp_path: 
         ("/undo", "There is nothing to undo."),
         ("/redo turn", "There is nothing to redo."),
         ("/keep file a.txt", "There is nothing to keep in a.txt."),
+        ("/retry session", "There is nothing to retry."),
+        ("/retry all", "Usage: /retry [turn | session | file PATH]"),
         ("/undo everything", "Usage: /undo [turn | session | file PATH]"),
         ("/diff turn", "There is nothing to show."),
         ("/checkpoints", "No checkpoints"),
