@@ -13,22 +13,26 @@ import platform
 import re
 import time
 import tomllib
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from amanu import __version__
 from amanu.cli.text import one_line, visible
 from amanu.home import Home
 from amanu.text.redaction import Secrets, holds_secret, is_secret_name
 
+if TYPE_CHECKING:
+    from amanu.storage.journal import Record
+
 MAX_REPORT = 60_000
 """Characters: GitHub takes 65,536 in one field."""
 _MAX_LOG = 20_000
 _MAX_LINE = 800
 """Characters of a line of the log, and of a session's event."""
+_LAST_REPLIES = 20
 _LOG_READ, _LOG_LINES = 2000, 150
 """A key on many lines is recognised only if its beginning is read, too."""
 _UNREADABLE = (OSError, ValueError, RecursionError)
@@ -219,7 +223,7 @@ def _log(home: Home, hide: Callable[[str], str]) -> str:
 
 
 async def _session(home: Home, typed: str, hide: Callable[[str], str], room: int) -> str:
-    """The session's last events, as many as there is room for."""
+    """How the session's last replies ended, and its last events, as many as there is room for."""
     from amanu.storage.journal import Journal
 
     folder = await asyncio.to_thread(_session_folder, home, typed)
@@ -235,7 +239,33 @@ async def _session(home: Home, typed: str, hide: Callable[[str], str], room: int
         for each in records
     ]
     damage = f"{one_line(hide(journal.damage), _MAX_LINE)}\n\n" if journal.damage else ""
-    return f"{damage}{len(lines)} events, empty fields left out.\n\n{_block(hide(chr(10).join(lines)), room)}"
+    replies = [*_replies(records)][-_LAST_REPLIES:]
+    ended = f"The last replies:\n\n{_block(hide(chr(10).join(replies)), room // 4)}\n\n" if replies else ""
+    events = _block(hide(chr(10).join(lines)), room - len(ended))
+    return f"{damage}{ended}{len(lines)} events, empty fields left out.\n\n{events}"
+
+
+def _replies(records: "Iterable[Record]") -> Iterator[str]:
+    """For each reply its model, the service's word for why it ended, and its id of the request: its support asks for
+    that."""
+    model = ""
+    for each in records:
+        match _event(each.event):
+            case {"kind": "turnStarted" | "turnRouted", "modelId": str(model_id)}:
+                model = model_id
+            case {"kind": "stepEnded", "turnId": str(turn_id), "step": int(step)} as event:
+                when = time.strftime("%H:%M:%S", time.localtime(each.timestamp / 1000))
+                reason, request_id = event.get("finishReason") or "not said", event.get("requestId") or "not said"
+                yield f"{when} {turn_id} step {step}: {model}, end: {reason}, request: {request_id}"
+            case _:
+                pass
+
+
+def _event(text: str) -> Any:
+    try:
+        return json.loads(text) if '"kind"' in text else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def _brief(event: str) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import os
+import re
 import sys
 import tempfile
 import tomllib
@@ -22,10 +23,13 @@ from amanu.core.model_families import MODELS
 from amanu.home import Home, find_home
 from amanu.storage.journal import Journal, Record
 from amanu.system.logs import CLIENT_CONNECTED
+from amanu.text.redaction import MASK
+from amanu_protocol.events import Event, StepEnded, TurnRouted, TurnStarted
 from support.cli_in_process import InProcessCli, fails
 from unit.test_redaction import SHAPES
 
 MODEL = MODELS[0].model_id
+SHAPE = "ghp_" + "0123456789abcdefghijABCDEFGHIJ"
 
 
 def report(home: Home, environ: dict[str, str], session: str | None = None) -> str:
@@ -219,6 +223,38 @@ def test_events_are_brief(event: str, shown: str, home: Home) -> None:
 
 
 # What cannot be read ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("events", "shown"),
+    [
+        ([TurnStarted(turn_id="t1", prompt_id="p", model_id="gemini:g")], None),
+        (
+            [
+                TurnStarted(turn_id="t1", prompt_id="p", model_id="anthropic:c"),
+                StepEnded(turn_id="t1", step=1, finish_reason="tool_use", request_id="req_011CSHoEeqs5C35K2UUqR7Fy"),
+                TurnRouted(turn_id="t1", model_id="openai:g", reason="It is overloaded."),
+                StepEnded(turn_id="t1", step=2),
+            ],
+            [
+                "t1 step 1: anthropic:c, end: tool_use, request: req_011CSHoEeqs5C35K2UUqR7Fy",
+                "t1 step 2: openai:g, end: not said, request: not said",
+            ],
+        ),
+        (
+            [StepEnded(turn_id="t", step=n, finish_reason="STOP", request_id=f"chatcmpl-{n}") for n in range(1, 31)],
+            [f"t step {n}: , end: STOP, request: chatcmpl-{n}" for n in range(11, 31)],
+        ),
+        ([StepEnded(turn_id="t", step=1, request_id=SHAPE)], [f"t step 1: , end: not said, request: {MASK}"]),
+    ],
+)
+def test_how_the_last_replies_ended(events: list[Event], shown: list[str] | None, home: Home) -> None:
+    """A vendor's support asks for the id of a request."""
+    keep_session(home, "abcd1", '{"kind": "damaged', *(each.model_dump_json() for each in events))
+    _, heading, rest = report(home, {}, "abcd1").partition("The last replies:\n\n```text\n")
+    lines = [re.sub(r"^\d\d:\d\d:\d\d ", "", line) for line in rest.partition("\n```")[0].splitlines()]
+    assert (lines if heading else None) == shown
+    assert "The last replies" not in report(home, {})
 
 
 def damaged_session(home: Home) -> None:
