@@ -56,9 +56,15 @@ export class FilesEditor {
     if (current === undefined) return undefined;
     const to = current.files.findIndex((shown) => isOf(target, shown));
     if (to < 0) return undefined;
-    await walk(current, current.files.findIndex(isInFront), to);
+    const from = current.files.findIndex(isInFront);
+    const passed = current.files.slice(to + 1, from + 1);
+    const back = to < from && !passed.some((shown) => this.begins(shown));
+    await walk(current, from, to, back ? -1 : 1);
     const there = current.files[to];
-    return there !== undefined && isInFront(there) ? there.modifiedUri : undefined;
+    const editor = vscode.window.activeTextEditor;
+    if (there === undefined || editor === undefined || !isInFront(there)) return undefined;
+    park(editor, 1); // VS Code's status bar tells a file's line only when the cursor moves in it
+    return there.modifiedUri;
   }
 
   /** Close those in which nothing waits any more. */
@@ -79,6 +85,12 @@ export class FilesEditor {
 
   private target(shown: Shown): Target | undefined {
     return this.proposals.all.find((target) => isOf(target, shown));
+  }
+
+  /** Its first lines are taken away: VS Code does not leave such a file backwards. */
+  private begins(shown: Shown): boolean {
+    const hunks = this.target(shown)?.file.hunks ?? [];
+    return hunks.some(({ newText, proposedLines }) => newText === "" && proposedLines.start === 0);
   }
 
   private waits(shown: Shown): boolean {
@@ -103,20 +115,25 @@ function isNamed(label: string, { heading }: Opened): boolean {
   return label.startsWith(`${heading} (`);
 }
 
-/** From file to file with VS Code's own keys: only these take the cursor along. */
-async function walk({ files }: Opened, from: number, to: number): Promise<void> {
-  const step = from < to ? 1 : -1;
-  for (let at = from; at !== to; at += step) {
-    const next = files[at + step];
+/** From file to file with VS Code's own keys: only these take the focus along. They lead round and round. */
+async function walk({ files }: Opened, from: number, to: number, step: 1 | -1): Promise<void> {
+  const key = step > 0 ? "multiDiffEditor.goToNextChange" : "multiDiffEditor.goToPreviousChange";
+  for (let at = from; at !== to;) {
+    at = (at + step + files.length) % files.length;
+    const next = files[at];
     const editor = vscode.window.activeTextEditor;
     if (next === undefined || editor === undefined) return;
-    const end = new vscode.Position(step > 0 ? editor.document.lineCount - 1 : 0, 0);
-    editor.selection = new vscode.Selection(end, end); // past the changes of this one
-    await vscode.commands.executeCommand(
-      step > 0 ? "multiDiffEditor.goToNextChange" : "multiDiffEditor.goToPreviousChange",
-    );
+    park(editor, step);
+    await vscode.commands.executeCommand(key);
     await inFront(next.modifiedUri);
+    if (!isInFront(next)) return;
   }
+}
+
+/** Put the cursor past all changes of the file. */
+function park(editor: vscode.TextEditor, step: 1 | -1): void {
+  const end = new vscode.Position(step > 0 ? editor.document.lineCount - 1 : 0, 0);
+  editor.selection = new vscode.Selection(end, end);
 }
 
 /** Until the editor of the document has come to the front; VS Code says so a moment after it has done it. */
