@@ -178,7 +178,7 @@ test.each([
   ],
   [
     "of a proposal",
-    { scheme: "amanu-proposal", path: "/w/a.py", query: "p" },
+    { scheme: "amanu-proposal", path: "/a.py", query: "p /w/a.py" },
     range(5, 5),
     [6, 6, "six\n", "p"],
   ],

@@ -268,7 +268,7 @@ test("a key at a row decides it", async () => {
 test("what describes a row is a document of its own, which nobody can write", async () => {
   const { proposals, target, uri } = description(both());
   const [before, after] = sides({ ...target, row: { ...target.row!, state: "applied" } });
-  expect([before?.path, after.path]).toEqual(["/w/run.sh.mode", "/w/run.sh.mode"]);
+  expect([before?.path, after.path]).toEqual(["/run.sh.mode", "/run.sh.mode"]);
   expect(after.scheme).toBe("amanu-proposal");
   expect(proposals.target(uri)?.row?.rowId).toBe("r");
   expect(proposals.target(proposedUri({ proposal: target.proposal, file: EDIT }))?.row).toBeUndefined();
@@ -347,10 +347,10 @@ test.each<[string, Row[], string[]]>([
 });
 
 test.each<[ProposedFile["change"], string[]]>([
-  ["edit", ["/w/old.py", "/w/old.py"]],
-  ["rename", ["/w/old.py", "/w/new.py"]],
-  ["delete", ["/w/old.py", "/w/old.py"]],
-  ["create", ["/w/old.py"]],
+  ["edit", ["/old.py", "/old.py"]],
+  ["rename", ["/old.py", "/new.py"]],
+  ["delete", ["/old.py", "/old.py"]],
+  ["create", ["/old.py"]],
 ])("VS Code tells by its two sides what becomes of a file: %s", (change, expected) => {
   const changed = { ...file("/w/old.py", "a\n", [hunk("h", 1, "a\n", "b\n")]), change };
   const target = {

@@ -27,6 +27,7 @@ export const workspace = {
   workspaceFolders: [{ uri: { scheme: "file", fsPath: "/w" } }],
   textDocuments: [] as unknown[],
   onDidChangeTextDocument: typed.event,
+  asRelativePath: ({ path }: { path: string }) => (path.startsWith("/w/") ? path.slice(3) : path),
 };
 
 interface Parts {

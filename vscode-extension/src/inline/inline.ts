@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import { hunksOf } from "../review/changes";
+import { shownPath } from "../review/proposals";
 import type { Daemon } from "../daemon/client";
 import { roots, text } from "../daemon/client";
 import { findingsOf, lines, type Place } from "../editor/context";
@@ -188,12 +189,13 @@ export class Inline implements vscode.Disposable {
     this.rewrite = rewrite;
     const { place, turnId, proposalId } = rewrite ?? {};
     const here = place === undefined ? [] : [place.document.uri.fsPath];
+    const proposed = proposalId === undefined ? [] : here.map(shownPath);
     const tell = (key: string, value: unknown) =>
       void vscode.commands.executeCommand("setContext", key, value);
     tell("amanu.inline", rewrite !== undefined);
     // where Escape means something
     tell("amanu.inlineWriting", turnId === undefined ? [] : here);
-    tell("amanu.inlineProposed", proposalId === undefined ? [] : here);
+    tell("amanu.inlineProposed", proposed);
   }
 
   /** The session before is followed only as long as something of it waits. */

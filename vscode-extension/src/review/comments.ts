@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import type { OpenChats } from "../chat/openChats";
 import { split } from "./hunks";
-import { describesRow, PROPOSED } from "./proposals";
+import { describesRow, PROPOSED, subject } from "./proposals";
 import type { CommentAttachmentInput } from "../protocol";
 import type { Sessions } from "../sessions/sessions";
 
@@ -144,9 +144,9 @@ export class Comments implements vscode.Disposable {
   }
 
   /** The session that proposes the text; of files that of the active chat. */
-  private sessionOf({ scheme, query }: vscode.Uri): string {
-    const proposing = this.sessions.states.find(
-      ({ proposals }) => scheme === PROPOSED && proposals.some(({ proposalId }) => proposalId === query),
+  private sessionOf(uri: vscode.Uri): string {
+    const proposing = this.sessions.states.find(({ proposals }) =>
+      proposals.some(({ proposalId }) => proposalId === proposalOf(uri)),
     );
     return (proposing ?? this.openChats.state).sessionId;
   }
@@ -162,7 +162,12 @@ export class Comments implements vscode.Disposable {
 }
 
 function isOf({ uri }: vscode.CommentThread, proposalId: string): boolean {
-  return uri.scheme === PROPOSED && uri.query === proposalId;
+  return proposalOf(uri) === proposalId;
+}
+
+/** Null of a file. */
+function proposalOf({ scheme, query }: Pick<vscode.Uri, "scheme" | "query">): string | null {
+  return scheme === PROPOSED ? subject(query).proposalId : null;
 }
 
 function texts({ comments }: vscode.CommentThread): string[] {
@@ -182,11 +187,11 @@ export function attachment(
   const end = range?.end.line ?? Math.max(0, all.length - 1);
   return {
     kind: "comment",
-    path: uri.path,
+    path: (uri.scheme === PROPOSED ? subject(uri.query).path : undefined) ?? uri.path,
     lines: { start, end: end + 1 },
     text: all.slice(start, end + 1).join(""),
     comment,
-    proposalId: uri.scheme === PROPOSED ? uri.query : null,
+    proposalId: proposalOf(uri),
   };
 }
 

@@ -99,11 +99,12 @@ export class Proposals implements vscode.FileSystemProvider {
   }
 
   /** The change a document of ours shows. */
-  target(uri: vscode.Uri): Target | undefined {
-    return this.all.find((target) => {
-      const { path, query } = address(target, uri.scheme);
-      return path === uri.path && query === uri.query;
-    });
+  target({ query }: vscode.Uri): Target | undefined {
+    const { proposalId, path, rowId } = subject(query);
+    return this.all.find(
+      ({ proposal, file, row }) =>
+        proposal.proposalId === proposalId && (row === undefined ? file.path === path : row.rowId === rowId),
+    );
   }
 
   /** The hunks of a proposed text that VS Code has read, with their places in it; those that are others by now are not
@@ -441,8 +442,19 @@ export class Proposals implements vscode.FileSystemProvider {
   }
 }
 
-/** A document's address. A row's has an ending of its own, so that the description of a picture is not taken for one. */
-type Address = Pick<vscode.Uri, "path" | "query">;
+/** What one of our documents is of: a file of a proposal, or a row. */
+interface Subject {
+  proposalId: string;
+  path: string | undefined;
+  rowId: string | undefined;
+}
+
+export function subject(query: string): Subject {
+  const [proposalId = "", ...rest] = query.split(" ");
+  const of = rest.join(" ");
+  const isFile = of.startsWith("/");
+  return { proposalId, path: isFile ? of : undefined, rowId: isFile || of === "" ? undefined : of };
+}
 
 export function proposedUri(target: Pick<Target, "proposal" | "file" | "row">): vscode.Uri {
   return vscode.Uri.from({ scheme: PROPOSED, ...address(target, PROPOSED) });
@@ -452,20 +464,29 @@ function baseUri(target: Pick<Target, "proposal" | "file" | "row">): vscode.Uri 
   return vscode.Uri.from({ scheme: BASE, ...address(target, BASE) });
 }
 
-/** A renamed file's two sides have the two names: by that VS Code knows a rename. */
+/**
+ * A document's path is there to be read: VS Code shows all of it above the text. What the document is of, its query says.
+ * A renamed file's two sides have the two names: by that VS Code knows a rename. A row's name has an ending of its own,
+ * so that the description of a picture is not taken for one.
+ */
 function address(
   { proposal: { proposalId }, file, row }: Pick<Target, "proposal" | "file" | "row">,
   scheme: string,
-): Address {
+): Pick<vscode.Uri, "path" | "query"> {
+  const query = `${proposalId} ${row?.rowId ?? file.path}`;
   if (row === undefined)
-    return { path: scheme === PROPOSED ? (file.newPath ?? file.path) : file.path, query: proposalId };
-  const ending = row.kind === "git" ? "/.git" : `.${row.kind}`;
-  return { path: file.path + ending, query: `${proposalId} ${row.rowId}` };
+    return { path: shownPath(scheme === PROPOSED ? (file.newPath ?? file.path) : file.path), query };
+  return { path: shownPath(file.path + (row.kind === "git" ? "/.git" : `.${row.kind}`)), query };
+}
+
+/** A file's path as that of a document of ours: from the workspace on. */
+export function shownPath(path: string): string {
+  return `/${vscode.workspace.asRelativePath(vscode.Uri.file(path))}`.replace(/^\/+/, "/");
 }
 
 /** Whether one of our documents describes a row, and is not the text of a file. */
 export function describesRow({ scheme, query }: Pick<vscode.Uri, "scheme" | "query">): boolean {
-  return [PROPOSED, BASE].includes(scheme) && query.includes(" ");
+  return [PROPOSED, BASE].includes(scheme) && subject(query).rowId !== undefined;
 }
 
 /** Of one session, or of all. */

@@ -221,11 +221,12 @@ export class Review implements vscode.Disposable {
   private async openFile(): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     if (editor?.document.uri.scheme !== PROPOSED) return;
-    const { uri } = editor.document;
-    const { file, row } = this.proposals.target(uri) ?? {};
+    const target = this.proposals.target(editor.document.uri);
+    if (target === undefined) return this.decisions.nothing();
+    const { file, row } = target;
     const path = row && openable(row);
     if (row === undefined)
-      await vscode.window.showTextDocument(vscode.Uri.file(file?.presentPath ?? uri.path), {
+      await vscode.window.showTextDocument(vscode.Uri.file(file.presentPath), {
         selection: editor.selection,
       });
     else if (path === undefined)
