@@ -50,6 +50,11 @@ async def test_new_moved_and_deleted_files_and_notebooks(tmp_path: Path) -> None
         await shoot(page, "kinds-1-together")
         await page.locator(".multiDiffEntry .status.renamed", has_text="R").wait_for(timeout=SECONDS)
         await page.locator(".multiDiffEntry .status.added", has_text="A").wait_for(timeout=SECONDS)
+        for _ in range(3):
+            await key.press("Control+Alt+j")
+        cells = page.locator(".codelens-decoration a", has_text="Compare cells")  # there it is the text it is made of
+        await cells.click(timeout=SECONDS)
+        await page.locator(".tab.active", has_text="note.ipynb (proposed)").wait_for(timeout=SECONDS)
         await command(page, "View: Close All Editors")
 
         cards = chat.locator(".approval:visible")

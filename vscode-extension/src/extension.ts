@@ -76,8 +76,8 @@ export function activate(context: vscode.ExtensionContext): void {
     (sessionId, text, attachments) => void chats.giveBack(sessionId, text, attachments),
   );
   const proposals = new Proposals(sessions, openChats, edits, new Texts(daemon));
-  const review = new Review(sessions, openChats, proposals, edits);
   const pages = new Pages();
+  const review = new Review(sessions, openChats, proposals, edits, pages);
   const highlighter = new Highlighter(context.extensionUri);
   const chats = new Chats(
     {

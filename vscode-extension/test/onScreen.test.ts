@@ -4,6 +4,7 @@ import type { Edits } from "../src/review/edits";
 import type { HunkState } from "../src/protocol";
 import { PROPOSED, type Proposals } from "../src/review/proposals";
 import { Decisions } from "../src/review/decisions";
+import type { Merge } from "../src/review/merge";
 import type { Navigation } from "../src/review/navigation";
 import { type LocatedChange, Places } from "../src/review/places";
 import type { Owner } from "../src/review/owner";
@@ -57,6 +58,7 @@ function editor(scheme: string, state: HunkState, cursor: number, shown: [from: 
     {
       of: () => "s1",
     } as unknown as Owner,
+    {} as Merge,
   );
   const scroll = (lines: [number, number]) => (shownEditor.visibleRanges = look(lines));
   return { decisions, said, scroll, proposals };

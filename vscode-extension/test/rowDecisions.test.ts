@@ -15,6 +15,7 @@ import { describesRow, Proposals, proposedUri, sides } from "../src/review/propo
 import type { Proposal, ProposedFile, Row, SessionState } from "../src/protocol";
 import { Decisions } from "../src/review/decisions";
 import { Lenses } from "../src/review/lenses";
+import type { Merge } from "../src/review/merge";
 import type { Navigation } from "../src/review/navigation";
 import type { Owner } from "../src/review/owner";
 import { Places } from "../src/review/places";
@@ -57,9 +58,19 @@ function at(given: Proposal) {
   } as unknown as Navigation;
   const owner = { of: () => "s1", sessionId: "s1" } as unknown as Owner;
   const seen = new Seen(places);
-  const decisions = new Decisions(openChats, proposals, edits, places, navigation, seen, owner);
+  const merge: Pick<Merge, "fits"> = { fits: () => false };
+  const decisions = new Decisions(
+    openChats,
+    proposals,
+    edits,
+    places,
+    navigation,
+    seen,
+    owner,
+    merge as Merge,
+  );
   const wayBack = new WayBack(sessions as unknown as Sessions, openChats, proposals, edits);
-  const lenses = new Lenses(places, proposals, sessions);
+  const lenses = new Lenses(places, proposals, sessions, merge);
   /** What the extension does at a message of the chat. */
   const receive = async (message: ToHost) => {
     if (message.type === "hunks") await edits.resolve("s1", message, message);
@@ -242,7 +253,7 @@ test.each<[string, Proposal, string[]]>([
   [
     "in conflict",
     alone({ state: "conflicted" }),
-    ["$(check) Try again", "$(sparkle) Ask Amanu to redo this change", "$(x) Reject"],
+    ["$(check) Try again", "$(sparkle) Ask Amanu to redo it", "$(x) Reject"],
   ],
   ["applied by a rule", alone({ state: "applied" }), ["$(check) Keep", "$(discard) Undo"]],
   ["kept", alone({ state: "applied", reviewed: true }), ["$(pass) applied"]],

@@ -20,6 +20,9 @@ export const settings: Record<string, unknown> = {};
 export const configured = new EventEmitter<unknown>();
 /** A text becomes another. */
 export const typed = new EventEmitter<unknown>();
+/** A text is saved; tabs come and go. */
+export const saved = new EventEmitter<unknown>();
+export const tabs = new EventEmitter<{ closed: unknown[] }>();
 export const workspace = {
   isTrusted: true,
   getConfiguration: () => ({ get: (name: string, or?: unknown) => settings[name] ?? or }),
@@ -27,6 +30,7 @@ export const workspace = {
   workspaceFolders: [{ uri: { scheme: "file", fsPath: "/w" } }],
   textDocuments: [] as unknown[],
   onDidChangeTextDocument: typed.event,
+  onDidSaveTextDocument: saved.event,
   asRelativePath: ({ path }: { path: string }) => (path.startsWith("/w/") ? path.slice(3) : path),
 };
 
@@ -102,7 +106,12 @@ export class Position {
 
 export const SymbolKind: Record<number, string> = { 11: "Function" };
 
-export const commands = { executeCommand: async () => undefined };
+/** The commands VS Code has, and those that were run. */
+export const commands = {
+  ran: [] as [string, ...unknown[]][],
+  getCommands: async () => ["_open.mergeEditor"],
+  executeCommand: async (...run: [string, ...unknown[]]) => void commands.ran.push(run),
+};
 
 interface Item {
   label: string;
@@ -225,6 +234,7 @@ export const window = {
   onDidChangeActiveTextEditor: shown.event,
   tabGroups: {
     all: [],
+    onDidChangeTabs: tabs.event,
     activeTabGroup: {
       get activeTab(): { input: unknown } | undefined {
         return undefined;

@@ -17,14 +17,19 @@ export class Pages implements vscode.TextDocumentContentProvider, vscode.Disposa
 
   /** Show a text; another of the same name gives way. `language` is VS Code's word for it, "diff". */
   async show(name: string, text: string, language?: string): Promise<void> {
+    const document = await vscode.workspace.openTextDocument(this.keep(name, text));
+    if (language !== undefined) await vscode.languages.setTextDocumentLanguage(document, language);
+    await vscode.window.showTextDocument(document, { preview: true });
+  }
+
+  /** The address of a text; another of the same name gives way. */
+  keep(name: string, text: string): vscode.Uri {
     const page = vscode.Uri.from({ scheme: SCHEME, path: `/${name}` });
     this.texts.delete(page.path);
     this.texts.set(page.path, text);
     for (const old of [...this.texts.keys()].slice(0, -KEPT)) this.texts.delete(old);
     this.changed.fire(page);
-    const document = await vscode.workspace.openTextDocument(page);
-    if (language !== undefined) await vscode.languages.setTextDocumentLanguage(document, language);
-    await vscode.window.showTextDocument(document, { preview: true });
+    return page;
   }
 
   dispose(): void {

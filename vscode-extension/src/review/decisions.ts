@@ -5,6 +5,7 @@ import type { OpenChats } from "../chat/openChats";
 import type { Edits } from "./edits";
 import { sessionOf } from "./list";
 import type { Proposals } from "./proposals";
+import type { Merge } from "./merge";
 import type { Navigation } from "./navigation";
 import type { Owner } from "./owner";
 import { changeKey, type LocatedChange, type Places, type Wanted } from "./places";
@@ -34,6 +35,7 @@ export class Decisions {
     private readonly navigation: Navigation,
     private readonly seen: Seen,
     private readonly owner: Owner,
+    private readonly merge: Merge,
   ) {}
 
   /** The change a lens stands above, or that at the cursor. */
@@ -91,6 +93,18 @@ export class Decisions {
       withHunks([target], (hunk) => hunk.hunkId === hunkId),
     );
     await this.navigation.inEditor(() => this.edits.retry(sessionId, proposal, scope));
+  }
+
+  /** Merge a change by hand: the one a lens stands above, or that in conflict at the cursor. */
+  async mergeByHand(lens?: NamedChange): Promise<void> {
+    const at = lens === undefined ? this.atCursor(({ state }) => state === "conflicted") : undefined;
+    const target = at?.target ?? (lens && this.named(lens.proposalId, lens.path, lens.hunkId));
+    const hunkId = lens?.hunkId ?? at?.hunk.hunkId;
+    if (target === undefined) return this.goOn(1);
+    const document = await vscode.workspace.openTextDocument(vscode.Uri.file(target.file.presentPath));
+    const change = this.places.in(document).find(({ hunk }) => hunk.hunkId === hunkId);
+    if (change === undefined || !this.merge.fits(change)) return this.nothing();
+    await this.merge.open(change, document);
   }
 
   /**

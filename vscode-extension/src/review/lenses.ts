@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
-import { isDecidable, needing } from "./changes";
+import { isDecidable, needing, type Target } from "./changes";
 import { lineCounts } from "./hunks";
+import type { Merge } from "./merge";
 import { PROPOSED, type Proposals } from "./proposals";
 import type { Hunk } from "../protocol";
 import type { Sessions } from "../sessions/sessions";
@@ -30,6 +31,7 @@ export class Lenses implements vscode.CodeLensProvider, vscode.HoverProvider {
     private readonly places: Places,
     private readonly proposals: Pick<Proposals, "whose">,
     private readonly sessions: Pick<Sessions, "get">,
+    private readonly merge: Pick<Merge, "fits">,
   ) {}
 
   refresh(): void {
@@ -58,7 +60,7 @@ export class Lenses implements vscode.CodeLensProvider, vscode.HoverProvider {
       const own = (title: string, command: string) => lens(start, title, command, ...args);
       const { of, count } = numbers.get(target.sessionId) ?? { of: new Map<string, number>(), count: 0 };
       return [
-        ...answers(change, proposed).map(([title, command]) => own(title, command)),
+        ...answers(change, proposed, this.merge.fits(change)).map(([title, command]) => own(title, command)),
         ...(count < 2
           ? []
           : [
@@ -66,6 +68,9 @@ export class Lenses implements vscode.CodeLensProvider, vscode.HoverProvider {
               own("$(arrow-up)", "amanu.previousHunk"),
               own("$(arrow-down)", "amanu.nextHunk"),
             ]),
+        ...(change === changes[0] && proposed ? byCells(target) : []).map(([title, command]) =>
+          own(title, command),
+        ),
         ...named(this.proposals.whose(target.sessionId)).map((title) => lens(start, title, "")),
       ];
     });
@@ -95,7 +100,7 @@ function named(session: string | undefined): string[] {
   return session === undefined ? [] : [`$(comment-discussion) ${plain(session)}`];
 }
 
-function answers({ target, hunk }: LocatedChange, proposed: boolean): Answer[] {
+function answers({ target, hunk }: LocatedChange, proposed: boolean, canMerge: boolean): Answer[] {
   const [yes, no] =
     WORDS[hunk.waits === "review" ? "review" : hunk.state === "conflicted" ? "conflicted" : "open"];
   if (target.row !== undefined && !isDecidable(target)) return [[plain(target.row.undecidable), ""]];
@@ -104,11 +109,17 @@ function answers({ target, hunk }: LocatedChange, proposed: boolean): Answer[] {
   const lines = `−${removed} +${added}`;
   const refuse: Answer = [`$(${no === "Undo" ? "discard" : "x"}) ${no}${what}`, "amanu.rejectHunk"];
   const agree: Answer = [`$(check) ${yes}${what}${needing(target.row)}`, "amanu.acceptHunk"];
-  const redo: Answer[] =
-    hunk.state === "conflicted" ? [["$(sparkle) Ask Amanu to redo this change", "amanu.retryHunk"]] : [];
-  if (proposed) return [agree, ...redo, refuse];
+  const settle: Answer[] = canMerge ? [["$(git-merge) Merge…", "amanu.mergeHunk"]] : [];
+  if (hunk.state === "conflicted") settle.push(["$(sparkle) Ask Amanu to redo it", "amanu.retryHunk"]);
+  if (proposed) return [agree, ...settle, refuse];
   if (hunk.waits === "review") return [agree, refuse, [lines, "amanu.openDiff"]];
-  return [[`Amanu proposes ${lines}: Review`, "amanu.openDiff"], ...redo, refuse];
+  return [[`Amanu proposes ${lines}: Review`, "amanu.openDiff"], ...settle, refuse];
+}
+
+/** In the editor of several files a notebook is the text it is made of. */
+function byCells({ file, row }: Target): Answer[] {
+  const isNotebook = row === undefined && file.path.endsWith(".ipynb");
+  return isNotebook ? [["$(notebook) Compare cells", "amanu.openDiff"]] : [];
 }
 
 /** What is offered for all changes of a session in a document that has several. */

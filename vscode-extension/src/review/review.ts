@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import type { Entry, Target } from "./changes";
 import type { SeenFile } from "../chat/messages";
 import type { OpenChats } from "../chat/openChats";
+import type { Pages } from "../editor/pages";
 import type { Edits } from "./edits";
 import type { Hunk } from "../protocol";
 import { PROPOSED, type Proposals } from "./proposals";
@@ -10,6 +11,7 @@ import { Decorations } from "./decorations";
 import { FilesEditor } from "./files";
 import { grouped } from "./grouped";
 import { Lenses } from "./lenses";
+import { Merge } from "./merge";
 import { Navigation } from "./navigation";
 import { Owner } from "./owner";
 import { Places } from "./places";
@@ -54,12 +56,14 @@ export class Review implements vscode.Disposable {
     private readonly openChats: OpenChats,
     private readonly proposals: Proposals,
     edits: Edits,
+    pages: Pages,
   ) {
     this.places = new Places(proposals);
     const seen = new Seen(this.places);
     this.owner = new Owner(openChats, this.places);
     this.files = new FilesEditor(proposals);
-    this.lenses = new Lenses(this.places, proposals, sessions);
+    const merge = new Merge(pages, edits, proposals);
+    this.lenses = new Lenses(this.places, proposals, sessions, merge);
     this.decorations = new Decorations(this.places);
     this.navigation = new Navigation(this.places, proposals, this.owner, this.files);
     this.onCame = this.navigation.onCame;
@@ -71,12 +75,14 @@ export class Review implements vscode.Disposable {
       this.navigation,
       seen,
       this.owner,
+      merge,
     );
     this.wayBack = new WayBack(sessions, openChats, proposals, edits);
     const everywhere = [{ scheme: PROPOSED }, { scheme: "file" }];
     this.subscriptions = [
       this.places,
       seen,
+      merge,
       this.owner,
       this.decorations,
       this.navigation,
@@ -150,6 +156,7 @@ export class Review implements vscode.Disposable {
       on("amanu.rejectBecause", () => decisions.rejectBecause()),
       on("amanu.undoHunk", () => decisions.undoHunk()),
       on("amanu.retryHunk", (...given) => decisions.retry(lens(given))),
+      on("amanu.mergeHunk", (...given) => decisions.mergeByHand(lens(given))),
       on("amanu.reviewAfter", () => decisions.setReview("after")),
       on("amanu.reviewBefore", () => decisions.setReview("before")),
       on("amanu.acceptFile", settle(true)),
