@@ -96,6 +96,7 @@ async def test_a_review_is_of_the_session_in_front(window: Path) -> None:
             await page.locator(f'.statusbar-item [aria-label^="Ln {line}, "]').wait_for(timeout=SECONDS)
             await key.press(f"Control+Alt+{answer}")
             await page.locator(f'.statusbar-item [aria-label^="Ln {then}, "]').wait_for(timeout=SECONDS)
+        await until(page.locator(LENS, has_text="Accept").count, 1)  # nothing is offered where all is decided
         await shoot(page, "owners-4-decided")
         await key.press("Control+Alt+y")
         done = page.locator(".statusbar-item", has_text="All changes of this session are reviewed")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support.strict_services.http import Say, ToolUse
-from support.vscode import IN_VSCODE, SECONDS, command, open_chat, send, service, shoot, until, workbench
+from support.vscode import IN_VSCODE, SECONDS, answered, command, open_chat, send, service, shoot, until, workbench
 
 pytestmark = IN_VSCODE
 NEXT, PREVIOUS = "Control+Alt+j", "Control+Alt+k"
@@ -70,4 +70,29 @@ async def test_forwards_and_back(window: Path, files: dict[str, Any], together: 
                 await page.keyboard.press(key)
                 await arrived(name, line)
             await shoot(page, f"steps-{together}-{len(files)}-{key[-1]}")
+        assert not served.refused
+
+
+async def test_a_decided_file_gives_way_to_the_next(window: Path) -> None:
+    """Behind its diff there is no other editor."""
+    names = ("a.txt", "b.txt")
+    for name in names:
+        (window / "work" / name).write_text(WHOLE)
+    calls = [ToolUse("write_file", {"path": name, "content": changed(3)}) for name in names]
+    async with (
+        service("anthropic", [Say(text="Two.", calls=calls), Say(text="Both decided.")]) as (served, environment),
+        workbench(window, environment) as page,
+    ):
+        chat = await open_chat(page)
+        await send(chat, "Change two files")
+        await until(chat.locator(".approval:visible").count, 2)
+        await asyncio.sleep(0.6)  # an answer before that is not taken
+        await command(page, "Amanu: Show Proposed Changes")
+        for name in names:
+            await page.locator(".tab.active", has_text=f"{name} (proposed)").wait_for(timeout=SECONDS)
+            await page.locator('.statusbar-item [aria-label^="Ln 3, "]').wait_for(timeout=SECONDS)
+            await page.keyboard.press("Control+Alt+y")
+        await answered(chat, "Both decided.")
+        await until(page.locator(".tab").count, 0)
+        assert {(window / "work" / name).read_text() for name in names} == {changed(3)}
         assert not served.refused

@@ -161,12 +161,20 @@ export class Navigation implements vscode.Disposable {
       const options = { preview: true, selection: at, preserveFocus };
       await vscode.window.showTextDocument(vscode.Uri.file(file.path), options);
     }
+    if (!preserveFocus && vscode.window.tabGroups.activeTabGroup.activeTab === undefined)
+      return this.inTurn(() => this.goOnAlone(sessionId));
   }
 
   private sayDone(): void {
     const text = "All changes of this session are reviewed.";
     vscode.window.setStatusBarMessage(`$(pass) ${text}`, SAID);
     this.came.fire(text);
+  }
+
+  /** Behind the diff that closed there was no other editor: the user would look at nothing. */
+  private async goOnAlone(sessionId: string): Promise<void> {
+    const [next] = this.proposals.waitingIn(sessionId);
+    if (next !== undefined) await this.show(next);
   }
 
   private async goOnTogether(): Promise<void> {

@@ -94,8 +94,10 @@ export class Review implements vscode.Disposable {
         if (event.kind === "sessionChanged") this.lenses.refresh(); // its name
         if (event.kind !== "proposalChanged") return;
         proposals.changed({ event });
-        void this.navigation.decided(sessionId, event.proposal);
+        const decided = this.navigation.decided(sessionId, event.proposal);
         this.refresh();
+        // VS Code does not ask again for the lenses of an editor that the focus leaves at once
+        void decided.then(() => this.lenses.refresh());
       }),
       vscode.window.onDidChangeVisibleTextEditors(() => this.decorations.draw()),
       vscode.workspace.onDidChangeTextDocument(({ document }) => {
