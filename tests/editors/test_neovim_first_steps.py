@@ -1,13 +1,16 @@
 """Somebody opens Neovim for the first time: no key, no daemon, no session yet. Nothing they typed is lost, and the chat
 says how to go on."""
 
+import fcntl
 import os
 import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from amanu.home import find_home
 from editors.test_neovim import ENDED, OPEN, STATE, TAIL, Start, folder, home, start
 from support.neovim import Neovim
 from support.running_daemon import signal_daemon
@@ -112,6 +115,57 @@ def test_a_prompt_on_its_way_when_the_daemon_is_gone(start: Start) -> None:
     vim.keys("<C-s>")
     vim.until(f"({ENDED}) == 'completed'")
     assert below(vim) == ""
+
+
+# A daemon that takes its time ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def begin(
+    start: Start, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[], None]]:
+    """Nobody can start a daemon before this is called."""
+    monkeypatch.setenv("AMANU_HOME", str(tmp_path_factory.mktemp("h")))
+    lock = os.open(find_home().make().runtime / "daemon.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    held = [lock]
+
+    def begin() -> None:
+        while held:
+            os.close(held.pop())
+
+    yield begin
+    begin()
+    signal_daemon()
+
+
+WAITING = "sent as soon as Amanu is there: "
+
+
+def test_prompts_wait_for_the_daemon_in_sight(begin: Callable[[], None], start: Start) -> None:
+    vim = start(size=(90, 26), steps=[{"text": "First."}, {"text": "Second."}])
+    vim.keys(":Amanu go<CR>")
+    assert below(vim) == f"{WAITING}go"
+    assert vim.lua("return require('amanu').status()") == "starting"
+    vim.keys(":Amanu<CR>go on<C-s>")
+    assert below(vim) == f"{WAITING}go {WAITING}go on"
+    vim.lua("require('amanu.wire.client').get().rpc.terminate()")  # the line waits only so long
+    vim.until("require('amanu.session').lost")
+    assert below(vim) == f"{WAITING}go {WAITING}go on"
+    begin()
+    vim.until(f"{STATE} and #vim.tbl_filter(function(item) return item.kind == 'answer' end, {STATE}.items) == 2")
+    said = [line for line in vim.chat().splitlines() if line in ("go", "go on", "First.", "Second.")]
+    assert said == ["go", "First.", "go on", "Second."]
+    assert below(vim) == ""
+
+
+def test_a_daemon_that_never_comes_is_given_up(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("AMANU_HOME", str(tmp_path / "file"))  # the line is there, and ends as it finds no daemon
+    vim = start()
+    vim.keys(":Amanu go<CR>:Amanu go on<CR>")
+    vim.until(DRAFT.partition(" and ")[0], "go\ngo on")
+    assert "not sent: the daemon ended (exit code 1) and did not come back" in below(vim)
 
 
 # Without a key ----------------------------------------------------------------------------------------------------

@@ -18,6 +18,14 @@ M.state = nil
 M.lost = false
 ---@type boolean The daemon is being started, or asked for the first time.
 M.starting = false
+
+---@class amanu.Prompt
+---@field text string
+---@field attachments amanu.AttachmentInput[]
+---@field queue? boolean Wait for the running turn's end.
+
+---@type amanu.Prompt[] What the user said, and what is sent, in this order, as soon as there is a session.
+M.unsent = {}
 ---@type string? Why what the user sent last was not sent: it is their draft again.
 M.refused = nil
 ---@type boolean There is no key, and no model is named in `setup`.
@@ -139,19 +147,27 @@ end
 ---@param failed? fun(why: string) Else it is said why.
 function M.connect(done, failed)
   local root = M.root()
-  M.starting = client.version == nil
-  M.changed({ kind = "" })
-  client.start(root, function(why)
+  local function started()
     M.starting = false
     M.changed({ kind = "" })
+  end
+  M.starting = not M.state
+  M.changed({ kind = "" })
+  client.start(root, function(why)
     if why then
+      started()
       return (failed or say.error)(why)
     end
     client.add_root(root)
     if M.state then
+      started()
       return done()
     end
-    client.request(methods.session_list, { root = root }, function(list_why, result)
+    client.request(methods.session_list, { root = root }, function(list_why, result, kind)
+      if kind == "disconnected" then
+        return M.connect(done, failed) -- the line is there before the daemon, which may take longer than the line waits
+      end
+      started()
       for _, each in ipairs(not list_why and result.sessions or {}) do
         if not M.state and (each.status == "running" or each.status == "waiting") then
           return M.attach(each.sessionId, function()
@@ -259,51 +275,83 @@ end
 ---@type { text: string, id: string }? A prompt that the daemon may have heard before the line to it was lost.
 local in_doubt
 
----Say something: a prompt, or, while a turn runs, into that turn. What cannot be sent is the user's draft again.
+---@param prompt amanu.Prompt
+---@param why? string
+local function give_back(prompt, why)
+  require("amanu.chat.prompt").give_back(prompt.text, prompt.attachments, why)
+end
+
+---To the session that there is.
+---@param prompt amanu.Prompt
+local function send(prompt)
+  client.flush()
+  require("amanu.wire.context").send()
+  local comments = require("amanu.review.comments")
+  local taken = comments.take()
+  local with = vim.list_extend(vim.list_slice(prompt.attachments), comments.attachments(taken))
+  local id = in_doubt and in_doubt.text == prompt.text and in_doubt.id or M.new_id() -- the same is not heard twice
+  local params = { promptId = id, text = prompt.text, attachments = with }
+  in_doubt = nil
+  local function sent()
+    comments.sent(taken)
+  end
+  local function lost(why, kind)
+    in_doubt = kind == "disconnected" and { text = prompt.text, id = id } or nil
+    comments.give_back(taken)
+    give_back(prompt, why)
+    return true
+  end
+  if not M.state.turn or prompt.queue then
+    return M.ask(methods.prompt_send, params, sent, lost)
+  end
+  local steering = vim.tbl_extend("error", params, { turnId = M.state.turn.turnId })
+  M.ask(methods.prompt_steer, steering, sent, function(why, kind)
+    if kind ~= "staleTurn" then
+      return lost(why, kind)
+    end
+    M.ask(methods.prompt_send, params, sent, lost)
+    return true
+  end)
+end
+
+---@return amanu.Prompt[]
+local function take_unsent()
+  local prompts = M.unsent
+  M.unsent = {}
+  M.changed({ kind = "" })
+  return prompts
+end
+
+local function send_all()
+  vim.tbl_map(send, take_unsent())
+end
+
+---@param why string
+local function give_all_back(why)
+  local prompts = take_unsent()
+  for at = #prompts, 1, -1 do
+    give_back(prompts[at], why) -- before what is there
+  end
+end
+
+---Say something: a prompt, or, while a turn runs, into that turn. Until there is a session it waits, in sight; what
+---cannot be sent is the user's draft again.
 ---@param text string
 ---@param attachments amanu.AttachmentInput[]
 ---@param queue? boolean Wait for the running turn's end instead.
 function M.prompt(text, attachments, queue)
-  local function refused(why)
-    require("amanu.chat.prompt").give_back(text, attachments, why)
-  end
   M.forget_refusal()
+  table.insert(M.unsent, { text = text, attachments = attachments, queue = queue })
+  if #M.unsent > 1 then
+    return M.changed({ kind = "" }) -- it goes with the first
+  end
   M.connect(function()
-    if not M.state then
-      return M.create(function()
-        M.prompt(text, attachments)
-      end, refused)
-    end
-    client.flush()
-    require("amanu.wire.context").send()
-    local comments = require("amanu.review.comments")
-    local taken = comments.take()
-    local with = vim.list_extend(vim.list_slice(attachments), comments.attachments(taken))
-    local id = in_doubt and in_doubt.text == text and in_doubt.id or M.new_id() -- the same is not heard twice
-    local params = { promptId = id, text = text, attachments = with }
-    in_doubt = nil
-    local function sent()
-      comments.sent(taken)
-    end
-    local function lost(why, kind)
-      in_doubt = kind == "disconnected" and { text = text, id = id } or nil
-      comments.give_back(taken)
-      refused(why)
-      return true
-    end
-    if M.state.turn and not queue then
-      params.turnId = M.state.turn.turnId
-      M.ask(methods.prompt_steer, params, sent, function(why, kind)
-        if kind ~= "staleTurn" then
-          return lost(why, kind)
-        end
-        M.ask(methods.prompt_send, { promptId = params.promptId, text = text, attachments = with }, sent, lost)
-        return true
-      end)
+    if M.state then
+      send_all()
     else
-      M.ask(methods.prompt_send, params, sent, lost)
+      M.create(send_all, give_all_back)
     end
-  end, refused)
+  end, give_all_back)
 end
 
 function M.stop()

@@ -264,32 +264,33 @@ end
 
 local TAIL = vim.api.nvim_create_namespace("amanu.tail")
 
----Below everything else: how far the to-dos are, and what waits its turn; no item yet, so no text of the buffer.
+---Below everything else: how far the to-dos are, and what waits to be sent or for its turn; no item yet, so no text of
+---the buffer.
 local function tail()
   vim.api.nvim_buf_clear_namespace(M.buffer, TAIL, 0, -1)
   local state = session.state or {}
-  local texts = {}
-  if #(state.todos or {}) > 0 then
-    table.insert(texts, "to-dos: " .. visible.line(state.todosSummary, 120))
-  end
-  for _, prompt in ipairs(state.queue or {}) do
-    table.insert(texts, "queued: " .. visible.line(prompt.text, 120))
-  end
-  if #(state.queue or {}) > 0 then
-    table.insert(texts, "/unqueue takes one back")
-  end
-  local lines = vim.tbl_map(function(text)
-    return { { "┆ " .. text, "Comment" } }
-  end, texts)
+  local lines = {}
   ---@param text string
-  ---@param color string
+  ---@param color? string
   local function add(text, color)
     for _, line in ipairs(visible.broken(vim.split(text, " "), " ", visible.room(M.buffer) - 2)) do
-      table.insert(lines, { { "┆ " .. line, color } })
+      table.insert(lines, { { "┆ " .. line, color or "Comment" } })
     end
   end
+  if #(state.todos or {}) > 0 then
+    add("to-dos: " .. visible.line(state.todosSummary, 120))
+  end
+  for _, prompt in ipairs(state.queue or {}) do
+    add("queued: " .. visible.line(prompt.text, 120))
+  end
+  if #(state.queue or {}) > 0 then
+    add("/unqueue takes one back")
+  end
+  for _, prompt in ipairs(session.unsent) do
+    add("sent as soon as Amanu is there: " .. visible.line(prompt.text, 120))
+  end
   if require("amanu.sessions.sessions").toured() then
-    add(AFTER_TOUR, "Comment")
+    add(AFTER_TOUR)
   end
   if session.refused then
     add("not sent: " .. visible.line(session.refused, 1000), "DiagnosticError")

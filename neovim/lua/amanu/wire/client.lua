@@ -257,7 +257,7 @@ local function on_init(client)
       end
     end)
   end
-  ready, tries = true, 0
+  ready = true
   M.version = answer.version
   vim.tbl_map(attach, vim.api.nvim_list_bufs())
   M.on_shown()
@@ -366,6 +366,7 @@ function M.request(method, params, done)
   end
   unanswered[answer] = true
   local function handler(fault, result)
+    tries = 0 -- not before: the line answers `initialize` in the name of a daemon that may never start
     fault, result = null.drop(fault), null.drop(result)
     if fault then
       local hint = vim.tbl_get(fault, "data", "hint")
