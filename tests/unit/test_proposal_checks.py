@@ -138,7 +138,7 @@ async def test_no_check_goes_on_when_a_session_is_put_away(tmp_path: Path, monke
     begun: list[str] = []
     ended: list[str] = []
 
-    async def run(self: verdicts.ProposalChecks, proposal: Proposal, texts: object) -> None:
+    async def run(self: verdicts.ProposalChecks, proposal: Proposal, texts: object, pause: float) -> None:
         begun.append(proposal.proposal_id)
         takes = 99 if len(begun) == 1 else 1
         try:

@@ -212,6 +212,8 @@ class EditorFeedback:
         typing only moves it. Cheap while nothing has changed: each version of a draft comes with all its files."""
         path = Path(file.path)
         before = self._drafted.get(path)
+        if before is not None and before.file is file:
+            return
         is_checked = file.change in ("edit", "create") and file.base_text is not None and has_checker(path)
         if not is_checked or not any(hunk.state == "pending" for hunk in file.hunks):
             if before is not None and before.proposal_id == proposal_id:

@@ -25,6 +25,8 @@ from amanu_protocol.items import Check, Finding, HunkState, Proposal, ProposedFi
 
 PAUSE = 0.2
 """Seconds to wait after a change of the proposal: hunks are often decided one after the other."""
+AGAIN = 5
+"""Times that pause after a change of what was checked before: the user decides, or types in the file."""
 SHOWN = 0.5
 """Seconds after which a running checker is shown; most need less."""
 MOST_FILES = 20
@@ -88,10 +90,12 @@ class ProposalChecks:
         self._latest[proposal_id] = proposal
         if proposal_id not in self._asked or not self._checkers.enabled or not self._trusted():
             return
-        texts = {change.path: change for file in proposal.files if (change := _change(file)) is not None}
-        if texts != self._checked.get(proposal_id, {}):
+        files = list(filter(_is_checked, proposal.files))
+        texts = {Path(file.path): _change(file) for file in files} if len(files) <= MOST_FILES else {}
+        known = self._checked.get(proposal_id, {})
+        if texts != known:
             self._checked[proposal_id] = texts
-            self._start(proposal, texts)
+            self._start(proposal, texts, AGAIN * PAUSE if known else PAUSE)
 
     async def check_applied(self, path: Path, old_text: str | None, new_text: str) -> AsyncGenerator[FindingsChange]:
         """What each checker finds in an applied edit, the quickest first. Never raises: a checker that fails has found
@@ -151,11 +155,11 @@ class ProposalChecks:
 
     # ------------------------------------------------------------------------------------------------
 
-    def _start(self, proposal: Proposal, texts: Texts) -> None:
+    def _start(self, proposal: Proposal, texts: Texts, pause: float = 0) -> None:
         previous = self._tasks.get(proposal.proposal_id)
         if previous is not None:
             previous.cancel()
-        task = self._tasks[proposal.proposal_id] = asyncio.create_task(self._run(proposal, texts))
+        task = self._tasks[proposal.proposal_id] = asyncio.create_task(self._run(proposal, texts, pause))
         self._all.add(task)
         task.add_done_callback(self._all.discard)
         task.add_done_callback(lambda task: self._forget(proposal.proposal_id, task))
@@ -164,11 +168,11 @@ class ProposalChecks:
         if self._tasks.get(proposal_id) is task:
             del self._tasks[proposal_id]
 
-    async def _run(self, proposal: Proposal, texts: Texts) -> None:
+    async def _run(self, proposal: Proposal, texts: Texts, pause: float) -> None:
         try:
             await self._clear(proposal, texts)
-            if texts and len(texts) <= MOST_FILES and await self._checkers.sandboxed():
-                await asyncio.sleep(PAUSE)
+            if texts and await self._checkers.sandboxed():
+                await asyncio.sleep(pause)
                 await self._check(proposal.proposal_id, texts)
         except AmanuError:
             pass  # the proposal no longer exists
@@ -256,18 +260,20 @@ class ProposalChecks:
         return {file.path: file.text for file in files[:MOST_BESIDE]}
 
 
-def _change(file: ProposedFile) -> TextChange | None:
-    """What the undecided hunks of a file would make of it; None where there is nothing to check."""
-    is_open = any(hunk.state in ("pending", "accepted") for hunk in file.hunks)
-    path = Path(file.path)
-    if not is_open or file.change not in ("edit", "create") or file.base_text is None or not has_checker(path):
-        return None
+def _is_checked(file: ProposedFile) -> bool:
+    """Whether some of its hunks are undecided, and a checker may look at what they would make of it."""
+    is_text = file.change in ("edit", "create") and file.base_text is not None and has_checker(Path(file.path))
+    return is_text and any(hunk.state in ("pending", "accepted") for hunk in file.hunks)
+
+
+def _change(file: ProposedFile) -> TextChange:
+    """What the undecided hunks of a file would make of it."""
 
     def having(*states: HunkState) -> str:
         return text_with(file, lambda hunk: hunk.state in states)
 
     old_text = None if file.change == "create" else having("applied", "undoing")
-    return TextChange(path, old_text, having("applied", "undoing", "pending", "accepted"))
+    return TextChange(Path(file.path), old_text, having("applied", "undoing", "pending", "accepted"))
 
 
 def _done(ready: ReadyChecker, difference: FindingsChange) -> Check:
