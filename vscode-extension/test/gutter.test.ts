@@ -18,7 +18,7 @@ function gutter(state: HunkState) {
     proposal: proposal("p", "t", []),
     file: file("/w/a", "one\n", [hunk("h", 1, "one\n", "eins\n", state)]),
   };
-  const proposals = { waiting: [target], touchBaselines: (path: string) => void touched.push(path) };
+  const proposals = { waiting: [target], typed: (path: string) => void touched.push(path) };
   const never = new EventEmitter<never>().event;
   const sessions = { onReset: never, onLeft: never, onEvent: never };
   return { touched, gutter: new Gutter(sessions as never, proposals) };
@@ -31,8 +31,7 @@ test.each<[string, HunkState, () => void, string[]]>([
   ["typed", "applied", () => type("/w/a"), ["/w/a"]],
   ["typed on", "applied", () => ["o", "k"].forEach(() => type("/w/a")), ["/w/a"]],
   ["saved", "applied", () => type("/w/a", []), []],
-  ["elsewhere", "applied", () => type("/w/b"), []],
-  ["without marks", "pending", () => type("/w/a"), []],
+  ["in two files", "pending", () => ["/w/a", "/w/b"].forEach((path) => type(path)), ["/w/a", "/w/b"]],
 ])("what a file is compared with is asked for again after a rest: %s", (_, state, act, expected) => {
   const shown = gutter(state);
   act();

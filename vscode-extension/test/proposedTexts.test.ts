@@ -166,6 +166,25 @@ test("what a file is compared with is read again in every session when one chang
   ]);
 });
 
+test("only what is another one than before is read again, and where the user types", () => {
+  const { proposals, sessions } = editor();
+  const touched: string[] = [];
+  proposals.onDidChangeFile((changes) =>
+    touched.push(...changes.filter(({ uri }) => uri.authority === "").map(({ uri }) => uri.scheme + uri.path)),
+  );
+  const news = (act: () => void) => {
+    touched.length = 0;
+    act();
+    return touched;
+  };
+  const tell = () => proposals.changed({ event: { kind: "proposalChanged", proposal: version(1) } });
+  sessions.states = [state({ proposals: [version(1)] })];
+  expect(news(tell)).toEqual(["amanu-proposal/w/a", "amanu-base/w/a"]);
+  expect(news(tell)).toEqual([]);
+  expect(news(() => proposals.typed("/w/b"))).toEqual([]);
+  expect(news(() => proposals.typed("/w/a"))).toEqual(["amanu-proposal/w/a", "amanu-base/w/a"]);
+});
+
 test("a text that nobody told of is read after the first edit that does not fit it, and can be edited", async () => {
   const { asked, daemon, proposals, uri, read } = editor();
   const touched: string[] = [];

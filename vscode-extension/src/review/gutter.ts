@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import { baselineUri, type Proposals } from "./proposals";
 import type { Sessions } from "../sessions/sessions";
 
-/** Milliseconds without typing after which the text a file is compared with is asked for again. */
+/** Milliseconds without typing after which the texts a file is compared with are asked for again. */
 const REST = 300;
 
 /** The part of the API of VS Code's git extension that is used. */
@@ -23,7 +23,7 @@ export class Gutter implements vscode.QuickDiffProvider, vscode.Disposable {
 
   constructor(
     sessions: Pick<Sessions, "onReset" | "onLeft" | "onEvent">,
-    private readonly proposals: Pick<Proposals, "waiting" | "touchBaselines">,
+    private readonly proposals: Pick<Proposals, "waiting" | "typed">,
   ) {
     this.subscriptions = [
       sessions.onReset(() => this.draw()),
@@ -71,13 +71,13 @@ export class Gutter implements vscode.QuickDiffProvider, vscode.Disposable {
     );
   }
 
-  /** The text a file is compared with has the user's typing, too: else that would look like a rule's. */
+  /** The texts a file is compared with have the user's typing, too: else that would look like a change of ours. */
   private rest(uri: vscode.Uri): void {
     if (uri.scheme !== "file") return;
     clearTimeout(this.rests.get(uri.path));
     const end = () => {
       this.rests.delete(uri.path);
-      if (this.isMarked(uri)) this.proposals.touchBaselines(uri.path);
+      this.proposals.typed(uri.path);
     };
     this.rests.set(uri.path, setTimeout(end, REST));
   }

@@ -62,6 +62,8 @@ export class Proposals implements vscode.FileSystemProvider {
   private times = new Map<string, number>();
   /** Where renamed files were when we last heard of them, by proposal and path. */
   private readonly renamed = new Map<string, string>();
+  /** Files and rows as they were told last. */
+  private readonly told = new Map<string, string>();
   /** Files that were deleted or taken back, as those. */
   private readonly gone = new Set<string>();
 
@@ -218,9 +220,9 @@ export class Proposals implements vscode.FileSystemProvider {
     const { proposal } = event;
     for (const change of changesOf(proposal)) {
       const { file, row } = change;
-      const uri = proposedUri({ proposal, ...change });
-      this.touch(uri);
-      this.touch(baseUri({ proposal, ...change }));
+      const target = { proposal, ...change };
+      if (!this.isNews(target)) continue;
+      this.touchSides(target);
       if (row !== undefined) continue;
       const now = file.presentPath;
       this.touchBaselines(now);
@@ -230,8 +232,15 @@ export class Proposals implements vscode.FileSystemProvider {
     }
   }
 
-  /** A file's text changed, or what of it is whose: what it is compared with is read again. */
-  touchBaselines(path: string): void {
+  /** The user typed in a file, of which the daemon tells only if it moves a change: what is proposed for it, and what
+   * it is compared with, is read again. */
+  typed(path: string): void {
+    const own = this.waiting.filter(({ file, row }) => row === undefined && file.presentPath === path);
+    if (own.length > 0) this.touchBaselines(path);
+    for (const target of own) this.touchSides(target);
+  }
+
+  private touchBaselines(path: string): void {
     this.touch(baselineUri(path, "unreviewed"));
     for (const { sessionId } of this.sessions.states) this.touch(baselineUri(path, "session", sessionId));
   }
@@ -429,6 +438,21 @@ export class Proposals implements vscode.FileSystemProvider {
     if (gone) this.gone.add(key);
     else this.gone.delete(key);
     if (gone && !was) void closeGone(vscode.Uri.file(file.path));
+  }
+
+  /** Whether a file or row is another one than in the version before: of many, most are the same. */
+  private isNews(target: Pick<Target, "proposal" | "file" | "row">): boolean {
+    const key = proposedUri(target).toString();
+    const { baseSha256, baseVersion, presentPath, hunks } = target.file;
+    const now = JSON.stringify([baseSha256, baseVersion, presentPath, hunks, target.row]);
+    const isNews = this.told.get(key) !== now;
+    this.told.set(key, now);
+    return isNews;
+  }
+
+  private touchSides(target: Pick<Target, "proposal" | "file" | "row">): void {
+    this.touch(proposedUri(target));
+    this.touch(baseUri(target));
   }
 
   private time(key: string): number {
