@@ -109,7 +109,8 @@ local function add_diff(lines, sign, proposal)
     if file.newPath then
       name = name .. " → " .. visible.line(vim.fn.fnamemodify(file.newPath, ":."))
     end
-    table.insert(lines, ("%s %s %s  +%d -%d"):format(sign, file.change, name, file.added, file.removed))
+    local counts = file.added + file.removed > 0 and ("  +%d -%d"):format(file.added, file.removed) or ""
+    table.insert(lines, ("%s %s %s%s"):format(sign, file.change, name, counts))
     for _, hunk in ipairs(file.hunks) do
       local note = hunk.state .. hunks.altered(hunk, ", as you changed it", ", changed in the file since")
       if hunk.reason then

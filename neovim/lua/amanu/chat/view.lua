@@ -29,17 +29,31 @@ function M.windows()
   return exists() and vim.fn.win_findbuf(M.buffer) or {}
 end
 
----Lines were folded away by the change that goes on.
-local shrank = false
+---Lines were folded away by the change that goes on, or more than one came.
+local jumped = false
 
----Scroll the window so that the end of the chat is at its bottom; else what is left would stand at the top.
+---Scroll the window so that the end of the chat is at its bottom; else it would stand in the middle or at the top.
 ---@param window integer
 local function end_below(window)
   vim.api.nvim_win_call(window, function()
+    local before = vim.fn.winsaveview()
     if vim.fn.line("w0") > 1 then
       vim.cmd.normal({ "zb", bang = true })
+      if vim.fn.line("w$") < vim.fn.line("$") then
+        vim.fn.winrestview(before) -- a paragraph is taller than the window: its end was shown
+      end
     end
   end)
+end
+
+---Scroll the windows of this tab that are at the end, as what stands below the text is no text.
+local function follow()
+  for _, window in ipairs(M.windows()) do
+    local here = vim.api.nvim_win_get_tabpage(window) == vim.api.nvim_get_current_tabpage()
+    if here and vim.api.nvim_win_get_cursor(window)[1] == vim.api.nvim_buf_line_count(M.buffer) then
+      end_below(window)
+    end
+  end
 end
 
 ---Change the buffer, then keep windows that were at its end there.
@@ -53,14 +67,16 @@ local function with_buffer(change)
     following[window] = vim.api.nvim_win_get_cursor(window)[1] >= vim.api.nvim_buf_line_count(M.buffer)
   end
   vim.bo[M.buffer].modifiable = true
-  shrank = false
+  jumped = false
+  local count = vim.api.nvim_buf_line_count(M.buffer)
   change(M.buffer)
+  jumped = jumped or vim.api.nvim_buf_line_count(M.buffer) > count + 1
   vim.bo[M.buffer].modifiable = false
   vim.bo[M.buffer].modified = false
   for window, follows in pairs(following) do
     if follows then
       pcall(vim.api.nvim_win_set_cursor, window, { vim.api.nvim_buf_line_count(M.buffer), 0 })
-      if shrank then
+      if jumped then
         end_below(window)
       end
     end
@@ -99,7 +115,7 @@ local function fold_away(at, windows)
   if not from then
     return
   end
-  shrank = agents.of_call(session.state, shown[at].id) ~= nil -- that of a thought is not worth a jump
+  jumped = agents.of_call(session.state, shown[at].id) ~= nil -- that of a thought is not worth a jump
   for _, window in ipairs(windows) do
     vim.api.nvim_win_call(window, function()
       vim.cmd(("silent %d,%dfold"):format(first + from, first + to))
@@ -255,10 +271,16 @@ end
 
 M.status = status.line
 
+local NAME = 15 -- columns that the session's title has at least
+
+---Which session it is, and what it does.
 function M.head()
+  local title = session.state and session.state.title ~= "" and session.state.title or "Amanu"
   for _, window in ipairs(M.windows()) do
-    local text = status.line(vim.api.nvim_win_get_width(window) - 10)
-    vim.wo[window].winbar = " Amanu · " .. text:gsub("%%", "%%%%")
+    local width = vim.api.nvim_win_get_width(window) - 4
+    local text = status.line(width - math.min(NAME, vim.fn.strdisplaywidth(title)))
+    local name = visible.line(title, math.max(NAME, width - vim.fn.strdisplaywidth(text)))
+    vim.wo[window].winbar = (" " .. name .. " · " .. text):gsub("%%", "%%%%")
   end
 end
 
@@ -439,6 +461,7 @@ function M.update(event)
   end
   if not event or vim.list_contains({ "proposalChanged", "turnStarted", "turnEnded", "sessionRewound" }, kind) then
     turns()
+    follow()
   end
   M.head()
   tick()
@@ -511,14 +534,7 @@ end
 
 vim.api.nvim_create_autocmd("TabEnter", { -- windows of other tabs are not scrolled along
   group = vim.api.nvim_create_augroup("amanu.view", {}),
-  callback = function()
-    for _, window in ipairs(M.windows()) do
-      local here = vim.api.nvim_win_get_tabpage(window) == vim.api.nvim_get_current_tabpage()
-      if here and vim.api.nvim_win_get_cursor(window)[1] == vim.api.nvim_buf_line_count(M.buffer) then
-        end_below(window)
-      end
-    end
-  end,
+  callback = follow,
 })
 
 ---The item the cursor of the chat is on.

@@ -103,13 +103,18 @@ local function label(view)
   local open = #vim.tbl_filter(hunks.to_review, file.hunks)
   local moved = file.newPath and " · renamed to " .. visible.line(vim.fn.fnamemodify(file.newPath, ":."), 60) or ""
   local gone = file.change == "delete" and " · deleted" or ""
-  local help = ("%s accept · %s reject · %s edit · %s %s hunks · q closes"):format(
-    config.key("accept"), config.key("reject"), config.key("edit"), config.key("previous"), config.key("next")
-  ):gsub("%%", "%%%%") -- stylua: ignore
-  for buffer, title in pairs({ [view.left] = "before", [view.right] = open .. " to review" .. (moved .. gone):gsub("%%", "%%%%") .. " · " .. help .. "%<" }) do
+  local name = visible.line(vim.fn.fnamemodify(view.path, ":."), 60)
+  local steps = config.help({ { "next", "next hunk" }, { "previous", "hunk before" } })
+  local answers = config.help({ { "accept", "accept" }, { "reject", "reject" }, { "edit", "edit" } })
+  local titles = {
+    [view.left] = ("%s · before%s · q closes"):format(name, steps),
+    [view.right] = ("%s · %d to review%s%s%s"):format(name, open, moved, gone, answers),
+  }
+  for buffer, title in pairs(titles) do
     for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
-      local name = visible.line(vim.fn.fnamemodify(view.path, ":."), 60)
-      vim.wo[window].winbar = " " .. name:gsub("%%", "%%%%") .. " · " .. title
+      local room = vim.api.nvim_win_get_width(window) - 2
+      local line = visible.broken(vim.split(title, " · ", { plain = true }), " · ", room)[1] -- no key cut in two
+      vim.wo[window].winbar = " " .. line:gsub("%%", "%%%%") .. "%<"
     end
   end
 end

@@ -25,6 +25,8 @@ end
 
 ---@type table<integer, amanu.Mark[]> Per buffer, in the order of its places.
 local marks = {}
+---@type table<integer, boolean> Buffers that are drawn anew when they come into a window.
+local outdated = {}
 ---@type table<integer, boolean> Buffers that show what applied hunks replaced.
 local with_old = {}
 
@@ -121,15 +123,13 @@ end
 ---@param place amanu.Place
 ---@param number string
 ---@return table[] virtual text
+---@return boolean there is room for all of it
 local function behind(buffer, row, place, number)
   local line = vim.api.nvim_buf_get_lines(buffer, row, row + 1, false)[1] or ""
   local text = hint(place, number)
   local said = hunks.open(place.hunk) and table.concat({ "", unpack(notes(place)) }, " · ") or ""
-  if #line < LONGEST and vim.fn.strdisplaywidth(line .. " " .. text .. said) > visible.room(buffer) then
-    text = hint(place, number, true)
-  end
-  text = text .. said
-  return { { text, "AmanuHint" } }
+  local fits = #line < LONGEST and vim.fn.strdisplaywidth(line .. " " .. text .. said) <= visible.room(buffer)
+  return { { (fits and text or hint(place, number, true)) .. said, "AmanuHint" } }, fits
 end
 
 ---@param buffer integer
@@ -165,7 +165,9 @@ local function draw_open(buffer, place, row, number)
     end
   end
   if place.file.change == "rename" or place.file.change == "delete" then -- of all lines: said where it begins
-    put(buffer, 0, { virt_text = behind(buffer, 0, place, number), sign_text = "!", sign_hl_group = "AmanuSign" })
+    local text, fits = behind(buffer, 0, place, number)
+    local said = fits and { virt_text = text } or { virt_lines = lines }
+    put(buffer, 0, vim.tbl_extend("error", said, { sign_text = "!", sign_hl_group = "AmanuSign" }))
     lines = {}
   end
   for _, piece in ipairs(hunks.pieces(place.file, place.hunk)) do
@@ -251,6 +253,7 @@ end
 ---Draw the hunks of a buffer's file anew.
 ---@param buffer integer
 function M.draw(buffer)
+  outdated[buffer] = nil
   local before = {}
   for _, drawn in ipairs(marks[buffer] or {}) do
     before[drawn.id] = { span(buffer, drawn) }
@@ -344,14 +347,29 @@ function M.refresh(proposal)
     end
   end
   vim.list_extend(buffers, proposal and vim.tbl_keys(marks) or vim.api.nvim_list_bufs()) -- numbers are of all files
-  vim.tbl_map(M.draw, vim.tbl_filter(vim.api.nvim_buf_is_loaded, vim.fn.uniq(vim.fn.sort(buffers))))
+  for _, buffer in ipairs(vim.fn.uniq(vim.fn.sort(buffers))) do
+    if #vim.fn.win_findbuf(buffer) == 0 then
+      outdated[buffer] = true -- there may be many, and nobody sees them
+    elseif vim.api.nvim_buf_is_loaded(buffer) then
+      M.draw(buffer)
+    end
+  end
   require("amanu.review.diff").refresh()
   row_list.refresh()
   require("amanu.review.quickfix").refresh()
 end
 
+local group = vim.api.nvim_create_augroup("amanu.review", {})
+vim.api.nvim_create_autocmd("BufWinEnter", {
+  group = group,
+  callback = function(given)
+    if outdated[given.buf] then
+      M.draw(given.buf)
+    end
+  end,
+})
 vim.api.nvim_create_autocmd("WinResized", {
-  group = vim.api.nvim_create_augroup("amanu.review", {}),
+  group = group,
   callback = function()
     for _, window in ipairs(vim.v.event.windows) do
       local buffer = vim.api.nvim_win_is_valid(window) and vim.api.nvim_win_get_buf(window)
@@ -602,7 +620,7 @@ function M.jump(step)
   local note = not target and (#firsts == 1 and "the only one" or PAST[step]) or nil
   target = target or firsts[step == 1 and 1 or #firsts]
   if not target then
-    return say.now("nothing to review")
+    return require("amanu.sessions.sessions").say_others("nothing to review in this session")
   end
   go_to_row(target, note)
 end

@@ -58,7 +58,7 @@ local function lines(place)
   return found
 end
 
----For the hunk under the cursor. Shown until the cursor moves; once more goes into it.
+---For the hunk under the cursor. Shown until the cursor moves or a command is typed; once more goes into it.
 function M.show()
   local place = require("amanu.review.marks").current(function(hunk)
     return hunks.open(hunk) or hunks.applied(hunk)
@@ -69,7 +69,8 @@ function M.show()
   vim.lsp.util.open_floating_preview(lines(place), "diff", {
     border = "rounded",
     focus_id = "amanu.why",
-    max_width = 100,
+    max_width = math.min(100, vim.api.nvim_win_get_width(0) - 4), -- not over the window beside it
+    close_events = { "CursorMoved", "CursorMovedI", "InsertCharPre", "CmdlineEnter" },
     max_height = math.floor(vim.o.lines / 2),
     wrap = true,
   })

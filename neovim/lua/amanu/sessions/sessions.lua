@@ -84,6 +84,25 @@ local function act(summary)
   end)
 end
 
+---@param summary amanu.SessionSummary
+---@return string
+local function standing(summary)
+  return summary.changes > 0 and summary.changes .. " to review" or summary.status
+end
+
+---Say that, and whether there is something to review in other sessions of this folder.
+---@param text string
+function M.say_others(text)
+  local own = session.state and session.state.sessionId
+  client.request(methods.session_list, { root = session.root() }, function(_, result)
+    local others = vim.tbl_filter(function(each)
+      return each.changes > 0 and each.sessionId ~= own
+    end, result and result.sessions or {})
+    local more = #others == 1 and "; in “" .. visible.line(others[1].title, 30) .. "” there is" or ("; in %d others there is"):format(#others)
+    say.aside(text .. (#others > 0 and more .. ": /sessions" or ""))
+  end)
+end
+
 function M.list()
   client.request(methods.session_list, { root = session.root() }, function(why, result)
     if why then
@@ -94,7 +113,7 @@ function M.list()
     select(result.sessions, "Sessions of " .. session.root(), function(each)
       local here = session.state and session.state.sessionId == each.sessionId and "* " or "  "
       local when = os.date("%Y-%m-%d %H:%M", math.floor(each.updatedAt / 1000))
-      return ("%s%s  %-11s  %s"):format(here, when, each.status, visible.line(each.title, 60))
+      return ("%s%s  %-13s %s"):format(here, when, standing(each), visible.line(each.title, 50))
     end, act)
   end)
 end
