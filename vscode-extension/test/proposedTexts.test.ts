@@ -31,14 +31,15 @@ function editor() {
   const told: string[] = [];
   const sessions = { states: [state({ proposals: [version(1)] })], get: () => undefined };
   const { hunks = [] } = version(1).files[0] ?? {};
-  const daemon = { version: 1, text: TEXT, outside: false, hunks };
+  const daemon = { version: 1, text: TEXT, outside: false, hunks, previews: 0 };
   const request = async (method: string, params: Record<string, unknown>) => {
     const name = method.replace("amanu/proposal/", "");
     if (name !== "preview") asked.push([name, params]);
     if (name === "revise") return { proposal: version((daemon.version += 1)), outside: daemon.outside };
     if (name !== "preview") return { status: "resolved", proposal: version(daemon.version) };
+    daemon.previews += 1;
     const previewed = daemon.hunks.map((each) => ({ hunk: each, contextBefore: [], contextAfter: [] }));
-    const shown = { proposalId: "p", version: daemon.version, text: daemon.text, base: BASE };
+    const shown = { proposalId: "p", path: "/w/a", version: daemon.version, text: daemon.text, base: BASE };
     return { files: [{ ...shown, hunks: previewed }] };
   };
   const server = { request } as unknown as Daemon;
@@ -166,11 +167,26 @@ test("what a file is compared with is read again in every session when one chang
   ]);
 });
 
+test("both sides of all files of an editor are asked for at once", async () => {
+  const { daemon, proposals, target, uri, read, changed } = editor();
+  await proposals.readAhead("s1", [target()]);
+  expect(await read()).toBe(TEXT);
+  expect(Buffer.from(await proposals.readFile(uri.with({ scheme: "amanu-base" }) as never)).length).toBe(
+    BASE.length + 3,
+  );
+  expect(daemon.previews).toBe(1);
+  Object.assign(daemon, { text: "other\n", version: 2 });
+  changed(version(2));
+  expect(await read()).toBe("other\n");
+});
+
 test("only what is another one than before is read again, and where the user types", () => {
   const { proposals, sessions } = editor();
   const touched: string[] = [];
   proposals.onDidChangeFile((changes) =>
-    touched.push(...changes.filter(({ uri }) => uri.authority === "").map(({ uri }) => uri.scheme + uri.path)),
+    touched.push(
+      ...changes.filter(({ uri }) => uri.authority === "").map(({ uri }) => uri.scheme + uri.path),
+    ),
   );
   const news = (act: () => void) => {
     touched.length = 0;

@@ -24,7 +24,7 @@ interface Opened {
 export class FilesEditor {
   private opened: Opened[] = [];
 
-  constructor(private readonly proposals: Pick<Proposals, "all">) {}
+  constructor(private readonly proposals: Pick<Proposals, "all" | "readAhead">) {}
 
   async open(heading: string, targets: Target[]): Promise<void> {
     const labels = tabs().map(({ label }) => label);
@@ -40,6 +40,8 @@ export class FilesEditor {
       };
     });
     this.opened.push({ heading, files });
+    const [first] = targets;
+    if (first !== undefined) await this.proposals.readAhead(first.sessionId, targets);
     const resources = files.map((file) => [vscode.Uri.file(file.path), file.originalUri, file.modifiedUri]);
     await vscode.commands.executeCommand("vscode.changes", heading, resources);
     if (files[0] !== undefined) await inFront(files[0].modifiedUri);

@@ -1,5 +1,8 @@
 import * as vscode from "vscode";
 
+/** All there are, asked for once: a review may open many documents, and the twins are ours. */
+let languages: Thenable<string[]> | undefined;
+
 /**
  * Give a proposed text its language's twin, `amanu-python` for `python`, in which diffs are inline. VS Code lays out a
  * diff as its settings say, and these differ by language, never by diff: only so is ours inline and git's as the user
@@ -8,6 +11,6 @@ import * as vscode from "vscode";
  */
 export async function inline(document: vscode.TextDocument): Promise<void> {
   const twin = `amanu-${document.languageId}`;
-  if ((await vscode.languages.getLanguages()).includes(twin))
-    await vscode.languages.setTextDocumentLanguage(document, twin);
+  languages ??= vscode.languages.getLanguages();
+  if ((await languages).includes(twin)) await vscode.languages.setTextDocumentLanguage(document, twin);
 }

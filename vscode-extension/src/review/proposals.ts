@@ -6,7 +6,7 @@ import { inline } from "./inlineDiff";
 import type { Hunk, Proposal, ProposalReviseResult, ProposedFile, SessionState } from "../protocol";
 import type { SessionEvent, Sessions } from "../sessions/sessions";
 import { CHANGED, closeGone, reopen } from "./tabs";
-import type { Texts } from "./texts";
+import type { ProposedTexts, Texts } from "./texts";
 import { titled, visible } from "../editor/visible";
 
 /** The proposed side of a diff, writable: edit, then accept. */
@@ -26,8 +26,8 @@ const LOADING = 20_000;
 /** Milliseconds that VS Code has to read a document again. */
 const READING = 2000;
 
-/** Documents of which the texts are kept: enough for a few open diffs. */
-const KEPT = 16;
+/** Documents of which the texts are kept: two for each file of a big review. */
+const KEPT = 200;
 
 const MOVED_ON =
   "The proposal has changed since this text was shown, so your unsaved edits of it were not taken. Copy what you need, then revert the file.";
@@ -54,6 +54,8 @@ export class Proposals implements vscode.FileSystemProvider {
   readonly onDidChangeFile = this.changes.event;
   /** What VS Code last read: an unsaved document was made from that, whatever the proposal has become since. */
   private readonly reads = new Map<string, Read>();
+  /** When the bases changed last that VS Code read. */
+  private readonly bases = new Map<string, number>();
   /** The documents asked for last. */
   private readonly cached = new Map<string, { mtime: number; content: Promise<Content> }>();
   /** Documents that are saved only to be clean again: their text was read before. */
@@ -71,7 +73,7 @@ export class Proposals implements vscode.FileSystemProvider {
     private readonly sessions: Pick<Sessions, "states" | "get" | "onReset">,
     private readonly openChats: Pick<OpenChats, "tell" | "attempt">,
     private readonly edits: Edits,
-    private readonly texts: Pick<Texts, "of" | "baseline">,
+    private readonly texts: Pick<Texts, "of" | "waiting" | "baseline">,
   ) {}
 
   /** All files of all proposals of all sessions with something that waits for the user, in order. */
@@ -264,7 +266,8 @@ export class Proposals implements vscode.FileSystemProvider {
 
   /** VS Code drops the news of a base it has asked for and not opened yet: told again. */
   opened(document: vscode.TextDocument): void {
-    if (document.uri.scheme === BASE) this.touch(document.uri);
+    const key = document.uri.toString();
+    if (document.uri.scheme === BASE && this.bases.get(key) !== this.time(key)) this.touch(document.uri);
     if (document.uri.scheme === PROPOSED) void inline(document);
   }
 
@@ -288,6 +291,7 @@ export class Proposals implements vscode.FileSystemProvider {
     const key = uri.toString();
     const mtime = this.time(key);
     const content = await this.content(uri);
+    if (uri.scheme === BASE) this.bases.set(key, mtime);
     if (uri.scheme === PROPOSED && mtime >= (this.reads.get(key)?.mtime ?? 0))
       this.reads.set(key, { ...content, mtime, since: null });
     return content.bytes;
@@ -348,13 +352,26 @@ export class Proposals implements vscode.FileSystemProvider {
     throw vscode.FileSystemError.NoPermissions();
   }
 
+  /** Have the texts of files of a session, which an editor is about to read one by one. */
+  async readAhead(sessionId: string, own: Target[]): Promise<void> {
+    const waiting = await this.texts.waiting(sessionId);
+    for (const target of own) {
+      const texts = waiting(target);
+      if (texts === undefined) continue;
+      for (const uri of [proposedUri(target), baseUri(target)])
+        this.keep(uri, Promise.resolve(this.side(uri, target, texts)));
+    }
+  }
+
   /** Asked of the daemon once, until a proposal changes. */
   private content(uri: vscode.Uri): Promise<Content> {
+    const known = this.cached.get(uri.toString());
+    return known?.mtime === this.time(uri.toString()) ? known.content : this.keep(uri, this.ask(uri));
+  }
+
+  private keep(uri: vscode.Uri, content: Promise<Content>): Promise<Content> {
     const key = uri.toString();
     const mtime = this.time(key);
-    const known = this.cached.get(key);
-    if (known?.mtime === mtime) return known.content;
-    const content = this.ask(uri);
     this.cached.delete(key);
     this.cached.set(key, { mtime, content });
     content.catch(() => this.cached.delete(key));
@@ -369,9 +386,14 @@ export class Proposals implements vscode.FileSystemProvider {
       return contentOf(uri, await this.texts.baseline(path, query || null, authority === "unreviewed"));
     const target = this.target(uri);
     if (target === undefined) throw vscode.FileSystemError.FileNotFound(uri);
-    const { proposed, base, version, hunks } = await this.texts.of(target);
+    const texts = await this.texts.of(target);
+    return this.side(uri, this.target(uri) ?? target, texts);
+  }
+
+  /** The text of one side of a diff. */
+  private side(uri: vscode.Uri, { proposal, file }: Target, texts: ProposedTexts): Content {
+    const { proposed, base, version, hunks } = texts;
     if (uri.scheme === BASE) return contentOf(uri, base);
-    const { proposal, file } = this.target(uri) ?? target;
     const decided = proposal.version === version ? file.hunks.filter(({ waits }) => waits === "") : [];
     return contentOf(uri, proposed, [...hunks, ...decided]);
   }

@@ -1,6 +1,6 @@
 import type { Target } from "./changes";
 import type { Daemon } from "../daemon/client";
-import type { Hunk } from "../protocol";
+import type { Hunk, PreviewedFile } from "../protocol";
 
 /** A file's text with all that is proposed, and without any of it: "" where there is no file. */
 export interface ProposedTexts {
@@ -26,13 +26,7 @@ export class Texts {
     const scope = { proposalId, path };
     const preview = await this.daemon.request("amanu/proposal/preview", { sessionId, scope, texts: true });
     const waiting = preview.files.find((each) => each.proposalId === proposalId);
-    if (waiting !== undefined)
-      return {
-        version: waiting.version,
-        base: waiting.base ?? "",
-        proposed: waiting.text ?? "",
-        hunks: waiting.hunks.map(({ hunk }) => hunk),
-      };
+    if (waiting !== undefined) return textsOf(waiting);
     // nothing of it waits any more
     const { files } = await this.daemon.request("amanu/proposal/diff", { sessionId, scope, texts: true });
     const [applied] = files;
@@ -45,10 +39,22 @@ export class Texts {
     };
   }
 
+  /** Those of all files of a session in which something waits, asked for at once. */
+  async waiting(sessionId: string): Promise<(target: Target) => ProposedTexts | undefined> {
+    const { files } = await this.daemon.request("amanu/proposal/preview", { sessionId, texts: true });
+    const found = new Map(files.map((each) => [`${each.proposalId} ${each.path}`, textsOf(each)]));
+    return ({ proposal, file, row }) =>
+      row === undefined ? found.get(`${proposal.proposalId} ${file.presentPath}`) : undefined;
+  }
+
   /** The file without what that session applied in it (none named: all of them), or without what of that nobody has
    * looked at. */
   async baseline(path: string, sessionId: string | null, unreviewed: boolean): Promise<string> {
     const params = { path, sessionId, unreviewed };
     return (await this.daemon.request("amanu/proposal/baseline", params)).text ?? "";
   }
+}
+
+function textsOf({ version, base, text, hunks }: PreviewedFile): ProposedTexts {
+  return { version, base: base ?? "", proposed: text ?? "", hunks: hunks.map(({ hunk }) => hunk) };
 }
