@@ -71,7 +71,7 @@ KEYS = " · <Space>aa accept · <Space>ar reject · <Space>ae edit"
 
 
 def below(what: str, first: int = 2) -> list[str]:
-    """The hint of a file as a whole, where there is no room behind its first line: `first` keys are on the one below."""
+    """The hint of a file as a whole, with no room behind its first line: so many keys are on the line below."""
     keys = KEYS.split(" · ")[1:]
     return [f"1v {' · '.join([f'amanu 1/1 {what}', *keys[:first]])}", f"1v {' · '.join(keys[first:])}"]
 
