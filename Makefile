@@ -95,9 +95,10 @@ bench: setup .tools/typescript/.installed $(EXTENSION)  ## speed, as ratios with
 	@$(BIN)/python -m bench.questions
 	@if [ -f bench/__main__.py ]; then $(BIN)/python -m bench; else echo "bench: nothing to measure yet"; fi
 
-bench-faces: vsix .tools/vscode/.installed .tools/playwright/.installed  ## what drawing costs in the editors, for short sessions and long ones
+bench-faces: vsix .tools/vscode/.installed .tools/playwright/.installed .tools/wheelhouse/.installed  ## what drawing costs in the editors, for short sessions and long ones
 	@.ci/vscode/chromium
-	@$(BIN)/python -m bench.faces
+	@AMANU_VSCODE="$(CURDIR)/.tools/vscode" AMANU_WHEELHOUSE="$(CURDIR)/.tools/wheelhouse" \
+	  PYTHONPATH="$(CURDIR)/.tools/playwright:$(CURDIR)/tests" $(BIN)/python -m bench.faces
 
 bench-tasks: vsix .tools/vscode/.installed .tools/playwright/.installed .tools/wheelhouse/.installed  ## ten tasks in VS Code by pointer and keyboard
 	@.ci/vscode/chromium

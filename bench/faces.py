@@ -5,6 +5,7 @@ of 20, 200 and 2,000 items (all in the view, as after scrolling up to the beginn
 the page costs per streamed delta and per finished tool call (script, style and layout), memory and nodes.
 Neovim: the plugin in a headless Neovim, without a daemon (`bench/neovim.lua`).
 The ratio to the shortest session is what must stay near one.
+A review of many changes: in the daemon, a real VS Code and Neovim (`bench/reviews.py`, `bench/review_in_vscode.py`).
 """
 
 import importlib
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from amanu_protocol.items import SubAgent
-from bench import streaming
+from bench import reviews, streaming
 from bench.page import ROOT, SEND, answer, events, open_page, opened, state
 
 OUTPUT = Path(__file__).with_name("faces.md")
@@ -36,7 +37,7 @@ def main() -> int:
     if chromium is None:
         print("Chromium is needed.", file=sys.stderr)
         return 1
-    page = f"{HEAD}\n## VS Code\n\n{vscode(chromium)}\n## Neovim\n\n{neovim()}"
+    page = f"{HEAD}\n## VS Code\n\n{vscode(chromium)}\n## Neovim\n\n{neovim()}\n## A review\n\n{review()}"
     print(page)
     OUTPUT.write_text(page)
     return 0
@@ -47,6 +48,11 @@ def neovim() -> str:
     command = [str(Path(sys.executable).parent / "nvim"), "--clean", "--headless", "-l", script]
     found = subprocess.run(command, check=True, capture_output=True, text=True)
     return f"```\n{found.stdout.strip() or found.stderr.strip()}\n```\n"
+
+
+def review() -> str:
+    figures = importlib.import_module("bench.review_in_vscode").vscode()  # needs what the tests of VS Code need
+    return reviews.table([*figures, *reviews.daemon()])
 
 
 def vscode(chromium: str) -> str:

@@ -61,3 +61,71 @@ for _, count in ipairs({ 20, 2000 }) do
   local line = "%4d items: open %.0f · delta %.3f, with redraw %.2f · new item %.2f\n"
   io.write(line:format(count, opened, delta, drawn, item))
 end
+
+-- A review of 400 changes in 40 files.
+
+local FILES, HUNKS, LINES = 40, 10, 300
+local folder = vim.fn.tempname()
+vim.fn.mkdir(folder)
+
+---A proposal for a file, which is laid down.
+---@param number integer
+---@return table
+local function proposal(number)
+  local path, lines, hunks = vim.uv.fs_realpath(folder) .. ("/part_%02d.lua"):format(number), {}, {}
+  for line = 1, LINES do
+    lines[line] = ("local part_%d_%d = %d"):format(number, line, line)
+  end
+  vim.fn.writefile(lines, path)
+  for at = 1, HUNKS do
+    local line = (at - 1) * LINES / HUNKS + 5
+    local place = { start = line - 1, ["end"] = line }
+    hunks[at] = {
+      hunkId = ("p%d.h%d"):format(number, at),
+      oldText = lines[line] .. "\n",
+      newText = lines[line] .. " -- changed\n",
+      lines = place,
+      proposedLines = place,
+      state = "pending",
+      waits = "decision",
+      verbs = { "accept", "reject" },
+    }
+  end
+  local file = { path = path, presentPath = path, change = "edit", hunks = hunks, added = HUNKS, removed = HUNKS }
+  return { proposalId = "p" .. number, turnId = "t", toolCallIds = { "c" .. number }, version = 1, files = { file } }
+end
+
+local marks = require("amanu.review.marks")
+session.state = state(20)
+for number = 1, FILES do
+  session.state.proposals[number] = proposal(number)
+end
+vim.cmd.enew()
+local function drawing(run)
+  return function()
+    run()
+    vim.cmd.redraw()
+  end
+end
+local function next_change()
+  marks.jump(1)
+end
+local opened = ms(drawing(function()
+  marks.refresh()
+  next_change()
+end), 1)
+local nearby, far = {}, {}
+for _ = 1, FILES - 1 do
+  table.insert(nearby, ms(drawing(next_change), HUNKS - 1))
+  table.insert(far, ms(drawing(next_change), 1))
+end
+table.sort(nearby)
+table.sort(far)
+assert(vim.fn.bufname():find("part_40"), "the review was not gone through")
+local told = ms(drawing(function()
+  take({ kind = "proposalChanged", proposal = vim.deepcopy(session.state.proposals[FILES]) })
+  marks.refresh(session.state.proposals[FILES])
+end), 20)
+local line = "%d files, %d changes: review opens %.0f · next change %.1f · in the next file %.0f · a new version %.0f\n"
+io.write(line:format(FILES, FILES * HUNKS, opened, nearby[FILES / 2], far[FILES / 2], told))
+vim.fn.delete(folder, "rf")

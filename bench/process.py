@@ -81,6 +81,11 @@ class Tree:
                 total += sum(map(int, fields[11:15]))
         return total / TICK
 
+    def own_cpu(self) -> float:
+        """The same of the first of them alone, without its children."""
+        fields = Path(f"/proc/{self.pids()[0]}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:13])) / TICK
+
     def wakeups(self) -> int:
         """How often their threads went to sleep so far, and woke up again."""
         total = 0
