@@ -339,7 +339,14 @@ def test_text_of_others_is_never_obeyed_or_hidden(start: Start, folder: Path, tm
         "digest": "d",
     }
     entry = {"number": 1, "at": 0, "kind": "asked", "text": evil, "hash": ""}
-    summary: dict[str, Any] = {"sessionId": "x", "title": evil, "status": "idle", "updatedAt": 0, "roots": []}
+    summary: dict[str, Any] = {
+        "sessionId": "x",
+        "title": evil,
+        "status": "idle",
+        "updatedAt": 0,
+        "roots": [],
+        "changes": 0,
+    }
     model = {"modelId": evil, "name": evil, "contextWindow": 1000, "available": False, "unavailable": evil}
     played(
         vim,
