@@ -397,7 +397,7 @@ class Chat(PromptContext):
     def _echo(self, text: str) -> None:
         """The slash command above its answer. One of the daemon's is a prompt, which is printed with the others."""
         word = text.split(maxsplit=1)[0]
-        if word in SLASH_COMMANDS or word not in self.slash_commands:
+        if word in SLASH_COMMANDS or word not in self._completion.names:
             self._console.line(("dim", f"› {one_line(text)}"))
 
     def _send(self, text: str, *, queued: bool = False) -> None:

@@ -4,8 +4,8 @@ import os
 from typing import Any
 
 import pytest
-from amanu.cli.ui.keyboard import FOCUS_GAINED, FOCUS_LOST, PromptKeyboard
 
+from amanu.cli.ui.keyboard import FOCUS_GAINED, FOCUS_LOST, PromptKeyboard
 from amanu.cli.ui.notifications import LONG_MS, Notifications, can_notify, escapes
 from amanu_protocol.events import (
     ApprovalRequested,

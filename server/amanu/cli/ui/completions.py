@@ -22,7 +22,7 @@ from amanu_protocol.state import SessionState
 NEED_ARGUMENT = frozenset({"/queue", "/restore", "/record"})
 """The chat's slash commands that do nothing alone."""
 MAY_TAKE_ARGUMENT = frozenset(
-    {"/mode", "/plan", "/model", "/effort", "/sessions", "/jobs", "/agents", "/audit"}
+    {"/mode", "/plan", "/model", "/effort", "/sessions", "/jobs", "/agents", "/audit", "/export"}
     | {f"/{verb}" for verb in CONCERNED}
 )
 _SCOPES: Mapping[Scope, str] = {
