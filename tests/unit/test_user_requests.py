@@ -119,10 +119,11 @@ async def test_in_a_script_it_is_a_prompt_like_others(tmp_path: Path) -> None:
 
 async def test_a_command_that_is_stopped_was_begun_and_the_model_hears_so(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, mode="auto") as d:
-        turn_id = await d.prompt("! sleep 60")
-        await d.until(lambda state: any(isinstance(i, ToolCall) and i.state == "executing" for i in state.items))
+        turn_id = await d.prompt("! echo begun; sleep 60")
+        await d.until(lambda state: any(isinstance(i, ToolCall) and i.output for i in state.items))
         await d.session.prompts.cancel(turn_id or "")
         await d.over("p1", "cancelled")
+        assert only_call(d).output == "begun\n", "the user still sees what it has printed"
         assert "its effect may be partial" in d.told()
 
 

@@ -103,6 +103,8 @@ class CallRun:
     preview: Preview | None = None
     allowed: bool = False
     """Policy or the user approved what `preview` shows."""
+    live_output: str = ""
+    """What the user has seen of its work so far."""
     result: Result | None = None
     previewed: asyncio.Event = field(default_factory=asyncio.Event)
     asked: asyncio.Event = field(default_factory=asyncio.Event)
@@ -213,6 +215,8 @@ class Calls:
 
     def _finish_cancelled(self, run: CallRun, error: asyncio.CancelledError) -> None:
         ran = run.item.state == "executing"
+        if ran and run.live_output:
+            run.item = run.item.model_copy(update={"output": run.live_output})
         if DAEMON_STOPPED in error.args:  # as after a kill (`session/restore.py`)
             result = _error_result(run.call, INTERRUPTED if ran else NOT_RUN)
             self._finish(run, "failed" if ran else "cancelled", result, error=MAY_HAVE_RUN if ran else DID_NOT_RUN)
@@ -229,7 +233,7 @@ class Calls:
                 turn_id=self._turn_id if self._label is None else self._label.turn_id,
                 step=self._step,
                 agent=self._label,
-                output=lambda text: self._emit.delta(run.call.call_id, self._emit.redact(text)),
+                output=lambda text: self._show_live(run, text),
                 allowed=self._approvals.allowed,
                 denied=self._approvals.denied,
                 guarded=self._approvals.guarded,
@@ -305,6 +309,7 @@ class Calls:
     async def _execute(
         self, run: CallRun, tool: AnyTool, params: Params, context: CallContext, decision: Decision
     ) -> Outcome:
+        run.live_output = ""
         self._set_state(run, "executing")
         preview = run.preview
         if run.effect != "read" or preview is None or preview.subject.reach != "workspace" or preview.subject.server:
@@ -315,6 +320,11 @@ class Calls:
         finally:
             if run.effect == "run":
                 self._approvals.add_run_time(decision, time.monotonic() - started)
+
+    def _show_live(self, run: CallRun, text: str) -> None:
+        text = self._emit.redact(text)
+        run.live_output += text
+        self._emit.delta(run.call.call_id, text)
 
     def _may_ask_for(self, blocked: Blocked | None, decision: Decision, context: CallContext) -> bool:
         """Whether something was blocked that the user was not asked for before: who left it out once is not asked
