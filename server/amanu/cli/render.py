@@ -120,9 +120,7 @@ class Renderer:
     def show(self, message: EventMessage, state: SessionState) -> None:
         """Draw one event; `state` has it folded in."""
         self._close_adopted(message.event)
-        if self._discarded and not (isinstance(message.event, RetryChanged) and message.event.retry is not None):
-            self.console.line(("yellow", WITHDRAWN.format(reason=one_line(self._discarded).rstrip("."))))
-            self._discarded = ""
+        self._tell_discarded(message.event)
         match message.event:
             case ItemStarted(item=item) | ItemChanged(item=item):
                 self._open(item, message.at)
@@ -147,11 +145,9 @@ class Renderer:
             case TurnEnded() as ended:
                 self._end(ended, message.at, state)
             case RetryChanged(retry=retry) if retry is not None:
-                wait = max(0, retry.at - message.at) / 1000
                 void = "What it wrote is discarded. " if self._discarded else ""
                 self._discarded = ""
-                words = f"↻ {one_line(retry.reason)} {void}Attempt {retry.attempt} in {seconds(wait)}."
-                self.console.line(("yellow", words))
+                self.console.line(("yellow", f"↻ {one_line(retry.reason)} {void}Attempt {retry.attempt} follows."))
             case AgentChanged(agent=agent) if agent.state == "running":
                 self._agents.begin(agent)
             case PromptQueued(prompt=prompt):
@@ -259,6 +255,16 @@ class Renderer:
                     blocks, stripper, style = stream
                     self._close_text(self._adopted, blocks, stripper, style)
                 self._adopted = None
+            case _:
+                pass
+
+    def _tell_discarded(self, event: Event) -> None:
+        """Once it goes on without a word about a retry, which would tell it."""
+        match event:
+            case ItemStarted() | ItemCompleted() | ItemsReplaced() | TurnEnded() | RetryChanged(retry=None):
+                if self._discarded:
+                    self.console.line(("yellow", WITHDRAWN.format(reason=one_line(self._discarded).rstrip("."))))
+                self._discarded = ""
             case _:
                 pass
 

@@ -162,11 +162,12 @@ STORIES: list[tuple[str, list[Event], str]] = [
             started(),
             delta("On"),
             ItemsWithdrawn(item_ids=["a"], reason="The stream broke."),
+            UsageChanged(usage=USAGE),  # what the attempt cost
             RetryChanged(retry=Retry(attempt=2, reason="The stream broke.", at=7_000)),
             RetryChanged(retry=None),
             answered("One.", "b"),
         ],
-        "↻ The stream broke. What it wrote is discarded. Attempt 2 in 3.0 s.\nOne.\n\n",
+        "↻ The stream broke. What it wrote is discarded. Attempt 2 follows.\nOne.\n\n",
     ),
     ("one that showed nothing leaves none", [started(), ItemsWithdrawn(item_ids=["a"], reason="cut")], ""),
     (
@@ -280,7 +281,7 @@ STORIES: list[tuple[str, list[Event], str]] = [
     (
         "a retry",
         [RetryChanged(retry=Retry(attempt=2, reason="Overloaded.", at=5000)), RetryChanged(retry=None)],
-        "↻ Overloaded. Attempt 2 in 4.0 s.\n",
+        "↻ Overloaded. Attempt 2 follows.\n",
     ),
     (
         "a queued prompt",

@@ -375,7 +375,7 @@ def test_each_retry_is_told_on_standard_error(
     model = script(shop.parent, {"text": "Half an answer.", "error": "streamBroken"})
     done = inside.run(main, "x", "--model", model, cwd=shop)
     assert (done.returncode, done.stdout) == (0, "Half an answer.\n\n")  # of the second attempt alone
-    assert "↻ The script asked for this failure. What it wrote is discarded. Attempt 2 in 0 ms." in done.stderr
+    assert "↻ The script asked for this failure. What it wrote is discarded. Attempt 2 follows." in done.stderr
     assert done.stderr.count("The script asked") == 1
 
 
