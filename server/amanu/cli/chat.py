@@ -34,7 +34,7 @@ from amanu.cli.review_prompt import ReviewPrompt
 from amanu.cli.running import RunningServers, show_running
 from amanu.cli.session_lookup import latest, listing, resolve_session_id
 from amanu.cli.slash_completion import SlashCompletion
-from amanu.cli.status_line import status_line
+from amanu.cli.status_line import IDLE, SENDING, status_line
 from amanu.cli.text import one_line, stripped, visible
 from amanu.cli.trust_prompt import TrustPrompt
 from amanu.cli.ui import first_paint
@@ -315,9 +315,10 @@ class Chat(PromptContext):
 
     def toolbar(self) -> str:
         """The line below the prompt."""
-        idle = "Enter answers · ↑ ↓ or a digit chooses" if self._terminal.dialog is not None else ""
-        moving = self._renderer.status(self._view.state) or ("… sending" if self._sending else idle)
-        return status_line(self._view.state, moving, shutil.get_terminal_size().columns, self._servers.count)
+        activity = self._renderer.status(self._view.state) or (SENDING if self._sending else None)
+        idle = "Enter answers · ↑ ↓ or a digit chooses" if self._terminal.dialog is not None else IDLE
+        columns = shutil.get_terminal_size().columns
+        return status_line(self._view.state, activity, columns, self._servers.count, idle)
 
     # One round -----------------------------------------------------------------------------------------
 

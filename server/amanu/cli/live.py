@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from amanu.cli.console import Console, Span, Style
+from amanu.cli.status_line import Activity
 
 TICK_SECONDS = 0.1
 
@@ -15,7 +16,7 @@ class LiveConsole:
     """A console with a last line that moves. Lines printed through it go above; what others print to the same
     screen must come after `clear`."""
 
-    def __init__(self, console: Console, out: TextIO, status: Callable[[], str]) -> None:
+    def __init__(self, console: Console, out: TextIO, status: Callable[[], Activity | None]) -> None:
         self._console = console
         self._out = out
         self._status = status
@@ -54,7 +55,8 @@ class LiveConsole:
 
     async def _tick(self) -> None:
         while True:
-            status = self._status()[: shutil.get_terminal_size().columns - 1]
+            activity = self._status()
+            status = "" if activity is None else activity.line(shutil.get_terminal_size().columns - 1)
             if status != self._current:
                 self._current = status
                 self._out.write(f"\r\x1b[K\x1b[2m{status}\x1b[0m" if status else "\r\x1b[K")

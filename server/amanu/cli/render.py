@@ -4,6 +4,7 @@ Everything is printed once and for good, in blocks; what is still moving (the bl
 runs, a countdown) is in `status` and `tail`, for whoever owns the last lines of the screen.
 """
 
+import math
 import re
 import time
 from pathlib import PurePath
@@ -14,10 +15,11 @@ from amanu.cli.console import Console, Span, Style
 from amanu.cli.diff import show_check, show_conflicts, show_proposal
 from amanu.cli.open_draft import describe_open_draft
 from amanu.cli.question import show_lines
+from amanu.cli.status_line import Activity, elapsed, spinner
 from amanu.cli.text import Stripper, one_line, stripped
 from amanu.cli.usage import rest_line
 from amanu.client.daemon_client import TERMINAL
-from amanu.text.amounts import plural, seconds
+from amanu.text.amounts import plural, seconds, token_count
 from amanu.text.sub_agents import asked_by, doing, owner_of, started_agent, working
 from amanu.text.wording import describe_decision, describe_settled_call, sandbox_line
 from amanu_protocol.events import (
@@ -36,6 +38,7 @@ from amanu_protocol.events import (
     RetryChanged,
     SessionChanged,
     SessionRewound,
+    StepEnded,
     TurnEnded,
     TurnRouted,
     TurnStarted,
@@ -62,6 +65,9 @@ WITHDRAWN = "… that attempt was discarded ({reason}), trying again"
 OUTPUT_LINES = 8
 """Of a command's output; the whole stays in the session."""
 
+CHARACTERS_PER_TOKEN = 4
+"""About."""
+_SEPARATOR = " · "
 _LIVE_END = 4000
 """Characters of a live edit that are looked at for its last lines."""
 _SIGN: dict[str, Style] = {"+": "green", "-": "red"}
@@ -116,11 +122,16 @@ class Renderer:
         self._shown_proposals: dict[str, int] = {}
         self._shown_checks: set[str] = set()
         self._turn_started_at = 0
+        self._written_tokens = 0
+        """Of the replies of this turn that are complete."""
+        self._written_characters = 0
+        """Of the reply that is not."""
 
     def show(self, message: EventMessage, state: SessionState) -> None:
         """Draw one event; `state` has it folded in."""
         self._close_adopted(message.event)
         self._tell_discarded(message.event)
+        self._count_written(message.event, state)
         match message.event:
             case ItemStarted(item=item) | ItemChanged(item=item):
                 self._open(item, message.at)
@@ -209,39 +220,61 @@ class Renderer:
             *((_SIGN.get(line[:1], "dim"), line) for line in tail_lines),
         ]
 
-    def status(self, state: SessionState, clock_time: float | None = None) -> str:
-        """One line about what moves right now; "" when nothing does. `now` in seconds since the epoch."""
+    def status(self, state: SessionState, clock_time: float | None = None) -> Activity | None:
+        """What goes on right now; None when nothing does. `clock_time` in seconds since the epoch."""
         clock_time = time.time() if clock_time is None else clock_time
         if state.retry is not None:
-            wait = max(0.0, state.retry.at / 1000 - clock_time)
-            return f"↻ {one_line(state.retry.reason, 80)} · attempt {state.retry.attempt} in {seconds(wait)}"
+            when = elapsed(math.ceil(state.retry.at / 1000 - clock_time))
+            return Activity("↻", one_line(state.retry.reason), (f"attempt {state.retry.attempt} in {when}",))
         for asked in (*state.approvals, *state.questions):
-            return f"? {asked_by(asked)}{one_line(asked.title, 100)}"
+            return Activity("?", f"{asked_by(asked)}{one_line(asked.title)}")
         if state.turn is None:
-            return ""
-        running = [
-            f"{one_line(item.title, 60)} {seconds(clock_time - self._started_at[item.item_id] / 1000)}"
-            for item in _recent(state)
-            if isinstance(item, ToolCall) and item.state == "executing" and item.item_id in self._started_at
-            if started_agent(state.agents, item) is None
-        ]
-        running += [doing(agent) for agent in working(state.agents) if not agent.background]
-        if running:
-            return "▸ " + " · ".join(running)
+            return None
+        calls = [call for call in _running(state) if started_agent(state.agents, call) is None]
+        agents = [agent for agent in working(state.agents) if not agent.background]
+        if titles := [*(one_line(call.title) for call in calls), *map(doing, agents)]:
+            since = [self._started_at[call.item_id] for call in calls if call.item_id in self._started_at]
+            figures = _seconds_since(min([*since, *(agent.started_at for agent in agents)], default=0), clock_time)
+            return Activity(spinner(clock_time), _SEPARATOR.join(titles), figures)
+        figures = (*_seconds_since(self._turn_started_at, clock_time), *self._tokens_written())
+        return Activity(spinner(clock_time), self._what_the_model_does(state), figures)
+
+    def _what_the_model_does(self, state: SessionState) -> str:
         last = _last(state)
         if isinstance(last, Notice) and last.code == "compacting":
-            return "… compacting"
+            return "compacting"
         if isinstance(last, Notice) and last.code == "hookRunning":
-            return f"… {one_line(last.text, 100)}"
+            return one_line(last.text)
         edit = _live_edit(state)
         if edit is not None:
-            return f"… {one_line(edit.title, 100)} · being written, {plural(edit.output.count(chr(10)), 'line')}"
+            return f"{one_line(edit.title)} · being written, {plural(edit.output.count(chr(10)), 'line')}"
         for item in reversed(_recent(state)):
             if isinstance(item, Thought) and item.item_id in self._streams:
-                return f"… {one_line(item.subject or _live_subject(item.text), 100)}"
+                return one_line(item.subject or _live_subject(item.text))
             if isinstance(item, Answer) and item.item_id in self._streams:
-                return "… writing"
-        return f"… {one_line(state.todos_summary, 100) or 'working'}"
+                return "writing"
+        return one_line(state.todos_summary) or "working"
+
+    def _tokens_written(self) -> tuple[str, ...]:
+        """In this turn, as far as it is known; the reply that is being written is estimated."""
+        count = self._written_tokens + self._written_characters // CHARACTERS_PER_TOKEN
+        return (f"~{token_count(count)} tokens",) if count else ()
+
+    def _count_written(self, event: Event, state: SessionState) -> None:
+        match event:
+            case TurnStarted():
+                self._written_tokens = self._written_characters = 0
+            case StepEnded(usage=usage):
+                self._written_tokens += 0 if usage is None else usage.output_tokens + usage.thought_tokens
+                self._written_characters = 0
+            case ItemsWithdrawn():
+                self._written_characters = 0
+            case ItemDelta(item_id=item_id, text=text):
+                item = state.item(item_id)
+                if item is not None and owner_of(item) is None and not _executes(item):
+                    self._written_characters += len(text)
+            case _:
+                pass
 
     def _close_adopted(self, event: Event) -> None:
         """Whatever comes after a text found half written ends it, unless it is about that text itself, or is a
@@ -554,6 +587,20 @@ def _live_subject(thought: str) -> str:
     """The last bold heading so far: some models write one above each stretch of a thought."""
     subjects = re.findall(r"\*\*(.+?)\*\*", thought[-2000:])
     return subjects[-1] if subjects else "thinking"
+
+
+def _seconds_since(started_at: int, clock_time: float) -> tuple[str, ...]:
+    """A figure, or none if it is not known when it began: 0."""
+    return (elapsed(clock_time - started_at / 1000),) if started_at else ()
+
+
+def _running(state: SessionState) -> list[ToolCall]:
+    """The session's own calls that run."""
+    return [item for item in _recent(state) if isinstance(item, ToolCall) and _executes(item) and not item.agent_id]
+
+
+def _executes(item: Item) -> bool:
+    return isinstance(item, ToolCall) and item.state == "executing"
 
 
 def _live_edit(state: SessionState) -> ToolCall | None:

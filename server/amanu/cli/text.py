@@ -49,6 +49,20 @@ def one_line(text: str, limit: int = 200) -> str:
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
+def cut(text: str, columns: int) -> str:
+    """As much of one line as fits, with a sign where something is missing."""
+    from rich.cells import set_cell_size
+
+    return text if cell_width(text) <= columns else set_cell_size(text, max(0, columns - 1)).rstrip() + "…"
+
+
+def cell_width(text: str) -> int:
+    """Columns that it takes on a terminal."""
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
 class Stripper:
     """`stripped` for text that comes in pieces: a sequence cut in two is held back until it is whole."""
 

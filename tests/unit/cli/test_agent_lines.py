@@ -162,15 +162,21 @@ def test_what_is_resumed_half_way_is_shown_with_its_beginning() -> None:
     assert story.text.endswith("I looked.\nHalf and half.\n\n")
 
 
-def test_what_moves_is_what_agents_do_and_a_question_says_whose_it_is() -> None:
+def status(story: Story) -> str:
+    activity = story.renderer.status(story.state, 12.0)
+    return "" if activity is None else activity.line(200)
+
+
+def test_what_moves_is_what_agents_do_and_a_question_says_whose_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
     story = Story().tell(TURN)
     executing = run_agent().item.model_copy(update={"state": "executing"})
     story.tell(AgentChanged(agent=agent(activity="Read app.py")), ItemChanged(item=executing))
     story.tell(AgentChanged(agent=agent(2, "reader", activity="Thinks")))
-    assert story.renderer.status(story.state, 0) == "▸ looker 1: Read app.py · reader 2: Thinks"
-    assert status_line(story.state, "", 90) == "Enter sends · /help · Esc stops · 2 agents · ask · x"
+    assert status(story) == "… looker 1: Read app.py · reader 2: Thinks · 2 s"
+    assert status_line(story.state, None, 90) == "Enter sends · /help · Esc stops · 2 agents · ask · x"
     story.tell(ApprovalRequested(approval=approval(agent_id="agent-2", agent="reader")))
-    assert story.renderer.status(story.state, 0) == "? reader 2: Run make test"
+    assert status(story) == "? reader 2: Run make test"
 
 
 @pytest.mark.parametrize(

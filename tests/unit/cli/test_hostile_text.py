@@ -12,6 +12,7 @@ from amanu.cli.header import show_header
 from amanu.cli.question import FIRST, FURTHER, show_lines, show_question, show_reasons, show_whole
 from amanu.cli.render import Renderer
 from amanu.cli.sessions import session_line
+from amanu.cli.status_line import status_line
 from amanu.text import wording
 from amanu_protocol import requests as r
 from amanu_protocol.base import LineRange
@@ -108,7 +109,7 @@ def test_whatever_happens_in_a_session(text: str) -> None:
         message = EventMessage(session_id=SESSION, epoch=1, seq=at + 1, at=0, event=event)
         fold(now, event)
         renderer.show(message, now)
-        clean(renderer.status(now))
+        clean(status_line(now, renderer.status(now), 80))
         clean("".join(line for _, line in renderer.tail(8, now)))
     summary = r.SessionSummary(
         session_id="s", title=text, roots=[text], status="idle", updated_at=0, created_at=0, model_id=text

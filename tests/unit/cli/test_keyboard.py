@@ -27,6 +27,7 @@ from amanu.cli.console import PlainConsole
 from amanu.cli.keyboard_mode import unechoed
 from amanu.cli.live import TICK_SECONDS, LiveConsole
 from amanu.cli.mentions import line_mentions
+from amanu.cli.status_line import Activity
 from amanu.cli.ui import completer
 from amanu.cli.ui import keyboard as keyboard_input
 from amanu.cli.ui.completer import PromptCompleter
@@ -142,7 +143,7 @@ def test_the_persons_editor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, edi
 
 async def test_the_live_line_gives_way_to_what_stays() -> None:
     out = io.StringIO()
-    live = LiveConsole(PlainConsole(out), out, lambda: "… working")
+    live = LiveConsole(PlainConsole(out), out, lambda: Activity("…", "working"))
     live.start()
     await asyncio.sleep(TICK_SECONDS * 1.5)
     live.line(("", "done"))

@@ -17,6 +17,7 @@ from amanu_protocol.events import (
     ProposalChanged,
     RetryChanged,
     SessionChanged,
+    StepEnded,
     TurnEnded,
     TurnRouted,
     TurnStarted,
@@ -367,28 +368,41 @@ def test_answers_can_be_left_to_others() -> None:
     assert story.text == "… Look\n"
 
 
+BEGUN = TurnStarted(turn_id="t", prompt_id="p", model_id="m")
+SPENT_STEP = StepEnded(
+    turn_id="t", step=1, usage=SPENT.model_copy(update={"output_tokens": 900, "thought_tokens": 100})
+)
+
+
 @pytest.mark.parametrize(
     ("events", "expected"),
     [
         ([], ""),
-        ([TurnStarted(turn_id="t", prompt_id="p", model_id="m")], "… working"),
-        ([ItemStarted(item=thought("")), delta("**One**\n\nx\n\n**Two**\n\ny", "th")], "… Two"),
-        ([ItemStarted(item=thought("")), delta("hm", "th")], "… thinking"),
-        ([started(), delta("Hi")], "… writing"),
-        ([ItemStarted(item=call("validating", title="edit_file"))], "… working"),
+        ([BEGUN], "⠋ working · 3 s"),
         (
-            [ItemStarted(item=call("validating", title="Edit a", output="+a\n+b\n"))],
-            "… Edit a · being written, 2 lines",
+            [BEGUN, ItemStarted(item=thought("")), delta("**One**\n\nx\n\n**Two**\n\ny", "th")],
+            "⠋ Two · 3 s · ~5 tokens",
         ),
-        ([ItemChanged(item=call("executing"))], "▸ Read app.py 2.0 s"),
-        ([RetryChanged(retry=Retry(attempt=3, reason="Busy.", at=9000))], "↻ Busy. · attempt 3 in 5.0 s"),
+        ([BEGUN, ItemStarted(item=thought("")), delta("hm", "th")], "⠋ thinking · 3 s"),
+        ([BEGUN, started(), delta("Hi" * 40)], "⠋ writing · 3 s · ~20 tokens"),
+        ([BEGUN, started(), delta("Hi" * 40), SPENT_STEP], "⠋ writing · 3 s · ~1k tokens"),
+        ([BEGUN, started(), delta("Hi" * 40), ItemsWithdrawn(item_ids=["a"], reason="cut")], "⠋ working · 3 s"),
+        ([BEGUN, ItemStarted(item=call("validating", title="edit_file"))], "⠋ working · 3 s"),
+        (
+            [BEGUN, ItemStarted(item=call("validating", title="Edit a", output="+a\n+b\n"))],
+            "⠋ Edit a · being written, 2 lines · 3 s",
+        ),
+        ([BEGUN, ItemChanged(item=call("executing"))], "⠋ Read app.py · 2 s"),
+        ([BEGUN, ItemChanged(item=call("executing")), delta("of a command\n", "c")], "⠋ Read app.py · 2 s"),
+        ([BEGUN, RetryChanged(retry=Retry(attempt=3, reason="Busy.", at=8100))], "↻ Busy. · attempt 3 in 5 s"),
+        ([BEGUN, RetryChanged(retry=Retry(attempt=3, reason="Busy.", at=80))], "↻ Busy. · attempt 3 in 0 s"),
     ],
 )
-def test_the_status_line_says_what_moves(events: list[Event], expected: str) -> None:
-    story = Story()
-    if events:
-        story.tell(TurnStarted(turn_id="t", prompt_id="p", model_id="m"), *events)
-    assert story.renderer.status(story.state, clock_time=4.0) == expected
+def test_the_status_says_what_goes_on(events: list[Event], expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    story = Story().tell(*events)
+    activity = story.renderer.status(story.state, clock_time=4.0)
+    assert ("" if activity is None else activity.line(200)) == expected
 
 
 def test_the_tail_is_the_answer_being_written() -> None:

@@ -91,7 +91,8 @@ def drawn(*events: Event, more: str = "") -> tuple[str, str]:
     for seq, event in enumerate(events, 1):
         fold(now, event)
         renderer.show(EventMessage(session_id=SESSION, epoch=1, seq=seq, at=0, event=event), now)
-    return out.getvalue(), renderer.status(now, 0)
+    activity = renderer.status(now, 0)
+    return out.getvalue(), "" if activity is None else activity.title
 
 
 TURN = TurnStarted(turn_id="t", prompt_id="p", model_id="m")
@@ -105,7 +106,7 @@ SOURCES = [
 @pytest.mark.parametrize(
     ("events", "more", "expected", "status"),
     [
-        ([TURN, ItemStarted(item=notice("compacting"))], "/notes", "", "… compacting"),
+        ([TURN, ItemStarted(item=notice("compacting"))], "/notes", "", "compacting"),
         ([ItemCompleted(item=notice("compacted", "## Goal"))], "/notes", "· It is compacted. (/notes)\n", ""),
         ([ItemCompleted(item=notice("compacted", "## Goal"))], "", "· It is compacted.\n", ""),
         ([ItemCompleted(item=notice("modelTold"))], "/notes", "· It is modelTold.\n", ""),
