@@ -6,6 +6,7 @@ runs, a countdown) is in `status` and `tail`, for whoever owns the last lines of
 
 import math
 import re
+import shutil
 import time
 from pathlib import PurePath
 
@@ -20,7 +21,7 @@ from amanu.cli.text import Stripper, one_line, stripped
 from amanu.cli.usage import rest_line
 from amanu.client.daemon_client import TERMINAL
 from amanu.text.amounts import plural, seconds, token_count
-from amanu.text.sub_agents import asked_by, doing, owner_of, started_agent, working
+from amanu.text.sub_agents import asked_by, doing, label_of, owner_of, started_agent, working
 from amanu.text.wording import describe_decision, describe_settled_call, sandbox_line
 from amanu_protocol.events import (
     AgentChanged,
@@ -62,8 +63,8 @@ from amanu_protocol.labels import TRUST
 from amanu_protocol.state import SessionState
 
 WITHDRAWN = "… that attempt was discarded ({reason}), trying again"
-OUTPUT_LINES = 8
-"""Of a command's output; the whole stays in the session."""
+OUTPUT_LINES, OWN_OUTPUT_LINES = 8, 200
+"""Of what a command of the model's prints, and one of the user's; the whole stays in the session."""
 
 CHARACTERS_PER_TOKEN = 4
 """About."""
@@ -93,17 +94,25 @@ _ENDED: dict[EndReason, tuple[Style, str]] = {
 
 class Renderer:
     """Feed it every event after it was folded. `answers` False leaves answers out (someone else prints them);
-    `thoughts` False prints only their subjects; `more` is how a user gets to what stands behind a notice, `trust` to
-    what trust enables."""
+    `thoughts` False prints only their subjects; `details_hint` is how a user gets to what stands behind a notice,
+    `trust` to what trust enables, `expand_hint` to all of what is shown in part."""
 
     def __init__(
-        self, console: Console, *, answers: bool = True, thoughts: bool = True, details_hint: str = "", trust: str = ""
+        self,
+        console: Console,
+        *,
+        answers: bool = True,
+        thoughts: bool = True,
+        details_hint: str = "",
+        trust: str = "",
+        expand_hint: str = "",
     ) -> None:
         self.console = console
         self._answers = answers
         self._thoughts = thoughts
         self._details_hint = details_hint
         self._trust = trust
+        self._expand_hint = expand_hint
         self._streams: dict[str, tuple[Blocks, Stripper, Style]] = {}
         self._received: dict[str, int] = {}
         """Characters of a stream that were fed to it."""
@@ -206,19 +215,38 @@ class Renderer:
         if state.turn is None and state.last_turn is not None:
             self._end(state.last_turn, 0, state)
 
-    def tail(self, lines: int, state: SessionState) -> list[Span]:
-        """The end of the block or the edit being written, for a live view."""
+    def tail(self, lines: int, state: SessionState, clock_time: float | None = None) -> list[Span]:
+        """The end of the block being written, of what a command prints, or of the edit being written, for a live
+        view."""
         for blocks, _, style in reversed(self._streams.values()):
             if style == "":
                 return [("", line) for line in blocks.last_lines(lines)]
+        if printing := [call for call in _running(state) if call.output.strip()]:
+            return self._command_tail(printing[-1], lines, time.time() if clock_time is None else clock_time)
         edit = _live_edit(state)
         if edit is None:
             return []
-        tail_lines = stripped(edit.output[-_LIVE_END:]).splitlines()[1 - lines :]
         return [
             ("bold", f"{one_line(edit.title)} · being written"),
-            *((_SIGN.get(line[:1], "dim"), line) for line in tail_lines),
+            *((_SIGN.get(line[:1], "dim"), line) for line in _live_lines(edit, lines - 1)),
         ]
+
+    def expanded(self, state: SessionState) -> str:
+        """All that was shown in part since the last prompt, in full, the newest last; if that is nothing, since an
+        earlier one. "" for nothing at all."""
+        sections: list[str] = []
+        for item in reversed(state.items):
+            title, text = _in_full(item, state)
+            if text:
+                sections.append(f"── {title}\n\n{text}")
+            if sections and isinstance(item, UserMessage) and not item.steer:
+                break
+        return "\n\n".join(reversed(sections))
+
+    def _command_tail(self, call: ToolCall, lines: int, clock_time: float) -> list[Span]:
+        figures = _seconds_since(self._started_at.get(call.item_id, 0), clock_time)
+        title = Activity("▸", one_line(call.title), figures).line(shutil.get_terminal_size().columns)
+        return [("bold", title), *(("dim", indent(line)) for line in _live_lines(call, lines - 1))]
 
     def status(self, state: SessionState, clock_time: float | None = None) -> Activity | None:
         """What goes on right now; None when nothing does. `clock_time` in seconds since the epoch."""
@@ -428,7 +456,16 @@ class Renderer:
         elif call.proposal_id is not None and not _is_new_plan(call.proposal_id, state):
             self.show_diff(call.proposal_id, state, ended_call=call)
         if call.effect == "run" and call.output.strip():
-            self.console.verbatim(("dim", indent(_last_lines(stripped(call.output)))))
+            self._show_output(call, state)
+
+    def _show_output(self, call: ToolCall, state: SessionState) -> None:
+        """The end of it: of the user's own command as much as they may want to read."""
+        lines = stripped(call.output).rstrip("\n").split("\n")
+        limit = OWN_OUTPUT_LINES if _is_users_own(call, state) else OUTPUT_LINES
+        if (hidden := len(lines) - limit) > 0:
+            hint = f"; {self._expand_hint} shows all" if self._expand_hint else ""
+            self.console.line(("dim", f"    … {plural(hidden, 'earlier line')}{hint}"))
+        self.console.verbatim(("dim", indent("\n".join(lines[-limit:]))))
 
     def show_diff(self, proposal_id: str, state: SessionState, *, ended_call: ToolCall | None = None) -> None:
         """The proposal in full, the first time; afterwards only what became of it. `ended_call` is its call, once that
@@ -576,11 +613,11 @@ def indent(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.rstrip("\n").split("\n"))
 
 
-def _last_lines(text: str) -> str:
-    lines = text.rstrip("\n").split("\n")
-    if len(lines) <= OUTPUT_LINES:
-        return "\n".join(lines)
-    return "\n".join([f"… {len(lines) - OUTPUT_LINES} earlier lines", *lines[-OUTPUT_LINES:]])
+def _is_users_own(call: ToolCall, state: SessionState) -> bool:
+    """Whether it is a command that the user gave, as `! COMMAND`."""
+    prompts = (item for item in _recent(state) if isinstance(item, UserMessage) and item.turn_id == call.turn_id)
+    prompt = next((prompt.text.lstrip() for prompt in prompts if not prompt.steer), "")
+    return prompt.startswith("!") and not prompt.startswith(("!!", "!["))
 
 
 def _live_subject(thought: str) -> str:
@@ -592,6 +629,30 @@ def _live_subject(thought: str) -> str:
 def _seconds_since(started_at: int, clock_time: float) -> tuple[str, ...]:
     """A figure, or none if it is not known when it began: 0."""
     return (elapsed(clock_time - started_at / 1000),) if started_at else ()
+
+
+def _in_full(item: Item, state: SessionState) -> tuple[str, str]:
+    """Title and text of what is shown in part: a call's output, a thought, what stands behind a notice; "" for the text
+    where nothing is left out."""
+    owner = owner_of(item)
+    whose = "" if owner is None else f"{label_of(state.agents, owner)}: "
+    match item:
+        case ToolCall():
+            title, text = item.title, "\n\n".join(filter(None, [item.error, item.output]))
+        case Thought():
+            title, text = item.subject or "Thought", item.text
+        case Notice():
+            title, text = item.text, item.detail
+        case Answer() if owner is not None:  # of which only the first line is shown
+            title, text = "says", item.text
+        case _:
+            title, text = "", ""
+    return one_line(f"{whose}{title}"), stripped(text).strip("\n")
+
+
+def _live_lines(call: ToolCall, count: int) -> list[str]:
+    """The last lines of what can be seen of a call."""
+    return stripped(call.output[-_LIVE_END:]).splitlines()[-count:]
 
 
 def _running(state: SessionState) -> list[ToolCall]:

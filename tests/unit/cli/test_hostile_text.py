@@ -20,6 +20,7 @@ from amanu_protocol.events import (
     Event,
     EventMessage,
     ItemCompleted,
+    ItemStarted,
     ItemsWithdrawn,
     PromptQueued,
     ProposalChanged,
@@ -27,6 +28,7 @@ from amanu_protocol.events import (
     SessionChanged,
     TurnEnded,
     TurnRouted,
+    TurnStarted,
 )
 from amanu_protocol.items import (
     Answer,
@@ -68,7 +70,9 @@ def events(text: str) -> list[Event]:
     """One of each kind that says what others wrote."""
     by = Decision(outcome="rejected", by="user", client=text, rule=text, reason=text, scope="turn", summary=text)
     rule = Decision(outcome="allowed", by="rule", rule=text, summary=text)
+    running = call("executing", item_id="c0", title=text, output=text, effect="run")
     items = [
+        running.model_copy(update={"state": "cancelled"}),
         call(title=text, output=text, effect="run", decision=rule, sandbox=sandbox(text)),
         call("failed", item_id="c2", title=text, error=text),
         call("rejected", item_id="c3", title=text, decision=by),
@@ -87,6 +91,8 @@ def events(text: str) -> list[Event]:
     ]
     changed = hunk(old_text=text, new_text=text, explanation=text, reason=text)
     return [
+        TurnStarted(turn_id="t", prompt_id="p", model_id=text),
+        ItemStarted(item=running),
         *(ItemCompleted(item=each) for each in items),
         ProposalChanged(proposal=proposed(changed, path=f"/w/{text}", new_path=f"/w/{text}", change="rename")),
         ItemCompleted(item=call(item_id="c", title=text, proposal_id="p")),
@@ -111,6 +117,7 @@ def test_whatever_happens_in_a_session(text: str) -> None:
         renderer.show(message, now)
         clean(status_line(now, renderer.status(now), 80))
         clean("".join(line for _, line in renderer.tail(8, now)))
+    clean(renderer.expanded(now))
     summary = r.SessionSummary(
         session_id="s", title=text, roots=[text], status="idle", updated_at=0, created_at=0, model_id=text
     )

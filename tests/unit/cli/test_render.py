@@ -3,6 +3,7 @@ from typing import get_args
 
 import pytest
 
+from amanu.text.amounts import plural
 from amanu.text.wording import summarize_decision, summarize_spend, summarize_usage
 from amanu_protocol.events import (
     EndReason,
@@ -209,6 +210,23 @@ STORIES: list[tuple[str, list[Event], str]] = [
         done(call(effect="run", title="Run x", output="".join(f"{n}\n" for n in range(10)))),
         "✓ Run x  1.0 s\n    … 2 earlier lines\n" + "".join(f"    {n}\n" for n in range(2, 10)),
     ),
+    (
+        "so does one that was stopped",
+        done(call("cancelled", effect="run", title="Run x", output="begun\n", error="Cancelled.")),
+        "■ Run x  1.0 s\n    begun\n",
+    ),
+    *[
+        (
+            f"the user's own shows up to 200 lines of it, the model's does not: {prompt}",
+            [
+                ItemCompleted(item=UserMessage(item_id="u", turn_id="t", text=prompt, attachments=[], steer=False)),
+                ItemCompleted(item=call(effect="run", title="Run x", output="".join(f"{n}\n" for n in range(201)))),
+            ],
+            f"› {prompt}\n✓ Run x\n    … {plural(201 - shown, 'earlier line')}\n"
+            + "".join(f"    {n}\n" for n in range(201 - shown, 201)),
+        )
+        for prompt, shown in [("! x", 200), ("!x", 200), ("!! x", 8), ("![x](x.png)", 8), ("Run x", 8)]
+    ],
     (
         "a failed command shows it too",
         done(call("failed", effect="run", title="Run x", output="boom\x1b[31m!")),
@@ -418,6 +436,63 @@ def test_the_tail_is_the_edit_being_written_until_there_is_a_question() -> None:
     assert story.renderer.tail(4, story.state) == [head, ("red", "-one"), ("green", "+two"), ("dim", "@@")]
     story.tell(ItemChanged(item=call("awaitingApproval")))
     assert story.renderer.tail(4, story.state) == []
+
+
+def test_the_tail_is_what_a_command_prints_below_its_title(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    story = Story().tell(ItemChanged(item=call("executing", title="Run a command of many words", effect="run")))
+    assert story.renderer.tail(3, story.state, 13.0) == []
+    story.tell(delta("one\ntwo\nthr\x1b[31mee\n", "c"))
+    title = ("bold", "▸ Run a command of man… · 12 s")
+    assert story.renderer.tail(3, story.state, 13.0) == [title, ("dim", "    two"), ("dim", "    three")]
+    story.tell(ItemCompleted(item=call(effect="run")))
+    assert story.renderer.tail(3, story.state) == []
+
+
+LONG = "".join(f"{n}\n" for n in range(20))
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ([], ""),
+        ([answered("Hello."), notice("info", "Plain.")], ""),
+        ([ItemCompleted(item=call(effect="run", title="Run x", output="a\x1b[1mb\n"))], "── Run x\n\nab"),
+        (
+            [ItemCompleted(item=call("failed", error="No such file.", output="some"))],
+            "── Read app.py\n\nNo such file.\n\nsome",
+        ),
+        (
+            [
+                ItemCompleted(item=thought("**Look**\n\nat it", "Look")),
+                ItemCompleted(item=Notice(item_id="n", level="info", code="x", text="Compacted.", detail="## Goal")),
+            ],
+            "── Look\n\n**Look**\n\nat it\n\n── Compacted.\n\n## Goal",
+        ),
+        (
+            [
+                ItemCompleted(item=call(item_id="c0", effect="run", title="Run old", output=LONG)),
+                ItemCompleted(item=UserMessage(item_id="u", turn_id="t2", text="go", attachments=[], steer=False)),
+                ItemCompleted(item=call(effect="run", title="Run new", output=LONG)),
+                ItemCompleted(item=UserMessage(item_id="v", turn_id="t2", text="not so", attachments=[], steer=True)),
+                ItemCompleted(item=UserMessage(item_id="w", turn_id="t3", text="thanks", attachments=[], steer=False)),
+            ],
+            f"── Run new\n\n{LONG}".rstrip("\n"),
+        ),
+        (
+            [ItemCompleted(item=call(effect="run", title="Run x", output="hidden", agent_id="agent-1"))],
+            "── agent-1: Run x\n\nhidden",
+        ),
+    ],
+)
+def test_what_was_shown_in_part_can_be_had_in_full(events: list[Event], expected: str) -> None:
+    story = Story().tell(*events)
+    assert story.renderer.expanded(story.state) == expected
+
+
+def test_a_cut_output_says_how_to_see_all() -> None:
+    story = Story(expand_hint="Ctrl-O").tell(ItemCompleted(item=call(effect="run", title="Run x", output=LONG)))
+    assert "    … 12 earlier lines; Ctrl-O shows all\n" in story.text
 
 
 TURN = TurnStarted(turn_id="t", prompt_id="p", model_id="m")
