@@ -58,7 +58,7 @@ def test_a_turn_outlives_the_terminal(tmp_path: Path) -> None:
     again = Screen("--continue", cwd=shop, command=AMANU)
     try:
         again.sees("› write it")
-        again.sees("+one")
+        again.sees("+ one")
         again.sees("Accept all")
         time.sleep(0.6)  # sooner does not count
         again.types("a\r")
@@ -136,7 +136,7 @@ def test_what_is_typed_at_the_review_of_a_draft_is_the_next_prompt(tmp_path: Pat
         screen.takes_prompts()
         screen.types("write it\r")
         screen.sees("? Apply the draft: 1 file")
-        screen.sees("+39")
+        screen.sees("+ 39")
         screen.sees("── a.txt (new file) +40 −0")  # again, for its beginning has left the screen
         screen.sees("or the next prompt")
         time.sleep(0.6)  # sooner does not count

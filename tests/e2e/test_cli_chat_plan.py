@@ -58,7 +58,7 @@ def test_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             screen.sees(LAST_OPTION)
             answers("think of those who like the old one")
             screen.sees("⊘ Carry out this plan  rejected by you: “think of those who like the old one”")
-            screen.sees("-None that I know of.")  # what was revised is shown
+            screen.sees("- None that I know of.")  # what was revised is shown
             screen.sees(LAST_OPTION)
             assert "They said: think of those who like the old one" in planner.last
 

@@ -262,7 +262,17 @@ PACKAGES = frozenset(
         *("anthropic", "google", "httpx2", "httpcore2", "mcp", "anyio", "vscode-languageclient/node"),
         # They connect to nothing.
         *("cart", "cattrs", "chardet", "filelock", "idna", "jsonschema", "lsprotocol", "markdown_it", "mcp_types"),
-        *("orjson", "pathspec", "prompt_toolkit", "puremagic", "pydantic", "pydantic_core", "pygls", "pypdf"),
+        *(
+            "orjson",
+            "pathspec",
+            "prompt_toolkit",
+            "puremagic",
+            "pydantic",
+            "pydantic_core",
+            "pygls",
+            "pygments",
+            "pypdf",
+        ),
         *("rapidfuzz", "rich", "tomlkit", "tree_sitter", "tree_sitter_bash", "watchfiles", "yaml"),
         *("diff", "jsonc-parser", "markdown-it", "vscode", "node:child_process", "node:crypto", "node:fs", "node:os"),
         *("node:path", "node:readline", "node:worker_threads", "@shikijs/engine-oniguruma"),

@@ -3,15 +3,25 @@ callers pass text through `amanu.cli.text` first."""
 
 import os
 import re
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Literal, Protocol, TextIO
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+from amanu.cli.styles import Span, Style
 
 if TYPE_CHECKING:
     from rich.markdown import Markdown
     from rich.text import Text
 
-Style = Literal["", "dim", "bold", "red", "green", "yellow", "cyan", "heading"]
-Span = tuple[Style, str]
+_CODES: dict[Style, str] = {"dim": "2", "bold": "1", "heading": "1"}
+_COLOUR_CODES: dict[Style, str] = {
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "magenta": "35",
+    "cyan": "36",
+    "heading": "1;36",
+}
+"""SGR parameters (ECMA-48). Rich takes thirty times as long for a long diff."""
 
 _LEAD = re.compile(r"\s*(?:(?:\d{1,5}:?|\[\d+\]|[^\w\s\"'“‘(/@$~.-]{1,2})\s+)?")
 """Spaces and the mark at the beginning of a line: a bullet, a number, a sign."""
@@ -28,6 +38,11 @@ class Console(Protocol):
 
     def verbatim(self, *spans: Span) -> None:
         """As `line`, for what must be shown to the letter: code, output."""
+        ...
+
+    def diff(self, lines: Sequence[Span], name: str | None) -> None:
+        """A unified diff, to the letter. `name` is the file's, for the language of its code; "" if the diff itself
+        names its files, None for code without colours."""
         ...
 
     def markdown(self, text: str, style: Style = "") -> None:
@@ -47,6 +62,9 @@ class PlainConsole:
 
     verbatim = line
 
+    def diff(self, lines: Sequence[Span], name: str | None) -> None:
+        self.line(("", "\n".join(text for _, text in lines)))
+
     def markdown(self, text: str, style: Style = "") -> None:
         if style == "dim":  # nothing else would tell a thought from an answer
             text = "\n".join(f"│ {line}".rstrip() for line in text.split("\n"))
@@ -65,6 +83,9 @@ class RichConsole:
         )
         if width is not None:
             self._rich.width = width
+        self._out = out
+        self._colour = colour
+        self._codes = {**_CODES, **_COLOUR_CODES} if colour else _CODES
 
     def line(self, *spans: Span, hang: int | None = None) -> None:
         for part in _text(spans).split("\n", allow_blank=True):
@@ -72,7 +93,21 @@ class RichConsole:
                 self._rich.print(row, soft_wrap=True)
 
     def verbatim(self, *spans: Span) -> None:
-        self._rich.print(_text(spans), soft_wrap=True)
+        self._write([spans])
+
+    def diff(self, lines: Sequence[Span], name: str | None) -> None:
+        from amanu.cli.numbered_diff import numbered
+
+        self._write(numbered(lines, name if self._colour else None))
+
+    def _write(self, rows: Iterable[Sequence[Span]]) -> None:
+        text = "\n".join("".join(self._styled(style, piece) for style, piece in row) for row in rows)
+        self._out.write(f"{text}\n")
+        self._out.flush()
+
+    def _styled(self, style: Style, text: str) -> str:
+        code = self._codes.get(style)
+        return text if code is None else "\n".join(f"\x1b[{code}m{line}\x1b[0m" for line in text.split("\n"))
 
     def markdown(self, text: str, style: Style = "") -> None:
         from rich.padding import Padding

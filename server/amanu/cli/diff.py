@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from amanu.cli.console import Console, Span, Style
+from amanu.cli.numbered_diff import COLOURED_LINES
 from amanu.cli.text import one_line, visible
 from amanu.frontends.row_text import row_name
 from amanu.text.amounts import plural
@@ -14,9 +16,12 @@ from amanu.workspace.text_file import line_count
 from amanu_protocol.items import Check, Hunk, Proposal, ProposedFile, Row, Tone
 
 CONTEXT_LINES = 3
+LONG_FILE, FIRST_LINES = 40, 30
+"""Lines of a file that is new or deleted, and how many are shown of a longer one where nothing is asked."""
 FINDINGS = 5
 """Of a checker's new findings; the count says how many there are."""
 _TONES: dict[Tone, Style] = {"plain": "dim", "good": "green", "warning": "yellow", "bad": "red"}
+_SIGNS: dict[str, Style] = {"+": "green", "-": "red", "@": "cyan"}
 _STATE: dict[str, str] = {
     "accepted": "accepted",
     "applied": "applied",
@@ -27,11 +32,35 @@ _STATE: dict[str, str] = {
 }
 
 
-def show_proposal(console: Console, proposal: Proposal, roots: Sequence[str], known_reason: str | None = None) -> None:
-    """All files, all hunks, nothing left out; but a reason only once. `told` is one the user has read already."""
+@dataclass(frozen=True)
+class DiffView:
+    """The way in which a diff is shown."""
+
+    coloured: bool = True
+    shortened: bool = False
+    """Of a long file that is new or deleted, only the beginning. Not where it is asked about."""
+    hint: str = ""
+    """The way to the rest."""
+
+
+WHOLE = DiffView()
+
+
+def show_proposal(
+    console: Console,
+    proposal: Proposal,
+    roots: Sequence[str],
+    known_reason: str | None = None,
+    *,
+    view: DiffView = WHOLE,
+) -> None:
+    """All files, all hunks, nothing left out; but a reason only once. `known_reason` is one the user has read
+    already."""
+    lines = sum(file.added + 2 * CONTEXT_LINES * len(file.hunks) for file in proposal.files)
+    view = replace(view, coloured=lines <= COLOURED_LINES)
     for file in proposal.files:
         show_file_header(console, file, roots)
-        known_reason = show_hunks(console, file, file.hunks, known_reason)
+        known_reason = show_hunks(console, file, file.hunks, known_reason, view=view)
     for row in proposal.rows:
         show_row(console, row, roots, known_reason)
         known_reason = row.reason or known_reason
@@ -62,14 +91,20 @@ def show_conflicts(console: Console, proposal: Proposal, roots: Sequence[str]) -
 
 
 def show_hunks(
-    console: Console, file: ProposedFile, hunks: Sequence[Hunk], known_reason: str | None = None
+    console: Console,
+    file: ProposedFile,
+    hunks: Sequence[Hunk],
+    known_reason: str | None = None,
+    *,
+    view: DiffView = WHOLE,
 ) -> str | None:
-    """Hunks of one file; what they are for, and why they are as they are, only where it is another than before. `told`
-    is a reason the user has read already; so is what is returned."""
+    """Hunks of one file; what they are for, and why they are as they are, only where it is another than before.
+    `known_reason` is one the user has read already; so is what is returned."""
     explained = ""
     for hunk in hunks:
         again = hunk.explanation == explained
-        show_hunk(console, file, hunk, reason="" if hunk.reason == known_reason else hunk.reason, explained=not again)
+        reason = "" if hunk.reason == known_reason else hunk.reason
+        show_hunk(console, file, hunk, reason=reason, explained=not again, view=view)
         explained, known_reason = hunk.explanation, hunk.reason or known_reason
     return known_reason
 
@@ -113,13 +148,24 @@ def show_hunk(
     number: str = "",
     reason: str | None = None,
     explained: bool = True,
+    view: DiffView = WHOLE,
 ) -> None:
     """One hunk with its surroundings, and, if `explained`, what it is for. `number` ("2 of 3") and `reason` go into its
     header."""
     if explained and hunk.explanation:
         console.line(("", f"  {one_line(hunk.explanation, 300)}"))
-    for style, text in hunk_lines(file, hunk, number, reason):
-        console.verbatim((style, text))
+    lines = list(hunk_lines(file, hunk, number, reason))
+    hidden = max(0, len(lines) - 1 - FIRST_LINES) if view.shortened and is_long_file(file) else 0
+    if lines:
+        console.diff(lines[: len(lines) - hidden], file.path if view.coloured else None)
+    if hidden:
+        hint = f"; {view.hint} shows all" if view.hint else ""
+        console.line(("dim", f"  … {plural(hidden, 'more line')}{hint}"))
+
+
+def is_long_file(file: ProposedFile) -> bool:
+    """Whether it is new or deleted, and long."""
+    return file.change in ("create", "delete") and file.added + file.removed > LONG_FILE
 
 
 def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "", reason: str | None = None) -> Iterator[Span]:
@@ -165,17 +211,26 @@ def _renamed(hunk: Hunk, notes: Sequence[str]) -> Iterator[Span]:
     if notes:
         yield "cyan", " · ".join(notes)
     for line in unified("", hunk.old_text, hunk.new_text).split("\n")[2:-1]:
-        style: dict[str, Style] = {"+": "green", "-": "red", "@": "cyan"}
-        yield style.get(line[0], "dim"), visible(line)
+        yield _SIGNS.get(line[0], "dim"), visible(line)
 
 
 def show_diff(console: Console, diff: str) -> None:
     """A unified diff as the daemon made it."""
+    console.diff(_styled(diff), "")
+
+
+def show_plain_diff(console: Console, patch: str) -> None:
+    """The same to the letter, as `git apply` takes it."""
+    for line in _styled(patch):
+        console.verbatim(line)
+
+
+def _styled(diff: str) -> list[Span]:
+    lines: list[Span] = []
     for line in diff.removesuffix("\n").split("\n"):
-        style: Style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")  # pyright: ignore[reportAssignmentType]
-        if line.startswith(("--- ", "+++ ")):
-            style = "bold"
-        console.verbatim((style, visible(line)))
+        style = "bold" if line.startswith(("--- ", "+++ ")) else _SIGNS.get(line[:1], "")
+        lines.append((style, visible(line)))
+    return lines
 
 
 def relative(path: str, roots: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import io
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from amanu.cli.console import Console, Span, Style
@@ -30,6 +30,10 @@ class LiveConsole:
     def verbatim(self, *spans: Span) -> None:
         self.clear()
         self._console.verbatim(*spans)
+
+    def diff(self, lines: Sequence[Span], name: str | None) -> None:
+        self.clear()
+        self._console.diff(lines, name)
 
     def markdown(self, text: str, style: Style = "") -> None:
         self.clear()

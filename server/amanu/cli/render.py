@@ -13,7 +13,8 @@ from pathlib import PurePath
 from amanu.cli.agent_lines import LEVELS, MARKS, AgentLines, mark_of
 from amanu.cli.blocks import Blocks
 from amanu.cli.console import Console, Span, Style
-from amanu.cli.diff import show_check, show_conflicts, show_proposal
+from amanu.cli.diff import DiffView, is_long_file, show_check, show_conflicts, show_proposal
+from amanu.cli.long_text import printed
 from amanu.cli.open_draft import describe_open_draft
 from amanu.cli.question import show_lines
 from amanu.cli.status_line import Activity, elapsed, spinner
@@ -470,7 +471,7 @@ class Renderer:
     def show_diff(self, proposal_id: str, state: SessionState, *, ended_call: ToolCall | None = None) -> None:
         """The proposal in full, the first time; afterwards only what became of it. `ended_call` is its call, once that
         has ended: then what was left open is said, too."""
-        proposal = next((proposal for proposal in state.proposals if proposal.proposal_id == proposal_id), None)
+        proposal = _proposal(proposal_id, state)
         if proposal is None:
             return
         is_new = self._shown_proposals.get(proposal_id) is None
@@ -479,7 +480,8 @@ class Renderer:
                 ended_call.decision.reason if ended_call is not None and ended_call.decision is not None else None
             )
             plan_folders = filter(None, (_plan_folder(file.path, state) for file in proposal.files))
-            show_proposal(self.console, proposal, [*state.roots, *plan_folders], known_reason)
+            view = DiffView(shortened=ended_call is not None and bool(self._expand_hint), hint=self._expand_hint)
+            show_proposal(self.console, proposal, [*state.roots, *plan_folders], known_reason, view=view)
         self._shown_proposals[proposal_id] = proposal.version
         self._show_checks(proposal, state)
         changes = proposal.changes
@@ -585,6 +587,10 @@ def _announced_by_notice(state: SessionState) -> bool:
     return isinstance(last, Notice) and last.code == "fallback"
 
 
+def _proposal(proposal_id: str | None, state: SessionState) -> Proposal | None:
+    return next((proposal for proposal in state.proposals if proposal.proposal_id == proposal_id), None)
+
+
 def _is_new_plan(proposal_id: str, state: SessionState) -> bool:
     """Whether it is the first version of the plan: the question about it shows all of it."""
     files = [file for proposal in state.proposals if proposal.proposal_id == proposal_id for file in proposal.files]
@@ -637,6 +643,8 @@ def _in_full(item: Item, state: SessionState) -> tuple[str, str]:
     owner = owner_of(item)
     whose = "" if owner is None else f"{label_of(state.agents, owner)}: "
     match item:
+        case ToolCall() if (proposal := _proposal(item.proposal_id, state)) and any(map(is_long_file, proposal.files)):
+            title, text = item.title, printed(lambda console: show_proposal(console, proposal, state.roots))
         case ToolCall():
             title, text = item.title, "\n\n".join(filter(None, [item.error, item.output]))
         case Thought():

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast, get_args
 
 from amanu.cli import exits
 from amanu.cli.console import open_console
-from amanu.cli.diff import relative, show_diff
+from amanu.cli.diff import relative, show_plain_diff
 from amanu.cli.text import one_line, visible
 from amanu.client.daemon_client import DaemonClient
 from amanu.client.session_view import attach
@@ -99,7 +99,7 @@ async def show_patch(client: DaemonClient, session_id: str, chosen: Chosen, *, a
     if form == "stat":
         _print_files(result.files, state)
     elif sys.stdout.isatty():
-        show_diff(open_console(sys.stdout), result.patch)
+        show_plain_diff(open_console(sys.stdout), result.patch)
     else:
         sys.stdout.buffer.write(result.patch.encode())
     for left in result.left:

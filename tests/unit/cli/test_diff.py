@@ -1,9 +1,14 @@
 import io
+import re
+from collections.abc import Callable, Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from amanu.cli.console import PlainConsole
-from amanu.cli.diff import show_proposal
+from amanu.cli.code_colours import coloured
+from amanu.cli.console import PlainConsole, RichConsole, Span
+from amanu.cli.diff import DiffView, show_diff, show_proposal
 from amanu.cli.render import Renderer
 from amanu.workspace.diagnostics import with_summary
 from amanu_protocol.base import LineRange
@@ -112,6 +117,149 @@ def test_diff(proposal: Proposal, expected: str) -> None:
     out = io.StringIO()
     show_proposal(PlainConsole(out), proposal, ["/w"])
     assert out.getvalue() == expected
+
+
+CODE = proposed(
+    hunk(
+        old_start=2,
+        old_lines=1,
+        old_text="    return None\n",
+        new_text='    return "\ttwo"  # 2\n\tx = 1\n',
+        new_lines=2,
+    ),
+    base_text="def f():\n    return None\n\nf()\n",
+    path="/w/a.py",
+)
+
+
+def on_terminal(show: Callable[[RichConsole], object], *, colour: bool = True) -> list[str]:
+    """The lines on a terminal, each style by its name: "<red>…</>"."""
+    out = io.StringIO()
+    show(RichConsole(out, colour=colour, width=100))
+    names = {
+        "0": "/",
+        "1": "bold",
+        "2": "dim",
+        "31": "red",
+        "32": "green",
+        "33": "yellow",
+        "35": "magenta",
+        "36": "cyan",
+    }
+    return re.sub(r"\x1b\[(\d+)m", lambda match: f"<{names[match[1]]}>", out.getvalue()).splitlines()
+
+
+def test_a_terminal_shows_numbers_and_the_colours_of_added_code() -> None:
+    assert on_terminal(lambda console: show_proposal(console, CODE, ["/w"]))[1:] == [
+        "<cyan>@@ -1,4 +1,5 @@</>",
+        "<dim>   1 </><dim>  </><dim>def f():</>",
+        "<dim>   2 </><red>- </><red>    return None</>",
+        '<dim>   2 </><green>+ </>    <magenta>return</> <yellow>"    two"</>  <dim># 2</>',
+        "<dim>   3 </><green>+ </>    x = <cyan>1</>",
+        "<dim>   4 </><dim>  </><dim></>",
+        "<dim>   5 </><dim>  </><dim>f()</>",
+    ]
+
+
+def test_without_colours_there_are_numbers_and_signs() -> None:
+    lines = on_terminal(lambda console: show_proposal(console, CODE, ["/w"]), colour=False)
+    assert [line.replace("<dim>", "").replace("</>", "") for line in lines[2:5]] == [
+        "   1   def f():",
+        "   2 -     return None",
+        '   2 +     return "    two"  # 2',
+    ]
+
+
+UNIFIED = """\
+--- a/a.py
++++ b/a.py
+@@ -9,2 +9,2 @@
+-x = 1
+--- y
++x = 2
+++++ y
+@@ -20 +20 @@
+-x
+\\ No newline at end of file
++y
+--- a/notes.unknown
++++ b/notes.unknown
+@@ -1,1 +0,0 @@
+-return
+@@ -9999,1 +9998,2 @@
+ one
++two
+"""
+
+
+def test_a_diff_as_the_daemon_made_it_has_numbers_too() -> None:
+    assert on_terminal(lambda console: show_diff(console, UNIFIED)) == [
+        "<bold>--- a/a.py</>",
+        "<bold>+++ b/a.py</>",
+        "<cyan>@@ -9,2 +9,2 @@</>",
+        "<dim>   9 </><red>- </><red>x = 1</>",
+        "<dim>  10 </><red>- </><red>-- y</>",
+        "<dim>   9 </><green>+ </>x = <cyan>2</>",
+        "<dim>  10 </><green>+ </>+++ y",
+        "<cyan>@@ -20 +20 @@</>",
+        "<dim>  20 </><red>- </><red>x</>",
+        "<dim>     </><dim>\\ </><dim> No newline at end of file</>",
+        "<dim>  20 </><green>+ </>y",
+        "<bold>--- a/notes.unknown</>",
+        "<bold>+++ b/notes.unknown</>",
+        "<cyan>@@ -1,1 +0,0 @@</>",
+        "<dim>   1 </><red>- </><red>return</>",
+        "<cyan>@@ -9999,1 +9998,2 @@</>",
+        "<dim> 9998 </><dim>  </><dim>one</>",
+        "<dim> 9999 </><green>+ </><green>two</>",
+    ]
+
+
+@pytest.mark.parametrize("name", ["a.py", "a.ts", "a.rs", "a.md", "a.html", "a.sh", "Makefile", "a.json", "a.c"])
+@given(st.lists(st.text(alphabet="ab \t\"'`#/*<>{}()[]\\$=\ufeff\u2028\r\x0b\x0c\ud800日🙂", max_size=20), max_size=8))
+def test_colours_change_no_character(name: str, lines: list[str]) -> None:
+    rows = coloured(lines, name)
+    assert rows is None or [_joined(row) for row in rows] == (lines or [""])
+
+
+def _joined(row: Sequence[Span]) -> str:
+    return "".join(text for _, text in row)
+
+
+def created(lines: int, change: str = "create") -> Proposal:
+    text = "".join(f"x = {n}\n" for n in range(lines))
+    whole = hunk(old_start=0, old_lines=0, old_text="", new_start=1, new_lines=lines, new_text=text)
+    if change == "delete":
+        whole = hunk(old_start=1, old_lines=lines, old_text=text, new_start=0, new_lines=0, new_text="")
+    counts = {"added": lines, "removed": 0} if change == "create" else {"added": 0, "removed": lines}
+    base_text = "" if change == "create" else text
+    return proposed(whole, change=change, base_text=base_text, **counts, path="/w/a.py")
+
+
+@pytest.mark.parametrize(
+    ("proposal", "view", "shown", "last"),
+    [
+        (created(41), DiffView(), 41, "+x = 40"),
+        (created(39), DiffView(shortened=True), 39, "+x = 38"),
+        (created(40), DiffView(shortened=True), 40, "+x = 39"),
+        (created(41), DiffView(shortened=True), 30, "  … 11 more lines"),
+        (created(41), DiffView(shortened=True, hint="Ctrl-O"), 30, "  … 11 more lines; Ctrl-O shows all"),
+        (created(99, "delete"), DiffView(shortened=True), 30, "  … 69 more lines"),
+    ],
+)
+def test_a_long_file_is_shortened_only_where_nothing_is_asked(
+    proposal: Proposal, view: DiffView, shown: int, last: str
+) -> None:
+    out = io.StringIO()
+    show_proposal(PlainConsole(out), proposal, ["/w"], view=view)
+    lines = out.getvalue().splitlines()
+    assert sum(line.startswith(("+", "-")) for line in lines) == shown
+    assert lines[-1] == last
+
+
+def test_a_very_long_diff_has_no_colours_as_they_take_time() -> None:
+    lines = on_terminal(lambda console: show_proposal(console, created(10_000), ["/w"]))
+    assert lines[-1] == "<dim>10000 </><green>+ </><green>x = 9999</>"
 
 
 BYTES = RowVersion(kind="file", size=2)

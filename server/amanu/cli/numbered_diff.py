@@ -1,0 +1,67 @@
+"""A unified diff for a terminal: each line with its number, added code in colours."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from amanu.cli.code_colours import coloured
+from amanu.cli.styles import Span, Style
+
+TAB = 4
+COLOURED_LINES = 2000
+"""Of a diff with more, none is: a tenth of a second for each further thousand."""
+_HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_STYLES: dict[str, Style] = {"+": "green", "-": "red"}
+_NUMBER = 4
+"""Columns of a number, at least."""
+
+
+def numbered(lines: Sequence[Span], name: str | None) -> Iterator[Sequence[Span]]:
+    """Its lines in styled pieces: a line that goes has its number in the old text, any other that in the new one. The
+    language of the code is that of the file of that name, or of each file that the diff names if it is ""; None: no
+    code is coloured."""
+    name = name if len(lines) <= COLOURED_LINES else None
+    language = name
+    at = 0
+    while at < len(lines):
+        style, text = lines[at]
+        at += 1
+        yield [(style, text)]
+        if name == "" and text.startswith("+++ "):
+            language = text[4:]
+        if (header := _HEADER.match(text)) is not None:
+            old, old_count, new, new_count = (1 if group is None else int(group) for group in header.groups())
+            end = _end(lines, at, old_count, new_count)
+            yield from _hunk([text for _, text in lines[at:end]], old, new, language or "")
+            at = end
+
+
+def _end(lines: Sequence[Span], start: int, old: int, new: int) -> int:
+    """The end of a hunk that has so many lines of the old and the new text."""
+    for at in range(start, len(lines)):
+        sign = _sign(lines[at][1])
+        if old <= 0 and new <= 0 and sign != "\\":
+            return at
+        old -= sign in (" ", "-")
+        new -= sign in (" ", "+")
+    return len(lines)
+
+
+def _hunk(texts: Sequence[str], old: int, new: int, name: str) -> Iterator[Sequence[Span]]:
+    width = max(_NUMBER, len(str(max(old, new) + len(texts))))
+    rows = [(_sign(text), text[1:].expandtabs(TAB)) for text in texts]
+    new_side = coloured([code for sign, code in rows if sign in (" ", "+")], name) if name else None
+    codes = iter(new_side or ())
+    for sign, code in rows:
+        style: Style = _STYLES.get(sign, "dim")
+        number = "" if sign == "\\" else old if sign == "-" else new
+        coloured_code = next(codes, None) if sign in (" ", "+") else None
+        pieces: list[Span] = [(style, code)]  # what does not change keeps in the background
+        if sign == "+" and coloured_code is not None:
+            pieces = coloured_code
+        yield [("dim", f"{number:>{width}} "), (style, f"{sign} "), *pieces]
+        old += sign in (" ", "-")
+        new += sign in (" ", "+")
+
+
+def _sign(text: str) -> str:
+    return text[:1] or " "
