@@ -23,6 +23,7 @@ _COLOUR_CODES: dict[Style, str] = {
 }
 """SGR parameters (ECMA-48). Rich takes thirty times as long for a long diff."""
 
+_STYLE, _RESET = re.compile(r"\x1b\[[0-9;]*m"), "\x1b[0m"
 _LEAD = re.compile(r"\s*(?:(?:\d{1,5}:?|\[\d+\]|[^\w\s\"'“‘(/@$~.-]{1,2})\s+)?")
 """Spaces and the mark at the beginning of a line: a bullet, a number, a sign."""
 
@@ -107,12 +108,18 @@ class RichConsole:
 
     def _styled(self, style: Style, text: str) -> str:
         code = self._codes.get(style)
-        return text if code is None else "\n".join(f"\x1b[{code}m{line}\x1b[0m" for line in text.split("\n"))
+        return text if code is None else "\n".join(f"\x1b[{code}m{line}{_RESET}" for line in text.split("\n"))
 
     def markdown(self, text: str, style: Style = "") -> None:
         from rich.padding import Padding
+        from rich.theme import Theme
 
-        self._rich.print(Padding(_markdown(text), (0, 0, 1, 0)), style=style)
+        from amanu.cli.terminal_markdown import THEME
+
+        with self._rich.use_theme(Theme(THEME)), self._rich.capture() as captured:
+            self._rich.print(Padding(_markdown(text), (0, 0, 1, 0)), style=style)
+        self._out.write("\n".join(map(_without_fill, captured.get().split("\n"))))
+        self._out.flush()
 
     def _rows(self, line: "Text", hang: int | None) -> "Iterator[Text]":
         from rich.cells import cell_len
@@ -153,13 +160,27 @@ def _text(spans: tuple[Span, ...]) -> "Text":
     return text
 
 
-def _markdown(text: str) -> "Markdown":
-    """Rich's Markdown, but HTML is shown instead of swallowed, and no link is clickable: what a link says and
-    where it leads are both printed."""
-    from markdown_it import MarkdownIt
-    from rich.markdown import Markdown
+def _without_fill(line: str) -> str:
+    """A line that Rich has drawn, without the spaces up to the edge: whoever copies it does not want them, and a
+    terminal that gets narrower wraps them."""
+    line = line.rstrip(" ")
+    while line.endswith(_RESET):
+        text = line.removesuffix(_RESET).rstrip(" ")
+        start = max(0, text.rfind("\x1b"))
+        if not _STYLE.fullmatch(text, start):
+            return text + _RESET
+        line = text[:start].rstrip(" ")
+    return line
 
-    rendered = Markdown("", hyperlinks=False)
+
+def _markdown(text: str) -> "Markdown":
+    """Rich's Markdown in the terminal's own colours; but HTML is shown instead of swallowed, and no link is clickable:
+    what a link says and where it leads are both printed."""
+    from markdown_it import MarkdownIt
+
+    from amanu.cli.terminal_markdown import TerminalMarkdown
+
+    rendered = TerminalMarkdown("", hyperlinks=False)
     parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
     rendered.markup = text
     rendered.parsed = parser.parse(text)

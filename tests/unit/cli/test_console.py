@@ -1,10 +1,12 @@
 """Lines on a terminal: broken between words, what follows hangs below the text; or shown to the letter."""
 
 import io
+import re
 
 import pytest
 
 from amanu.cli.console import RichConsole
+from amanu.cli.styles import Style
 
 LINES = [
     ("one two three four five", None, "one two three\nfour five\n"),
@@ -34,3 +36,23 @@ def test_what_is_to_the_letter_is_not_broken() -> None:
     out = io.StringIO()
     RichConsole(out, colour=False, width=16).verbatim(("", "    one two three   four five"))
     assert out.getvalue() == "    one two three   four five\n"
+
+
+MARKDOWN = [
+    ("# Title", "", "<1>Title</>\n\n"),
+    ("## Part", "", "<4;35>Part</>\n\n"),
+    ("one `two` three", "", "one <1;36>two</> three\n\n"),
+    ("one\n\ntwo", "", "one\n\ntwo\n\n"),
+    ("a thought\n- of", "dim", "<2>a thought</>\n\n<1;2> • </><2>of</>\n\n"),
+    ("```py\nx = 1  # a\n\ty\n```", "", "  x = <36>1</>  <2># a</>\n      y\n\n"),
+    ("```\nx\n```", "", "  x\n\n"),
+    ("```no-such-language\nx\n```", "", "  x\n\n"),
+    ("    indented", "", "  indented\n\n"),
+]
+
+
+@pytest.mark.parametrize(("text", "style", "expected"), MARKDOWN)
+def test_markdown_has_the_terminals_own_colours_and_no_background(text: str, style: Style, expected: str) -> None:
+    out = io.StringIO()
+    RichConsole(out, colour=True, width=160).markdown(text, style)
+    assert re.sub(r"\x1b\[([0-9;]+)m", r"<\1>", out.getvalue()).replace("<0>", "</>") == expected
