@@ -67,6 +67,8 @@ WITHDRAWN = "… that attempt was discarded ({reason}), trying again"
 OUTPUT_LINES, OWN_OUTPUT_LINES = 8, 200
 """Of what a command of the model's prints, and one of the user's; the whole stays in the session."""
 
+SUCCESS = "Exit code: 0"
+"""The last line of what a command prints, which the mark of the call says as well."""
 CHARACTERS_PER_TOKEN = 4
 """About."""
 _SEPARATOR = " · "
@@ -265,7 +267,9 @@ class Renderer:
             since = [self._started_at[call.item_id] for call in calls if call.item_id in self._started_at]
             figures = _seconds_since(min([*since, *(agent.started_at for agent in agents)], default=0), clock_time)
             return Activity(spinner(clock_time), _SEPARATOR.join(titles), figures)
-        figures = (*_seconds_since(self._turn_started_at, clock_time), *self._tokens_written())
+        edit = _live_edit(state)
+        lines = () if edit is None else (plural(edit.output.count("\n"), "line"),)
+        figures = (*lines, *_seconds_since(self._turn_started_at, clock_time), *self._tokens_written())
         return Activity(spinner(clock_time), self._what_the_model_does(state), figures)
 
     def _what_the_model_does(self, state: SessionState) -> str:
@@ -276,7 +280,7 @@ class Renderer:
             return one_line(last.text)
         edit = _live_edit(state)
         if edit is not None:
-            return f"{one_line(edit.title)} · being written, {plural(edit.output.count(chr(10)), 'line')}"
+            return one_line(edit.title)
         for item in reversed(_recent(state)):
             if isinstance(item, Thought) and item.item_id in self._streams:
                 return one_line(item.subject or _live_subject(item.text))
@@ -294,7 +298,8 @@ class Renderer:
             case TurnStarted():
                 self._written_tokens = self._written_characters = 0
             case StepEnded(usage=usage):
-                self._written_tokens += 0 if usage is None else usage.output_tokens + usage.thought_tokens
+                counted = 0 if usage is None else usage.output_tokens + usage.thought_tokens
+                self._written_tokens += counted or self._written_characters // CHARACTERS_PER_TOKEN
                 self._written_characters = 0
             case ItemsWithdrawn():
                 self._written_characters = 0
@@ -461,12 +466,15 @@ class Renderer:
 
     def _show_output(self, call: ToolCall, state: SessionState) -> None:
         """The end of it: of the user's own command as much as they may want to read."""
-        lines = stripped(call.output).rstrip("\n").split("\n")
-        limit = OWN_OUTPUT_LINES if _is_users_own(call, state) else OUTPUT_LINES
-        if (hidden := len(lines) - limit) > 0:
+        is_own = _is_users_own(call, state)
+        text = stripped(call.output).rstrip("\n")
+        lines = (text.removesuffix(SUCCESS).rstrip("\n") if is_own else text).split("\n")
+        hidden = len(lines) - (OWN_OUTPUT_LINES if is_own else OUTPUT_LINES)
+        if hidden > 0:
             hint = f"; {self._expand_hint} shows all" if self._expand_hint else ""
             self.console.line(("dim", f"    … {plural(hidden, 'earlier line')}{hint}"))
-        self.console.verbatim(("dim", indent("\n".join(lines[-limit:]))))
+        if any(lines):
+            self.console.verbatim(("" if is_own else "dim", indent("\n".join(lines[max(0, hidden) :]))))
 
     def show_diff(self, proposal_id: str, state: SessionState, *, ended_call: ToolCall | None = None) -> None:
         """The proposal in full, the first time; afterwards only what became of it. `ended_call` is its call, once that

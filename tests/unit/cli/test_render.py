@@ -215,6 +215,16 @@ STORIES: list[tuple[str, list[Event], str]] = [
         done(call("cancelled", effect="run", title="Run x", output="begun\n", error="Cancelled.")),
         "■ Run x  1.0 s\n    begun\n",
     ),
+    (
+        "the user's own that went well says no more than that",
+        [
+            ItemCompleted(item=UserMessage(item_id="u", turn_id="t", text="! x", attachments=[], steer=False)),
+            ItemCompleted(item=call(effect="run", title="Run x", output="one\n\nExit code: 0")),
+            ItemCompleted(item=call(effect="run", title="Run y", output="Exit code: 0")),
+            ItemCompleted(item=call("failed", effect="run", title="Run z", output="Exit code: 1")),
+        ],
+        "› ! x\n✓ Run x\n    one\n✓ Run y\n✗ Run z\n    Exit code: 1\n",
+    ),
     *[
         (
             f"the user's own shows up to 200 lines of it, the model's does not: {prompt}",
@@ -408,7 +418,7 @@ SPENT_STEP = StepEnded(
         ([BEGUN, ItemStarted(item=call("validating", title="edit_file"))], "⠋ working · 3 s"),
         (
             [BEGUN, ItemStarted(item=call("validating", title="Edit a", output="+a\n+b\n"))],
-            "⠋ Edit a · being written, 2 lines · 3 s",
+            "⠋ Edit a · 2 lines · 3 s",
         ),
         ([BEGUN, ItemChanged(item=call("executing"))], "⠋ Read app.py · 2 s"),
         ([BEGUN, ItemChanged(item=call("executing")), delta("of a command\n", "c")], "⠋ Read app.py · 2 s"),
