@@ -99,7 +99,7 @@ class RichConsole:
     def diff(self, lines: Sequence[Span], name: str | None) -> None:
         from amanu.cli.numbered_diff import numbered
 
-        self._write(numbered(lines, name if self._colour else None))
+        self._write(numbered(lines, name if self._colour else None, self._rich.width))
 
     def _write(self, rows: Iterable[Sequence[Span]]) -> None:
         text = "\n".join("".join(self._styled(style, piece) for style, piece in row) for row in rows)

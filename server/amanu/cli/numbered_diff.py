@@ -7,6 +7,9 @@ from amanu.cli.code_colours import coloured
 from amanu.cli.styles import Span, Style
 
 TAB = 4
+FURTHER = " ┊ "
+"""Before a further row of a line, below its number and sign."""
+_NARROWEST = 20
 COLOURED_LINES = 2000
 """Of a diff with more, none is: a tenth of a second for each further thousand."""
 _HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -15,9 +18,11 @@ _NUMBER = 4
 """Columns of a number, at least."""
 
 
-def numbered(lines: Sequence[Span], name: str | None) -> Iterator[Sequence[Span]]:
-    """Its lines in styled pieces: a line that goes has its number in the old text, any other that in the new one. The
-    language of the code is that of the file of that name, or of each file that the diff names if it is ""; None: no
+def numbered(lines: Sequence[Span], name: str | None, columns: int) -> Iterator[Sequence[Span]]:
+    """Its lines in styled pieces: a line that goes has its number in the old text, any other that in the new one. One
+    that is too long goes on below, behind a sign: nothing in it can pass for a line of ours.
+
+    The language of the code is that of the file of that name, or of each file that the diff names if it is ""; None: no
     code is coloured."""
     name = name if len(lines) <= COLOURED_LINES else None
     language = name
@@ -31,7 +36,7 @@ def numbered(lines: Sequence[Span], name: str | None) -> Iterator[Sequence[Span]
         if (header := _HEADER.match(text)) is not None:
             old, old_count, new, new_count = (1 if group is None else int(group) for group in header.groups())
             end = _end(lines, at, old_count, new_count)
-            yield from _hunk([text for _, text in lines[at:end]], old, new, language or "")
+            yield from _hunk([text for _, text in lines[at:end]], old, new, language or "", columns)
             at = end
 
 
@@ -46,7 +51,7 @@ def _end(lines: Sequence[Span], start: int, old: int, new: int) -> int:
     return len(lines)
 
 
-def _hunk(texts: Sequence[str], old: int, new: int, name: str) -> Iterator[Sequence[Span]]:
+def _hunk(texts: Sequence[str], old: int, new: int, name: str, columns: int) -> Iterator[Sequence[Span]]:
     width = max(_NUMBER, len(str(max(old, new) + len(texts))))
     rows = [(_sign(text), text[1:].expandtabs(TAB)) for text in texts]
     new_side = coloured([code for sign, code in rows if sign in (" ", "+")], name) if name else None
@@ -58,9 +63,33 @@ def _hunk(texts: Sequence[str], old: int, new: int, name: str) -> Iterator[Seque
         pieces: list[Span] = [(style, code)]  # what does not change keeps in the background
         if sign == "+" and coloured_code is not None:
             pieces = coloured_code
-        yield [("dim", f"{number:>{width}} "), (style, f"{sign} "), *pieces]
+        first, *further = _folded(pieces, columns - width - len(FURTHER))
+        yield [("dim", f"{number:>{width}} "), (style, f"{sign} "), *first]
+        for row in further:
+            yield [("dim", f"{'':{width}}{FURTHER}"), *row]
         old += sign in (" ", "-")
         new += sign in (" ", "+")
+
+
+def _folded(pieces: list[Span], columns: int) -> list[list[Span]]:
+    """As many rows as they take."""
+    from rich.cells import cell_len
+
+    columns = max(columns, _NARROWEST)
+    if sum(cell_len(text) for _, text in pieces) <= columns:
+        return [pieces]
+    rows: list[list[Span]] = [[]]
+    left = columns
+    for style, text in pieces:
+        start = 0
+        for at, character in enumerate(text):
+            left -= cell_len(character)
+            if left < 0:
+                rows[-1].append((style, text[start:at]))
+                rows.append([])
+                start, left = at, columns - cell_len(character)
+        rows[-1].append((style, text[start:]))
+    return rows
 
 
 def _sign(text: str) -> str:

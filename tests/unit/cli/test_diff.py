@@ -215,6 +215,15 @@ def test_a_diff_as_the_daemon_made_it_has_numbers_too() -> None:
     ]
 
 
+def test_a_long_line_goes_on_behind_its_gutter() -> None:
+    line = f"x = '{'日' * 20}' + " + "y" * 120
+    lines = on_terminal(lambda console: show_diff(console, f"--- a/a.py\n+++ b/a.py\n@@ -0,0 +1 @@\n+{line}\n"))
+    assert lines[3:] == [
+        f"<dim>   1 </><green>+ </>x = <yellow>'{'日' * 20}'</> + {'y' * 44}",
+        f"<dim>     ┊ </>{'y' * 76}",
+    ]
+
+
 @pytest.mark.parametrize("name", ["a.py", "a.ts", "a.rs", "a.md", "a.html", "a.sh", "Makefile", "a.json", "a.c"])
 @given(st.lists(st.text(alphabet="ab \t\"'`#/*<>{}()[]\\$=\ufeff\u2028\r\x0b\x0c\ud800日🙂", max_size=20), max_size=8))
 def test_colours_change_no_character(name: str, lines: list[str]) -> None:
