@@ -1,13 +1,15 @@
 """Text of others on a terminal: whatever prints it, nothing in it is obeyed, hidden, or passes for a line of ours."""
 
 import io
-from typing import Any
+import re
+from collections.abc import Callable
+from typing import Any, TextIO
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.cli.console import PlainConsole
+from amanu.cli.console import Console, PlainConsole, RichConsole
 from amanu.cli.header import show_header
 from amanu.cli.question import FIRST, FURTHER, show_lines, show_question, show_reasons, show_whole
 from amanu.cli.render import Renderer
@@ -105,11 +107,12 @@ def events(text: str) -> list[Event]:
     ]
 
 
+@pytest.mark.parametrize("open_on", [PlainConsole, lambda out: RichConsole(out, colour=True, width=80)])
 @given(EVIL)
-def test_whatever_happens_in_a_session(text: str) -> None:
+def test_whatever_happens_in_a_session(open_on: Callable[[TextIO], Console], text: str) -> None:
     out = io.StringIO()
     now: SessionState = state(model_id=text, roots=[f"/w/{text}"], sandbox=sandbox(text, "landlock"))
-    renderer = Renderer(PlainConsole(out), details_hint="/notes", trust="/trust")
+    renderer = Renderer(open_on(out), details_hint="/notes", trust="/trust", expand_hint="Ctrl-O")
     show_header(now, renderer.console)
     for at, event in enumerate(events(text)):
         message = EventMessage(session_id=SESSION, epoch=1, seq=at + 1, at=0, event=event)
@@ -122,7 +125,7 @@ def test_whatever_happens_in_a_session(text: str) -> None:
         session_id="s", title=text, roots=[text], status="idle", updated_at=0, created_at=0, model_id=text
     )
     out.write(session_line(summary))
-    clean(out.getvalue())
+    clean(re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue()))
 
 
 @given(EVIL, EVIL)
