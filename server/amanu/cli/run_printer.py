@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from amanu import __version__
 from amanu.cli.answer_stream import AnswerStream
-from amanu.cli.console import Console, open_console
+from amanu.cli.console import Console, PlainConsole, open_console
 from amanu.cli.header import describe, model_info
 from amanu.cli.live import LiveConsole
 from amanu.cli.render import Renderer
@@ -46,7 +46,7 @@ class RunPrinter:
         self._state = state
         model = model_info(state.model_id)
         console: Console | LiveConsole = self._console
-        if self._format == "text" and self._err.isatty():
+        if self._format == "text" and not isinstance(self._console, PlainConsole):
             console = self._live = LiveConsole(self._console, self._err, self._status)
         self._renderer = Renderer(console, answers=False, thoughts=False)
         self._renderer.console.line(("dim", f"{describe(model, state.service_tier)} · session {state.session_id}"))

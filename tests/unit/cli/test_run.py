@@ -1,5 +1,7 @@
 """`amanu run`: output formats, exit codes, denials that name the rule, orderly ends."""
 
+import asyncio
+import io
 import json
 import time
 from pathlib import Path
@@ -7,14 +9,17 @@ from typing import Any
 
 import pytest
 
+from amanu.cli.report import Report
 from amanu.cli.run import main
+from amanu.cli.run_printer import RunPrinter
 from amanu.home import find_home
 from amanu.models.retry import RetryPolicy
-from amanu_protocol.events import EventMessage, ItemCompleted
+from amanu_protocol.events import EventMessage, ItemCompleted, TurnStarted
 from amanu_protocol.state import SessionState, fold
 from support.agent_session import ask_agent, user_agent
 from support.cli_in_process import InProcessCli, fails
 from support.cli_process import call, script
+from support.fake_daemon import state
 from support.hook_files import answer, configure_user, handler
 from support.service_thread import serving
 from support.strict_services.anthropic import Anthropic
@@ -46,6 +51,26 @@ def test_what_nobody_can_be_asked_is_denied_and_says_what_would_help(shop: Path,
     assert not (shop / "a.txt").exists()
     again = inside.run(main, "do it", "--model", model, "--allow", used["decision"]["allow"], cwd=shop)
     assert (again.returncode, (shop / "a.txt").exists()) == (0, True)
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("term", "moves"), [("xterm", True), ("dumb", False), ("", False)])
+async def test_a_line_moves_only_on_a_terminal_that_can_take_it_away(
+    term: str, moves: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    now, screen = state(), Screen()
+    fold(now, TurnStarted(turn_id="t", prompt_id="p", model_id="m"))
+    printer = RunPrinter("text", io.StringIO(), screen, Report())
+    printer.begin(now)
+    await asyncio.sleep(0)
+    await printer.stop_status()
+    assert ("working" in screen.getvalue()) == moves
+    assert ("\x1b[K" in screen.getvalue()) == moves
 
 
 @pytest.mark.parametrize(
