@@ -18,7 +18,7 @@ from amanu.cli.long_text import printed
 from amanu.cli.open_draft import describe_open_draft
 from amanu.cli.question import show_lines
 from amanu.cli.status_line import Activity, elapsed, spinner
-from amanu.cli.text import Stripper, one_line, stripped
+from amanu.cli.text import Stripper, cut, one_line, stripped
 from amanu.cli.usage import rest_line
 from amanu.client.daemon_client import TERMINAL
 from amanu.text.amounts import plural, seconds, token_count
@@ -229,10 +229,8 @@ class Renderer:
         edit = _live_edit(state)
         if edit is None:
             return []
-        return [
-            ("bold", f"{one_line(edit.title)} · being written"),
-            *((_SIGN.get(line[:1], "dim"), line) for line in _live_lines(edit, lines - 1)),
-        ]
+        title = f"{one_line(edit.title)} · being written"
+        return [("bold", title), *((_SIGN.get(line[:1], "dim"), line) for line in _live_lines(edit, lines - 1))]
 
     def expanded(self, state: SessionState) -> str:
         """All that was shown in part since the last prompt, in full, the newest last; if that is nothing, since an
@@ -249,7 +247,7 @@ class Renderer:
     def _command_tail(self, call: ToolCall, lines: int, clock_time: float) -> list[Span]:
         figures = _seconds_since(self._started_at.get(call.item_id, 0), clock_time)
         title = Activity("▸", one_line(call.title), figures).line(shutil.get_terminal_size().columns)
-        return [("bold", title), *(("dim", indent(line)) for line in _live_lines(call, lines - 1))]
+        return [("bold", title), *(("dim", line) for line in _live_lines(call, lines - 1, "    "))]
 
     def status(self, state: SessionState, clock_time: float | None = None) -> Activity | None:
         """What goes on right now; None when nothing does. `clock_time` in seconds since the epoch."""
@@ -666,9 +664,11 @@ def _in_full(item: Item, state: SessionState) -> tuple[str, str]:
     return one_line(f"{whose}{title}"), stripped(text).strip("\n")
 
 
-def _live_lines(call: ToolCall, count: int) -> list[str]:
-    """The last lines of what can be seen of a call."""
-    return stripped(call.output[-_LIVE_END:]).splitlines()[-count:]
+def _live_lines(call: ToolCall, count: int, before: str = "") -> list[str]:
+    """The last lines of what can be seen of a call, each with that before it; cut, so that their title stays."""
+    columns = shutil.get_terminal_size().columns
+    lines = stripped(call.output[-_LIVE_END:]).expandtabs().splitlines()[-count:]
+    return [cut(before + line, columns) for line in lines]
 
 
 def _running(state: SessionState) -> list[ToolCall]:

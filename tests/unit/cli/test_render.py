@@ -452,9 +452,10 @@ def test_the_tail_is_what_a_command_prints_below_its_title(monkeypatch: pytest.M
     monkeypatch.setenv("COLUMNS", "30")
     story = Story().tell(ItemChanged(item=call("executing", title="Run a command of many words", effect="run")))
     assert story.renderer.tail(3, story.state, 13.0) == []
-    story.tell(delta("one\ntwo\nthr\x1b[31mee\n", "c"))
+    story.tell(delta(f"one\n{'two ' * 10}\nthr\x1b[31mee\n", "c"))
     title = ("bold", "▸ Run a command of man… · 12 s")
-    assert story.renderer.tail(3, story.state, 13.0) == [title, ("dim", "    two"), ("dim", "    three")]
+    two = ("dim", "    two two two two two two t…")
+    assert story.renderer.tail(3, story.state, 13.0) == [title, two, ("dim", "    three")]
     story.tell(ItemCompleted(item=call(effect="run")))
     assert story.renderer.tail(3, story.state) == []
 
