@@ -313,6 +313,9 @@ class Chat(PromptContext):
         """A turn runs."""
         return self._view.state.turn is not None
 
+    def everything(self) -> str:
+        return self._renderer.expanded(self._view.state)
+
     def toolbar(self) -> str:
         """The line below the prompt."""
         activity = self._renderer.status(self._view.state) or (SENDING if self._sending else None)
@@ -714,7 +717,7 @@ class Chat(PromptContext):
         if detach and self._view.session_id != view.session_id:
             await self._put_away("amanu/session/detach")
         self._view = view
-        self._renderer = Renderer(self._console, details_hint="/notes", trust="/trust")
+        self._renderer = Renderer(self._console, details_hint="/notes", trust="/trust", expand_hint="Ctrl-O")
         self._pickers = Pickers(view, self._terminal)
         self._completion = SlashCompletion(view, SLASH_COMMANDS)
         asked = QuestionInput(self._terminal, self._console, self._completion, self._run_while_waiting)
