@@ -11,6 +11,7 @@ from amanu.cli.header import describe, model_info
 from amanu.cli.live import LiveConsole
 from amanu.cli.render import Renderer
 from amanu.cli.report import Report
+from amanu.cli.status_line import Activity
 from amanu.cli.text import visible
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage
@@ -90,9 +91,9 @@ class RunPrinter:
         elif self._format == "stream-json":
             self._write({"kind": "result", **self._report.as_json(code)})
 
-    def _status(self) -> str:
+    def _status(self) -> Activity | None:
         """Nothing while standard output, which may be the same screen, is in the middle of a line."""
-        return "" if self._answers.in_line else self._renderer.status(self._state)
+        return None if self._answers.in_line else self._renderer.status(self._state)
 
     def _clear_status(self) -> None:
         if self._live is not None:
