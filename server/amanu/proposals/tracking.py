@@ -318,7 +318,9 @@ class FileTracking:
         live.attempted -= {hunk.hunk_id for hunk in file.hunks if hunk.state == "pending"}
         # The places of applied hunks can be found from any earlier text, best from the one they were applied to. They
         # are published only if the user changed them.
-        is_told = (by_user or not file.is_settled) and _reportable_state(file) != substance
+        # What a question shows is what a yes applies, so an open one's text is told whatever of it is new.
+        is_open, small = not file.is_settled, len(file.base.text) < SMALL_TEXT
+        is_told = (is_open and small) or ((is_open or by_user) and _reportable_state(file) != substance)
         return is_told or is_newly_open
 
     async def _read(self, path: Path) -> FileText | None:

@@ -33,6 +33,7 @@ from amanu.proposals import tracking
 from amanu_protocol.base import Wire
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, TurnEnded
+from amanu_protocol.items import Hunk
 from amanu_protocol.requests import PromptBeginParams
 from support.required_programs import needs
 
@@ -654,6 +655,11 @@ async def test_what_a_review_left_open_can_still_be_decided(desk: Desk, tmp_path
     assert (desk.root / "a.txt").read_text() == louder["content"]
 
 
+def hunks_of(desk: Desk) -> list[Hunk]:
+    proposals = desk.chat._view.state.proposals  # pyright: ignore[reportPrivateUsage]
+    return [hunk for proposal in proposals for file in proposal.files for hunk in file.hunks]
+
+
 async def test_what_is_in_conflict_the_model_makes_again(desk: Desk, tmp_path: Path) -> None:
     (desk.root / "a.txt").write_text(FOUR)
     louder = {"path": "a.txt", "content": FOUR.replace("two", "TWO").replace("eight", "EIGHT")}
@@ -670,11 +676,15 @@ async def test_what_is_in_conflict_the_model_makes_again(desk: Desk, tmp_path: P
     desk.types("y" + ENTER)
     await desk.sees("trusted\n")
     desk.types("go" + ENTER)
-    await desk.sees("Needs approval")
+    await desk.sees("? Edit a.txt")
+    await desk.sees("+EIGHT\n")
     await asyncio.sleep(GUARD)
     desk.types("f" + ENTER)
     await desk.sees("Done.")
     (desk.root / "a.txt").write_text(FOUR.replace("two", "mine"))
+    async with asyncio.timeout(50):
+        while not any(hunk.state == "conflicted" for hunk in hunks_of(desk)):
+            await asyncio.sleep(0.01)
     desk.types("/accept" + ENTER)
     await desk.sees("+EIGHT\n")
     await asyncio.sleep(0.1)

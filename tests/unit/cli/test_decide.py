@@ -232,7 +232,7 @@ async def test_the_whole_command_is_shown_with_the_reason_and_the_rule_before_it
     assert "Needs approval: no rule allows it" in shown
     assert f"allow always in every workspace:\n    {RULE}\n" in shown
     assert person.asked[0] == (
-        "[y] Allow once · [s] Allow for this session · [u] Allow always in every workspace · [n] Reject · or why not › "
+        "[y] Allow once · [n] Reject · [s] Allow for this session · [u] Allow always in every workspace · or why not › "
     )
     assert person.defaults[2] == RULE, "the rule is edited, not typed anew"
 

@@ -121,11 +121,8 @@ def test_diff(proposal: Proposal, expected: str) -> None:
 
 CODE = proposed(
     hunk(
-        old_start=2,
-        old_lines=1,
         old_text="    return None\n",
         new_text='    return "\ttwo"  # 2\n\tx = 1\n',
-        new_lines=2,
     ),
     base_text="def f():\n    return None\n\nf()\n",
     path="/w/a.py",
@@ -237,9 +234,9 @@ def _joined(row: Sequence[Span]) -> str:
 
 def created(lines: int, change: str = "create") -> Proposal:
     text = "".join(f"x = {n}\n" for n in range(lines))
-    whole = hunk(old_start=0, old_lines=0, old_text="", new_start=1, new_lines=lines, new_text=text)
+    whole = hunk(at=0, old_text="", new_text=text)
     if change == "delete":
-        whole = hunk(old_start=1, old_lines=lines, old_text=text, new_start=0, new_lines=0, new_text="")
+        whole = hunk(at=0, old_text=text, new_text="")
     counts = {"added": lines, "removed": 0} if change == "create" else {"added": 0, "removed": lines}
     base_text = "" if change == "create" else text
     return proposed(whole, change=change, base_text=base_text, **counts, path="/w/a.py")

@@ -504,7 +504,7 @@ def test_what_was_shown_in_part_can_be_had_in_full(events: list[Event], expected
 @pytest.mark.parametrize(("hint", "shown"), [("Ctrl-O", 30), ("", 50)])
 def test_a_long_new_file_that_nobody_is_asked_about_is_cut_if_the_rest_can_be_had(hint: str, shown: int) -> None:
     whole = "".join(f"{n}\n" for n in range(50))
-    change = hunk(old_start=0, old_lines=0, old_text="", new_start=1, new_lines=50, new_text=whole, state="applied")
+    change = hunk(at=0, old_text="", new_text=whole, state="applied")
     file = proposed(change, change="create", base_text="", added=50, removed=0)
     story = Story(expand_hint=hint).tell(ProposalChanged(proposal=file), ItemCompleted(item=EDIT))
     assert story.text.count("\n+") == shown

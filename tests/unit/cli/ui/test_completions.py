@@ -81,7 +81,7 @@ EMPTY = Known(state(), SLASH_COMMANDS)
         ("/model", FULL, ["/model "]),
         ("/sess", FULL, ["/sessions "]),
         ("/un", FULL, ["/unqueue", "/undo ", "/untrust", "/running"]),
-        ("/pr", FULL, ["/review-pr"]),
+        ("/pr", FULL, ["/review-pr", "/export "]),
         ("/log", FULL, ["/mcp__git__log"]),
         ("/comp", FULL, ["/compact "]),
         ("/zzz", FULL, []),
