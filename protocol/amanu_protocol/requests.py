@@ -512,6 +512,9 @@ class ProposalReviseParams(Message):
     """The text of the hunk; the whole text, if a path is named."""
     path: str | None = None
     """The file in the proposal, instead of a hunk."""
+    seen_text: str | None = None
+    """The proposed text that the copy was made from, where that is another by now: the user's edits go into the present
+    one; `proposalConflict` where they meet what has become of it."""
 
 
 class ProposalReviseResult(ProposalResult):

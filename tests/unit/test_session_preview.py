@@ -267,6 +267,23 @@ async def revise(d: ScriptedSession, text: str, path: str = "notes.txt", **more:
     return await d.session.edits.revise(params)
 
 
+async def test_an_edited_copy_of_an_earlier_text(tmp_path: Path) -> None:
+    """The file was typed in since: the edits go where their changes are now, or nowhere."""
+    async with scripted_session(tmp_path, *ALL_KINDS, mode="draft") as d:
+        others(d)
+        await turn(d)
+        d.file.write_text(f"mine\n{TWELVE}")
+        (now, *_) = await preview(d, texts=True)
+        assert now.text == f"mine\n{PROPOSED}"
+        done = await revise(d, PROPOSED.replace("three\n", "drei\n"), seen_text=PROPOSED)
+        assert not done.outside
+        (now, *_) = await preview(d, texts=True)
+        assert now.text == f"mine\n{PROPOSED.replace('three', 'drei')}"
+        with pytest.raises(AmanuError, match="What you edited has changed since you saw it") as refused:
+            await revise(d, PROPOSED.replace("three\n", "trois\n"), seen_text=PROPOSED)
+        assert refused.value.kind == "proposalConflict"
+
+
 async def test_an_edited_copy(tmp_path: Path) -> None:
     async with scripted_session(tmp_path, *ALL_KINDS, mode="draft") as d:
         others(d)

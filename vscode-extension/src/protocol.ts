@@ -1797,6 +1797,11 @@ export interface ProposalReviseParams {
   newText: string;
   /** The file in the proposal, instead of a hunk. */
   path?: string | null;
+  /**
+   * The proposed text that the copy was made from, where that is another by now: the user's edits go into the present
+   * one; `proposalConflict` where they meet what has become of it.
+   */
+  seenText?: string | null;
 }
 
 export interface ProposalReviseResult {

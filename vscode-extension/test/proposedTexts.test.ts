@@ -35,6 +35,7 @@ function editor() {
   const request = async (method: string, params: Record<string, unknown>) => {
     const name = method.replace("amanu/proposal/", "");
     if (name !== "preview") asked.push([name, params]);
+    if (name === "revise" && "seenText" in params && params.seenText !== null) throw new Error("they meet");
     if (name === "revise") return { proposal: version((daemon.version += 1)), outside: daemon.outside };
     if (name !== "preview") return { status: "resolved", proposal: version(daemon.version) };
     daemon.previews += 1;
@@ -122,7 +123,10 @@ test.each([false, true])(
     expect(asked).toEqual([
       [
         "revise",
-        { sessionId: "s1", proposalId: "p", version: 1, path: "/w/a", newText: "one\ndeux\nthree\n" },
+        {
+          ...{ sessionId: "s1", proposalId: "p", version: 1, path: "/w/a" },
+          ...{ newText: "one\ndeux\nthree\n", seenText: null },
+        },
       ],
       ...(outside
         ? [] // a yes would not write all that is shown
@@ -150,7 +154,10 @@ test("edits of a text that is another one by now are not taken, nor is anything 
   Object.assign(daemon, { text: "other\n", version: 2 });
   await proposals.settle([target()], () => true, true);
   await expect(proposals.writeFile(uri, Buffer.from("deux\n"))).rejects.toThrow("has changed since");
-  expect(asked).toEqual([]);
+  expect(asked.map(([, params]) => params)).toEqual([
+    expect.objectContaining({ seenText: TEXT, newText: TEXT.replace("zwei", "deux") }),
+    expect.objectContaining({ seenText: TEXT, newText: "deux\n" }),
+  ]);
   expect(told).toEqual([expect.stringContaining("has changed since")]);
 });
 
@@ -195,10 +202,10 @@ test("only what is another one than before is read again, and where the user typ
   };
   const tell = () => proposals.changed({ event: { kind: "proposalChanged", proposal: version(1) } });
   sessions.states = [state({ proposals: [version(1)] })];
-  expect(news(tell)).toEqual(["amanu-proposal/w/a", "amanu-base/w/a"]);
+  expect(news(tell)).toEqual(["amanu-proposal/a", "amanu-base/a"]);
   expect(news(tell)).toEqual([]);
   expect(news(() => proposals.typed("/w/b"))).toEqual([]);
-  expect(news(() => proposals.typed("/w/a"))).toEqual(["amanu-proposal/w/a", "amanu-base/w/a"]);
+  expect(news(() => proposals.typed("/w/a"))).toEqual(["amanu-proposal/a", "amanu-base/a"]);
 });
 
 test("a text that nobody told of is read after the first edit that does not fit it, and can be edited", async () => {
@@ -211,7 +218,7 @@ test("a text that nobody told of is read after the first edit that does not fit 
   expect(touched).toEqual(["amanu-proposal", "amanu-base"]);
   expect(await read()).toBe(`zero\n${TEXT}`);
   await proposals.writeFile(uri, Buffer.from("zero\none\ndeux\nthree\n"));
-  expect(asked.map(([name]) => name)).toEqual(["revise"]);
+  expect(asked.map(([, params]) => "seenText" in params && params.seenText)).toEqual([TEXT, null]);
 });
 
 test("who types on while the text is saved is heard each time", async () => {

@@ -1121,6 +1121,7 @@
 ---@field hunkId? string
 ---@field newText string The text of the hunk; the whole text, if a path is named.
 ---@field path? string The file in the proposal, instead of a hunk.
+---@field seenText? string The proposed text that the copy was made from, where that is another by now: the user's edits go into the present one; `proposalConflict` where they meet what has become of it.
 
 ---@class amanu.ProposalReviseResult
 ---@field proposal amanu.Proposal

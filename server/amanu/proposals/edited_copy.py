@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from amanu.proposals.merge import merge
 from amanu.proposals.model import LiveFile
 from amanu.proposals.places import OPEN_STATES
 from amanu.proposals.reanchor import Edit, line_edits
@@ -30,6 +31,12 @@ class EditedCopy:
     """The new texts of the edited hunks, by id."""
     outside: bool = False
     """Something outside of every open hunk was edited."""
+
+
+def copy_now(file: LiveFile, seen: str, text: str) -> str | None:
+    """The copy of the present proposed text, for one that was made from an earlier text; None where the edits meet what
+    has become of that. CPU-bound."""
+    return merge(seen, text, file.text_with(*PROPOSED_STATES))
 
 
 def edited_copy(file: LiveFile, text: str) -> EditedCopy:

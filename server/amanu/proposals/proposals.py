@@ -29,7 +29,7 @@ from amanu.proposals.decisions import (
     with_needed,
 )
 from amanu.proposals.drafts import Drafts, changed_meanwhile, takes_draft
-from amanu.proposals.edited_copy import edited_copy
+from amanu.proposals.edited_copy import copy_now, edited_copy
 from amanu.proposals.live_proposals import LiveProposals
 from amanu.proposals.model import ALL_STATES, SMALL_TEXT, FileEdit, LiveFile, LiveProposal, missing_file
 from amanu.proposals.recovery import Recovery
@@ -277,11 +277,13 @@ class Proposals:
             file.text = await asyncio.to_thread(file.text_with, *ALL_STATES)
             return self._live.publish(live)
 
-    async def revise_copy(self, seen: SeenProposal, path: Path, text: str) -> tuple[Proposal, bool]:
-        """An edited copy of the proposed text of the file at that path, made from the version that was seen: its open
-        hunks get the texts they have there. Returns also whether something else was edited, which is not taken. No new
-        version if no hunk was edited. `AmanuError` invalidParams if the proposal has no such file, proposalConflict if
-        it has another version by now."""
+    async def revise_copy(
+        self, seen: SeenProposal, path: Path, text: str, seen_text: str | None = None
+    ) -> tuple[Proposal, bool]:
+        """An edited copy of the proposed text of the file at that path, made from the version that was seen, or from
+        `seen_text`: its open hunks get the texts they have there. Returns also whether something else was edited, which
+        is not taken. No new version if no hunk was edited. `AmanuError` invalidParams if the proposal has no such file,
+        proposalConflict if it has another version by now, or the edits meet what has become of `seen_text`."""
         async with self._live.lock:
             live = self._live.find(seen.proposal_id)
             if live.version != seen.version:
@@ -291,6 +293,11 @@ class Proposals:
             if file is None:
                 name = self._workspace.display_path(path)
                 raise AmanuError("invalidParams", f"The proposal does not change {one_line(name)}.")
+            if seen_text is not None:
+                merged = await asyncio.to_thread(copy_now, file, seen_text, text)
+                if merged is None:
+                    raise AmanuError("proposalConflict", "What you edited has changed since you saw it.")
+                text = merged
             if len(file.base.text) + len(text) < SMALL_TEXT:
                 copy = edited_copy(file, text)
             else:

@@ -122,7 +122,9 @@ class SessionEdits:
             outside = False
         else:
             seen = r.SeenProposal(proposal_id=params.proposal_id, version=params.version)
-            proposal, outside = await self._proposals.revise_copy(seen, Path(params.path), params.new_text)
+            proposal, outside = await self._proposals.revise_copy(
+                seen, Path(params.path), params.new_text, params.seen_text
+            )
         await self._emit.durable()
         return r.ProposalReviseResult(proposal=proposal, outside=outside)
 

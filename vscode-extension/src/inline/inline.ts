@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import { hunksOf } from "../review/changes";
-import { shownPath } from "../review/proposals";
+import { filePath, shownPath } from "../review/proposals";
 import type { Daemon } from "../daemon/client";
 import { roots, text } from "../daemon/client";
 import { findingsOf, lines, type Place } from "../editor/context";
@@ -121,7 +121,7 @@ export class Inline implements vscode.Disposable {
   private async refine(): Promise<void> {
     const { rewrite } = this;
     const shown = vscode.window.activeTextEditor?.document.uri;
-    if (rewrite === undefined || (shown !== undefined && shown.path !== rewrite.place.document.uri.path)) {
+    if (rewrite === undefined || (shown !== undefined && filePath(shown) !== rewrite.place.document.uri.path)) {
       void vscode.window.showInformationMessage("The last edit made with Ctrl+I was in another file.");
       return;
     }

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import type { OpenChats } from "../chat/openChats";
 import { split } from "./hunks";
-import { describesRow, PROPOSED, subject } from "./proposals";
+import { describesRow, filePath, PROPOSED, subject } from "./proposals";
 import type { CommentAttachmentInput } from "../protocol";
 import type { Sessions } from "../sessions/sessions";
 
@@ -187,7 +187,7 @@ export function attachment(
   const end = range?.end.line ?? Math.max(0, all.length - 1);
   return {
     kind: "comment",
-    path: (uri.scheme === PROPOSED ? subject(uri.query).path : undefined) ?? uri.path,
+    path: filePath(uri),
     lines: { start, end: end + 1 },
     text: all.slice(start, end + 1).join(""),
     comment,

@@ -104,8 +104,9 @@ export class Edits {
     { proposalId, version }: Version,
     path: string,
     newText: string,
+    seenText: string | null,
   ): Promise<ProposalReviseResult> {
-    const params = { sessionId, proposalId, version, path, newText };
+    const params = { sessionId, proposalId, version, path, newText, seenText };
     return this.daemon.request("amanu/proposal/revise", params);
   }
 

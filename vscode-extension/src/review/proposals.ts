@@ -429,14 +429,18 @@ export class Proposals implements vscode.FileSystemProvider {
     const key = proposedUri(target).toString();
     const read = this.reads.get(key);
     const { proposed, version } = await this.texts.of(target);
-    if (read !== undefined && read.text !== proposed) {
+    const seen = read !== undefined && read.text !== proposed ? read.text : null; // the file was typed in meanwhile
+    const { sessionId, proposal, file } = target;
+    let revised: ProposalReviseResult;
+    try {
+      revised = await this.edits.revise(sessionId, { ...proposal, version }, file.path, edited, seen);
+    } catch (error) {
+      if (seen === null) throw error;
       // what is typed elsewhere moves a long file's text without an event: reverted, the document has the new one
       this.touch(proposedUri(target));
       this.touch(baseUri(target));
       return undefined;
     }
-    const { sessionId, proposal, file } = target;
-    const revised = await this.edits.revise(sessionId, { ...proposal, version }, file.path, edited);
     if (revised.outside) this.openChats.tell({ level: "warning", text: OUTSIDE }, sessionId);
     if (read !== undefined) {
       const now = await this.texts.of({ ...target, proposal: revised.proposal });
@@ -523,6 +527,11 @@ function address(
   if (row === undefined)
     return { path: shownPath(scheme === PROPOSED ? (file.newPath ?? file.path) : file.path), query };
   return { path: shownPath(file.path + (row.kind === "git" ? "/.git" : `.${row.kind}`)), query };
+}
+
+/** The path of the file that is shown: itself, or what would become of it. */
+export function filePath(uri: Pick<vscode.Uri, "scheme" | "path" | "query">): string {
+  return (uri.scheme === PROPOSED ? subject(uri.query).path : undefined) ?? uri.path;
 }
 
 /** A file's path as that of a document of ours: from the workspace on. */
