@@ -1,4 +1,4 @@
-"""What a review of 400 changes in 40 files costs in the daemon and in VS Code. Part of `bench.faces`.
+"""The cost of a review of 400 changes in 40 files in the daemon and in VS Code. Part of `bench.faces`.
 
 The daemon is asked for a preview of everything, and the user types in a file with changes: quickly, and with a pause
 after each key, in which the changes move to where their lines are now.
@@ -31,7 +31,7 @@ REPEATS = 5
 SETTLING = 3.0
 """Seconds until nothing follows any more from the question."""
 SHAPES = {"ask": "a proposal for each file", "draft": "one proposal"}
-"""By mode."""
+"""Mode → its figure."""
 PREVIEW_GOAL, KEY_GOAL = 100.0, 5.0
 
 

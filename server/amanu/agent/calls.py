@@ -104,7 +104,7 @@ class CallRun:
     allowed: bool = False
     """Policy or the user approved what `preview` shows."""
     live_output: str = ""
-    """What the user has seen of its work so far."""
+    """The output that the user has seen so far."""
     result: Result | None = None
     previewed: asyncio.Event = field(default_factory=asyncio.Event)
     asked: asyncio.Event = field(default_factory=asyncio.Event)

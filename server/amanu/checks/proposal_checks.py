@@ -267,7 +267,7 @@ def _is_checked(file: ProposedFile) -> bool:
 
 
 def _change(file: ProposedFile) -> TextChange:
-    """What the undecided hunks of a file would make of it."""
+    """The file as its undecided hunks would make it."""
 
     def having(*states: HunkState) -> str:
         return text_with(file, lambda hunk: hunk.state in states)

@@ -32,7 +32,7 @@ class AnswerStream:
         """Characters of the item so far."""
         self._stripper = Stripper()
         self._written = ""
-        """Of the item."""
+        """The item's."""
         self._completed: dict[str, str] = {}
         """Item → the answer, of this step."""
         self._discarded: list[str] = []
@@ -41,7 +41,7 @@ class AnswerStream:
 
     @property
     def in_line(self) -> bool:
-        """What comes next goes on in the line that is written."""
+        """The next piece goes on in the line that is written."""
         return isinstance(self._page, TextPage) and self._page.is_open
 
     def show(self, event: Event) -> None:
@@ -68,7 +68,7 @@ class AnswerStream:
                 pass
 
     def _open(self, item: Item) -> None:
-        """What sub-agents say is for the model."""
+        """A sub-agent's words are for the model."""
         if isinstance(item, Answer) and item.agent_id is None:
             if item.item_id != self._item_id:
                 self._item_id, self._received, self._written, self._stripper = item.item_id, 0, "", Stripper()

@@ -27,7 +27,7 @@ STYLES: dict[str, Style] = {
     "Literal.Number": "cyan",
     "Generic.Heading": "bold",
 }
-"""By kind of token, also for the kinds below it."""
+"""Kind of token, with the kinds below it → style."""
 
 
 def coloured(lines: Sequence[str], name: str) -> list[list[Span]] | None:

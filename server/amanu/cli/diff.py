@@ -38,7 +38,7 @@ class DiffView:
 
     coloured: bool = True
     shortened: bool = False
-    """Of a long file that is new or deleted, only the beginning. Not where it is asked about."""
+    """Only the beginning of a long file that is new or deleted. Not where it is asked about."""
     hint: str = ""
     """The way to the rest."""
 

@@ -303,7 +303,7 @@ class EditSlashCommands:
 
 
 def _outcomes(files: Sequence[r.CheckpointFile]) -> list[str]:
-    """How many files a turn has changed, and what became of its other proposals."""
+    """The number of files that a turn has changed, and what became of its other proposals."""
     words = {"": 0, " open": 0, " undone": 0, " rejected": 0}
     for file in files:
         words["" if file.applied else " open" if file.open else " undone" if file.undone else " rejected"] += 1

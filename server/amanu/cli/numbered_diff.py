@@ -11,7 +11,7 @@ FURTHER = " ┊ "
 """Before a further row of a line, below its number and sign."""
 _NARROWEST = 20
 COLOURED_LINES = 2000
-"""Of a diff with more, none is: a tenth of a second for each further thousand."""
+"""A longer diff has no colours: each further thousand lines take a tenth of a second."""
 _HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _STYLES: dict[str, Style] = {"+": "green", "-": "red"}
 _NUMBER = 4
@@ -72,7 +72,7 @@ def _hunk(texts: Sequence[str], old: int, new: int, name: str, columns: int) -> 
 
 
 def _folded(pieces: list[Span], columns: int) -> list[list[Span]]:
-    """As many rows as they take."""
+    """The rows that they take."""
     from rich.cells import cell_len
 
     columns = max(columns, _NARROWEST)

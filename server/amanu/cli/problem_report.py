@@ -223,7 +223,7 @@ def _log(home: Home, hide: Callable[[str], str]) -> str:
 
 
 async def _session(home: Home, typed: str, hide: Callable[[str], str], room: int) -> str:
-    """How the session's last replies ended, and its last events, as many as there is room for."""
+    """The ends of the session's last replies, and its last events, as many as there is room for."""
     from amanu.storage.journal import Journal
 
     folder = await asyncio.to_thread(_session_folder, home, typed)
@@ -246,7 +246,7 @@ async def _session(home: Home, typed: str, hide: Callable[[str], str], room: int
 
 
 def _replies(records: "Iterable[Record]") -> Iterator[str]:
-    """For each reply its model, the service's word for why it ended, and its id of the request: its support asks for
+    """Each reply's model, the service's word for why it ended, and its id of the request: its support asks for
     that."""
     model = ""
     for each in records:

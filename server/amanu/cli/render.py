@@ -65,7 +65,7 @@ from amanu_protocol.state import SessionState
 
 WITHDRAWN = "… that attempt was discarded ({reason}), trying again"
 OUTPUT_LINES, OWN_OUTPUT_LINES = 8, 200
-"""Of what a command of the model's prints, and one of the user's; the whole stays in the session."""
+"""Lines shown of a command of the model's, and of one of the user's; the whole stays in the session."""
 
 SUCCESS = "Exit code: 0"
 """The last line of what a command prints, which the mark of the call says as well."""
@@ -135,9 +135,9 @@ class Renderer:
         self._shown_checks: set[str] = set()
         self._turn_started_at = 0
         self._written_tokens = 0
-        """Of the replies of this turn that are complete."""
+        """Tokens of this turn's complete replies."""
         self._written_characters = 0
-        """Of the reply that is not."""
+        """Characters of the reply that is not complete."""
 
     def show(self, message: EventMessage, state: SessionState) -> None:
         """Draw one event; `state` has it folded in."""
@@ -250,7 +250,7 @@ class Renderer:
         return [("bold", title), *(("dim", line) for line in _live_lines(call, lines - 1, "    "))]
 
     def status(self, state: SessionState, clock_time: float | None = None) -> Activity | None:
-        """What goes on right now; None when nothing does. `clock_time` in seconds since the epoch."""
+        """The present activity; None when there is none. `clock_time` in seconds since the epoch."""
         clock_time = time.time() if clock_time is None else clock_time
         if state.retry is not None:
             when = elapsed(math.ceil(state.retry.at / 1000 - clock_time))
@@ -287,7 +287,7 @@ class Renderer:
         return one_line(state.todos_summary) or "working"
 
     def _tokens_written(self) -> tuple[str, ...]:
-        """In this turn, as far as it is known; the reply that is being written is estimated."""
+        """This turn's tokens, as far as known; the reply that is being written is estimated."""
         count = self._written_tokens + self._written_characters // CHARACTERS_PER_TOKEN
         return (f"~{token_count(count)} tokens",) if count else ()
 

@@ -1,4 +1,4 @@
-"""What `amanu run` prints: answers while they are written and progress as text, one JSON object at the end, or the
+"""The output of `amanu run`: answers while they are written and progress as text, one JSON object at the end, or the
 protocol line by line."""
 
 import json

@@ -9,7 +9,7 @@ from amanu.client.session_view import SessionView
 from amanu_protocol import requests as r
 
 FRESH_SECONDS = 10.0
-"""For which a list of models, sessions or checkpoints is not asked for again."""
+"""A list of models, sessions or checkpoints is not asked for again within that time."""
 _PICKS = ("/model", "/effort", "/mode")
 """Enter takes the best row for what is typed after these."""
 
@@ -43,7 +43,7 @@ class SlashCompletion:
         return completions(typed, known)
 
     def taken(self, typed: str) -> str:
-        """What Enter sends: the row that is marked, for a name that is not typed to its end, or a model's."""
+        """The command that Enter sends: the marked row, for a name that is not typed to its end, or a model's."""
         word, blank, argument = typed.partition(" ")
         if word in ALIASES or (word in self.names and not (word in _PICKS and argument.strip())):
             return typed

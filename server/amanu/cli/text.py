@@ -50,7 +50,7 @@ def one_line(text: str, limit: int = 200) -> str:
 
 
 def cut(text: str, columns: int) -> str:
-    """As much of one line as fits, with a sign where something is missing."""
+    """The part of one line that fits, with a sign where something is missing."""
     from rich.cells import set_cell_size
 
     return text if cell_width(text) <= columns else set_cell_size(text, max(0, columns - 1)).rstrip() + "…"

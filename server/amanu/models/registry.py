@@ -626,7 +626,7 @@ def _suggestion(name: str, known: Mapping[str, str]) -> str | None:
 
 
 def _guess(info: ModelInfo) -> str:
-    """How the window and the prices of an unknown model came about."""
+    """The origin of the window and the prices of an unknown model."""
     relative = info.facts_from.partition(";")[0]
     if relative.startswith("like "):
         return f"Its window and prices are guessed: those of {relative.removeprefix('like ')}."

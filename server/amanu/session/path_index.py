@@ -38,14 +38,14 @@ _WORD_START = re.compile(r"(?<![A-Za-z])[a-z]|(?<![0-9])[0-9]|(?<![A-Z])[A-Z]")
 Standing = tuple[PathKind, bool]
 """The kind of a path, and whether it is a folder's; less is better."""
 Score = tuple[int, int, Standing, int, str]
-"""How well a path fits, where it stands among those used lately, its standing, its length, and itself; less is
+"""The fit of a path, where it stands among those used lately, its standing, its length, and itself; less is
 better."""
 _ANY: Standing = (PathKind.SOURCE, False)
 
 
 class PathIndex:
-    """Of paths relative to their root, or, of several `roots`, absolute; those of folders end in `/`. Every method is
-    blocking, and safe in threads."""
+    """An index of paths relative to their root, or, of several `roots`, absolute; those of folders end in `/`. Every
+    method is blocking, and safe in threads."""
 
     def __init__(self, paths: Iterable[str], roots: Sequence[str] = ()) -> None:
         self._roots = tuple(f"{root}/" for root in roots)

@@ -14,7 +14,7 @@ class PathKind(IntEnum):
     DOCS = 2
     """Also examples, and what is in a hidden folder, such as workflows of CI."""
     GENERATED = 3
-    """By a program, or copied from another project."""
+    """Made by a program, or copied from another project."""
 
 
 _FOLDERS = {

@@ -54,7 +54,7 @@ class PromptQueue:
         self.late_decisions.on_event(self._state, event)
 
     def _proposal_report(self, proposal_id: str) -> str:
-        """What became of a proposal, for the model. It quotes lines of files, and the user."""
+        """The fate of a proposal, for the model. It quotes lines of files, and the user."""
         proposals = self._core.proposals
         calls = proposals.get(proposal_id).tool_call_ids
         report = "\n".join(dict.fromkeys(proposals.report(call_id) for call_id in calls))

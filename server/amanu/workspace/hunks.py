@@ -22,7 +22,7 @@ def base_places(hunks: Iterable[Hunk]) -> list[LineRange]:
 
 
 def line_counts(hunks: Collection[Hunk]) -> tuple[int, int]:
-    """How many lines they add and remove."""
+    """The numbers of lines that they add and remove."""
     return sum(line_count(hunk.new_text) for hunk in hunks), sum(line_count(hunk.old_text) for hunk in hunks)
 
 

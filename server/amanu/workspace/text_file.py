@@ -100,7 +100,7 @@ _remembered = functools.lru_cache(maxsize=4)(_split)
 
 
 def line_count(text: str) -> int:
-    """How many lines `split_lines` finds."""
+    """The number of lines that `split_lines` finds."""
     if "\r" in text:
         return len(split_lines(text))
     return text.count("\n") + (text != "" and not text.endswith("\n"))

@@ -1,4 +1,4 @@
-"""What a slash command at the prompt may become: its name, then its arguments, the best first. Draws nothing."""
+"""Completion of a slash command at the prompt: its name, then its arguments, the best first. Draws nothing."""
 
 import os
 import time
@@ -39,7 +39,7 @@ class Row:
     """A line of the popup."""
 
     text: str
-    """What stands from `start` to the cursor when it is taken. A blank at its end: more may follow."""
+    """The text from `start` to the cursor when it is taken. A blank at its end: more may follow."""
     start: int
     """Characters before the cursor's text that stay."""
     label: str
@@ -78,7 +78,7 @@ class Known:
 
 
 def needed(typed: str) -> Need | None:
-    """What the daemon has to be asked for to complete that."""
+    """The list that the daemon has to be asked for to complete that."""
     word, blank, _ = typed.partition(" ")
     needs: dict[str, Need] = {
         "/model": "models",

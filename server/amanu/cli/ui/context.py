@@ -8,7 +8,7 @@ from amanu_protocol.requests import MentionCompleteResult
 
 
 class PromptContext:
-    """By default nothing."""
+    """A context without anything."""
 
     def rows(self, typed: str) -> Sequence[Row]:
         """The rows below a slash command that is being typed, the best first."""
@@ -22,14 +22,14 @@ class PromptContext:
         """Ask for what `rows` needs to know. Raises AmanuError or Disconnected."""
 
     async def mentions(self, text: str) -> MentionCompleteResult:
-        """What the mention at the end of `text` may become."""
+        """Completions of the mention at the end of `text`."""
         return MentionCompleteResult(typed="", items=[])
 
     def begin_prompt(self) -> None:
         """The user types: called after each change of a text that is not empty."""
 
     def above(self) -> list[Span]:
-        """What moves, above the composer."""
+        """The moving lines above the composer."""
         return []
 
     def toolbar(self) -> str:

@@ -1,4 +1,4 @@
-"""What a session has cost, in the chat."""
+"""The cost of a session, in the chat."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""How well a name or a title fits what somebody typed of it."""
+"""The fit of a name or a title to what somebody typed of it."""
 
 import re
 from collections.abc import Iterator

@@ -29,9 +29,9 @@ class PromptKeyboard(Vt100Input):
     become replacement characters, for no message can hold them."""
 
     focused: bool | None = None
-    """Of the one terminal that a process has; None while it does not say."""
+    """Whether the process's terminal has the focus; None while it does not say."""
     reports_focus = False
-    """Of that terminal, too: it was asked to say."""
+    """Whether that terminal was asked to say."""
 
     def __init__(self, stdin: TextIO) -> None:
         super().__init__(stdin)

@@ -24,16 +24,16 @@ class Attention:
     """The session as the user knows it."""
 
     waiting: frozenset[str] = frozenset()
-    """What waits for an answer."""
+    """The questions that wait for an answer."""
     acted_at: int = 0
-    """When the user last sent or answered something, in milliseconds since the epoch; 0: they have only come."""
+    """The user's last prompt or answer, in milliseconds since the epoch; 0: they have only come."""
 
     def is_long_ago(self, timestamp: int) -> bool:
         return self.acted_at > 0 and timestamp - self.acted_at > LONG_MS
 
 
 def attention(before: Attention, message: EventMessage, state: SessionState) -> tuple[Attention, str]:
-    """As it is after an event, which `state` has in it, and what to notify of: "" for nothing. A turn that was stopped
+    """The window after an event that `state` has in it, and what to notify of: "" for nothing. A turn that was stopped
     is no news: the user did that."""
     waiting = _waiting(state)
     news = _news(message.event, waiting.keys() - before.waiting, waiting)
@@ -71,7 +71,7 @@ def _news(event: Event, new: set[str], waiting: Mapping[str, str]) -> str:
 
 
 class Notifications:
-    """Of one terminal. `write` puts something on it at once, past what holds lines back; `focused` is None where the
+    """One terminal's. `write` puts something on it at once, past what holds lines back; `focused` is None where the
     terminal does not say."""
 
     def __init__(
@@ -103,7 +103,7 @@ class Notifications:
 
 @contextmanager
 def notifying(environ: Mapping[str, str], *, wanted: bool) -> Generator[Notifications | None]:
-    """For this process's terminal, which is as it was afterwards. None where it is not wanted or cannot be."""
+    """Those of this process's terminal, which is as it was afterwards. None where it is not wanted or cannot be."""
     from amanu.cli.ui.keyboard import PromptKeyboard
 
     if not wanted or not can_notify(environ):

@@ -8,13 +8,13 @@ _PASTE = re.compile(r"\[Pasted #(\d+): [\d,]+ \w+\]")
 
 
 class Pastes:
-    """What was pasted since the last prompt was sent."""
+    """The pastes since the last prompt was sent."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
 
     def folded(self, text: str) -> str:
-        """What stands in the composer for a pasted text: itself, if it is short."""
+        """The words that stand in the composer for a pasted text: itself, if it is short."""
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         lines = text.count("\n") + (not text.endswith("\n"))
         if lines <= MOST_LINES and len(text) <= MOST_CHARACTERS:

@@ -1,4 +1,4 @@
-"""What prompt_toolkit draws below the transcript, and which key does what. Imports prompt_toolkit."""
+"""The layout below the transcript, and its keys. Imports prompt_toolkit."""
 
 import shutil
 import textwrap
@@ -31,7 +31,7 @@ from amanu.cli.ui.pastes import Pastes
 from amanu_protocol.items import Line
 
 DRAW_SECONDS = 0.1
-"""How often what moves is drawn anew."""
+"""The time between two drawings of what moves."""
 ESC_SECONDS = 0.2
 """After Esc, for the rest of a sequence."""
 LIVE_ROWS = 8

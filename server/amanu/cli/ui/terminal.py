@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.1
-"""How often an open question is checked for being settled elsewhere."""
+"""An open question is checked that often for being settled elsewhere."""
 TWICE_SECONDS = 0.6
 """A second Esc within that time goes back."""
 PAUSE_SECONDS = 0.7
@@ -76,9 +76,9 @@ class Terminal:
         self.dialog: Dialog | None = None
         """The open question."""
         self.below: Callable[[], Sequence[Line]] | None = None
-        """What the words typed at the question would do."""
+        """The effect that the words typed at the question would have."""
         self._reader: asyncio.Future[str] | None = None
-        """Who waits for the user."""
+        """The one that waits for the user."""
         self._submitted: deque[str | type[EOFError]] = deque()
         """Sent while nobody waited for it."""
         self._typed_at = 0.0
@@ -246,7 +246,7 @@ class Terminal:
         self._screen.close_dialog()
 
     def _take_back(self) -> None:
-        """What was sent before this question was drawn stays in the composer: it may have been meant for the last."""
+        """Put back into the composer what was sent before this question was drawn: it may be meant for the last one."""
         while self._submitted:
             text = self._submitted.popleft()
             if not isinstance(text, str):

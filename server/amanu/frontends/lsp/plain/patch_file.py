@@ -56,7 +56,7 @@ class _PatchHunk:
     file: ProposedFile
     hunk: Hunk
     place: LineRange
-    """Of its old lines, in the base."""
+    """The place of its old lines in the base."""
     context_before: list[str]
     context_after: list[str]
 
