@@ -39,10 +39,10 @@ ErrorKind = Literal[
     "invalidParams",
     "internalError",
 ]
-"""The kind of a failure. A client acts by itself on few: `proposalConflict`: preview and decide again · `approvalNotFound`,
-`proposalNotFound`: attach again, and draw the state · `staleTurn`: send a prompt instead · `sessionNotFound`: create
-it, or list · `sessionReadOnly`: only show it · `authRequired`, `modelNotFound`, `modelUnavailable`: another model. It
-shows the message of any other, and the hint."""
+"""The kind of a failure. A client acts by itself on few: `proposalConflict`: preview and decide again ·
+`approvalNotFound`, `proposalNotFound`: attach again, and draw the state · `staleTurn`: send a prompt instead ·
+`sessionNotFound`: create it, or list · `sessionReadOnly`: only show it · `authRequired`, `modelNotFound`,
+`modelUnavailable`: another model. It shows the message of any other, and the hint."""
 
 
 class ErrorData(Wire):

@@ -1816,10 +1816,10 @@
 ---@field saved? boolean
 ---@field message? string
 
----The kind of a failure. A client acts by itself on few: `proposalConflict`: preview and decide again · `approvalNotFound`,
----`proposalNotFound`: attach again, and draw the state · `staleTurn`: send a prompt instead · `sessionNotFound`: create
----it, or list · `sessionReadOnly`: only show it · `authRequired`, `modelNotFound`, `modelUnavailable`: another model. It
----shows the message of any other, and the hint.
+---The kind of a failure. A client acts by itself on few: `proposalConflict`: preview and decide again ·
+---`approvalNotFound`, `proposalNotFound`: attach again, and draw the state · `staleTurn`: send a prompt instead ·
+---`sessionNotFound`: create it, or list · `sessionReadOnly`: only show it · `authRequired`, `modelNotFound`,
+---`modelUnavailable`: another model. It shows the message of any other, and the hint.
 ---@alias amanu.ErrorKind "sessionNotFound"|"sessionReadOnly"|"tooManySessions"|"turnInProgress"|"staleTurn"|"approvalNotFound"|"questionNotFound"|"proposalNotFound"|"proposalConflict"|"blobNotFound"|"itemNotFound"|"jobNotFound"|"agentNotFound"|"authRequired"|"modelNotFound"|"modelUnavailable"|"overloaded"|"contextTooLong"|"unsupportedVersion"|"trustChanged"|"mcpServerNotFound"|"mcpServerChanged"|"permissionDenied"|"providerError"|"storageError"|"invalidRule"|"invalidParams"|"internalError"
 
 ---`error.data` of a failed request. The code is −32602 with `invalidParams` and `unsupportedVersion`, −32603 with
