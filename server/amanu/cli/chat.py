@@ -84,6 +84,9 @@ NEXT_MODE: dict[Mode, Mode] = {
 """By Shift-Tab, which never leads to `auto`."""
 _RECOMMENDED = re.compile(r"`(/model \S+)`, then send it again\.$")
 """The end of a refusal that names another model (`agent/refusals.py`)."""
+ANSWERS = "Enter answers · ↑ ↓ or a digit chooses"
+"""The status line's words at a question."""
+PICKS = "Enter takes it · ↑ ↓ · type to narrow"
 LIVE_ROWS = 8
 """Of the text being written, above the prompt."""
 
@@ -319,7 +322,8 @@ class Chat(PromptContext):
     def toolbar(self) -> str:
         """The line below the prompt."""
         activity = self._renderer.status(self._view.state) or (SENDING if self._sending else None)
-        idle = "Enter answers · ↑ ↓ or a digit chooses" if self._terminal.dialog is not None else IDLE
+        dialog = self._terminal.dialog
+        idle = IDLE if dialog is None else PICKS if dialog.is_picker else ANSWERS
         columns = shutil.get_terminal_size().columns
         return status_line(self._view.state, activity, columns, self._servers.count, idle)
 

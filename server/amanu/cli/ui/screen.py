@@ -176,7 +176,7 @@ class Screen:
         for index, choice in enumerate(rows[first : first + DIALOG_ROWS], first):
             is_chosen = index == selected and not words
             number = "" if dialog.is_picker else f"{index + 1}. "
-            label = one_line(choice.label).ljust(width if choice.about else 0)
+            label = one_line(choice.label, max(20, _size()[0] - 6)).ljust(width if choice.about else 0)
             style = "class:chosen" if is_chosen else "class:dim" if words else ""
             row = f"{'❯' if is_chosen else ' '} {number}{label}"
             room = max(1, _size()[0] - len(row) - 3)
