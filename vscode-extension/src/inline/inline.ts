@@ -121,7 +121,10 @@ export class Inline implements vscode.Disposable {
   private async refine(): Promise<void> {
     const { rewrite } = this;
     const shown = vscode.window.activeTextEditor?.document.uri;
-    if (rewrite === undefined || (shown !== undefined && filePath(shown) !== rewrite.place.document.uri.path)) {
+    if (
+      rewrite === undefined ||
+      (shown !== undefined && filePath(shown) !== rewrite.place.document.uri.path)
+    ) {
       void vscode.window.showInformationMessage("The last edit made with Ctrl+I was in another file.");
       return;
     }
