@@ -1,8 +1,10 @@
 """`amanu chat` at a pseudo terminal, over the relay, with the user's daemon."""
 
 import os
+import shlex
 import signal
 import socket
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -89,6 +91,40 @@ def test_what_is_typed_while_it_starts_is_kept_and_answers_nothing(tmp_path: Pat
         assert screen.leaves() == 0
     finally:
         screen.close()
+
+
+JOB_CONTROL = "import fcntl, os, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp('bash', ['bash', *{}])"
+"""A shell that owns its terminal."""
+
+
+@pytest.mark.usefixtures("daemon")
+def test_the_shell_has_it_suspended_and_back(tmp_path: Path) -> None:
+    model = script(tmp_path, {"expect": "hello", "text": "Hello."})
+    options = ["--norc", "--noprofile", "--noediting", "-i"]
+    shell = PseudoTerminal([sys.executable, "-c", JOB_CONTROL.format(options)], cwd=tmp_path, PS1="shell$ ")
+    try:
+        shell.sees("shell$ ")
+        shell.types(f"{shlex.join([*AMANU, 'chat', '--model', model])}\n")
+        shell.sees("2. Trust this folder")
+        shell.types("1")
+        shell.takes_prompts()
+        shell.types("he")
+        shell.sees("he")
+        shell.types("\x1a")
+        shell.sees("Stopped")
+        shell.sees("shell$ ")
+        shell.types("echo $((6 * 7))\n")
+        shell.sees("42")
+        shell.types("fg\n")
+        shell.takes_prompts()
+        shell.types("llo\r")
+        shell.sees("Hello.")
+        shell.types("\x04")
+        shell.sees("shell$ ")
+        shell.types("exit\n")
+        shell.leaves()
+    finally:
+        shell.close()
 
 
 @pytest.mark.usefixtures("daemon")

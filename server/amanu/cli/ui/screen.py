@@ -74,6 +74,7 @@ class Keyed(Protocol):
     def notice_typing(self) -> None: ...
     async def edit_composer(self) -> None: ...
     async def show_everything(self) -> None: ...
+    async def suspend(self) -> None: ...
 
 
 class Screen:
@@ -240,7 +241,7 @@ class Screen:
         on("leave", nothing_typed)(lambda _: self._terminal.ctrl_d())
         on("editor", ~asked)(lambda _: self._terminal.edit_composer())
         on("everything")(lambda _: self._terminal.show_everything())
-        on("suspend")(lambda event: event.app.suspend_to_background())
+        on("suspend")(lambda _: self._terminal.suspend())
         on("keys", nothing_typed & ~asked)(lambda _: self._toggle_keys())
         keys.add("up", filter=choosing)(partial(self._move, -1))
         keys.add("down", filter=choosing)(partial(self._move, 1))

@@ -6,6 +6,7 @@ It shows what runs, then the composer or the open question, then a status line. 
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import sys
 import time
@@ -229,6 +230,10 @@ class Terminal:
             composer.text = edited.rstrip("\n")
             composer.cursor_position = len(composer.text)
 
+    async def suspend(self) -> None:
+        """Back to the shell, until it brings the chat to the foreground: with the keyboard as the shell had it."""
+        await self._lent(lambda: os.killpg(0, signal.SIGTSTP), discards=False)  # what is typed after it is for the chat
+
     async def show_everything(self) -> None:
         if text := self.context.everything():
             await self.view(text)
@@ -301,16 +306,16 @@ class Terminal:
         self._reader.set_exception(error)
         return True
 
-    async def _lent(self, program: Callable[[], Any]) -> Any:
+    async def _lent(self, program: Callable[[], Any], *, discards: bool = True) -> Any:
         """Run another program on the terminal."""
         from prompt_toolkit.application import run_in_terminal
         from prompt_toolkit.application.current import set_app
 
-        with self._lent_keyboard(), set_app(self.app):
+        with self._lent_keyboard(discards=discards), set_app(self.app):
             return await run_in_terminal(program, in_executor=True)
 
     @contextlib.contextmanager
-    def _lent_keyboard(self) -> Generator[None]:
+    def _lent_keyboard(self, *, discards: bool) -> Generator[None]:
         if self._own_keyboard is None:
             yield
             return
@@ -319,8 +324,8 @@ class Terminal:
             yield
         finally:
             self._own_keyboard.lent = False
-            # An editor in a window of its own leaves them: nobody saw what they would do here.
-            self._own_keyboard.discard_typed()
+            if discards:  # an editor in a window of its own leaves keys: nobody saw what they would do here
+                self._own_keyboard.discard_typed()
 
 
 class LivePreview:
