@@ -27,7 +27,7 @@ MINTED = {
 }  # fmt: skip
 """Fields whose values differ from run to run; the page's value stands for the same one wherever it comes."""
 SCRIPT, TILL = (re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)[0] for language in ("json", "python"))
-"""Of the model that the page uses, and the file it edits."""
+"""The script of the model that the page uses, and the file it edits."""
 
 
 class Names:

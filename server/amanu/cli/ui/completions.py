@@ -175,7 +175,7 @@ def _modes(current: Mode) -> Iterable[_Choice]:
 
 
 def _efforts(known: Known) -> Iterable[_Choice]:
-    """Those that the model offers; all while nobody knows."""
+    """The efforts that the model offers; all while nobody knows."""
     state = known.state
     model = next((model for model in known.models if model.model_id == state.model_id), None)
     offered: Sequence[Effort] = get_args(Effort) if model is None else model.efforts

@@ -71,8 +71,8 @@ def _news(event: Event, new: set[str], waiting: Mapping[str, str]) -> str:
 
 
 class Notifications:
-    """One terminal's. `write` puts something on it at once, past what holds lines back; `focused` is None where the
-    terminal does not say."""
+    """The window of one terminal. `write` puts something on it at once, past what holds lines back; `focused` is None
+    where the terminal does not say."""
 
     def __init__(
         self, write: Callable[[str], None], focused: Callable[[], bool | None], environ: Mapping[str, str]
@@ -103,7 +103,7 @@ class Notifications:
 
 @contextmanager
 def notifying(environ: Mapping[str, str], *, wanted: bool) -> Generator[Notifications | None]:
-    """Those of this process's terminal, which is as it was afterwards. None where it is not wanted or cannot be."""
+    """The notifications of this process's terminal, which is as it was afterwards; None where there can be none."""
     from amanu.cli.ui.keyboard import PromptKeyboard
 
     if not wanted or not can_notify(environ):

@@ -37,7 +37,7 @@ LOOK_SECONDS = 0.1
 TWICE_SECONDS = 0.6
 """A second Esc within that time goes back."""
 PAUSE_SECONDS = 0.7
-"""Without a key, after which a question takes the keys from a prompt that is being typed."""
+"""A pause of that length in typing a prompt lets a question take the keys."""
 
 
 class AttentionNeeded(Exception):
@@ -275,7 +275,7 @@ class Terminal:
             reader.cancel()
 
     async def _pause(self, valid: Callable[[], bool]) -> None:
-        """Until the user makes a pause in typing a prompt: no key that was meant for that may answer a question."""
+        """Wait for a pause in typing a prompt: no key that was meant for that may answer a question."""
         await self._start()
         while time.monotonic() - self._typed_at < PAUSE_SECONDS and valid():  # noqa: ASYNC110  no event says so
             await asyncio.sleep(LOOK_SECONDS / 2)

@@ -56,7 +56,7 @@ class LayerChanges:
     ignored: Sequence[Path] = ()
     """Topmost ignored files and folders that the layer has."""
     ignored_before: Collection[Path] = ()
-    """Those that it had before the command."""
+    """The files that it had before the command."""
     conflicts: Sequence[Path] = ()
     """Changed in the workspace as well meanwhile: the command's version is not taken."""
     git: GitChanges = field(default_factory=GitChanges)

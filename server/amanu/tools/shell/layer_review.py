@@ -228,7 +228,7 @@ class LayerReview:
         return notes
 
     def _kept_notes(self, built: Sequence[Path], changes: LayerChanges) -> list[str]:
-        """Without those that an earlier command was told of."""
+        """Leave out the files that an earlier command was told of."""
         built = [path for path in built if path not in changes.ignored_before]
         lead = "Ignored by git, and kept in this session's private copy, where later commands see it"
         return [f"{lead}: {self._names(built)}."] if built else []

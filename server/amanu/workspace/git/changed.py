@@ -14,8 +14,8 @@ _MAX_INDEX = 1 << 21
 
 
 def changed_files(root: Path, names: Sequence[str], limit: int) -> list[str]:
-    """Those files with these names, relative to the root of a repository, that git does not have like that, the
-    last modified first. None where nothing is staged, or that cannot be read, or there are too many. Nothing runs.
+    """The files, of these names relative to a repository's root, that differ from what git has, the last modified
+    first. Empty where nothing is staged, or that cannot be read, or there are too many. Nothing runs.
     Blocks."""
     if len(names) > MAX_FILES:
         return []
