@@ -12,6 +12,8 @@ import pytest
 from amanu.permissions import approvals as approval
 from amanu.proposals import tracking
 from amanu.proposals.model import FILE_CHANGED, FILE_GONE, FILE_MADE
+from amanu.proposals.presence import follow_row
+from amanu.proposals.rows import LiveRow
 from amanu.storage.file_store import FileStore
 from amanu.storage.journal import FILES
 from amanu.tools.shell import row_changes
@@ -240,6 +242,16 @@ async def test_a_file_that_was_kept_for_undo_and_is_damaged_does_not_replace_ano
         (file,) = await undo(d)
         assert (look(d.root), states(d)) == (before, ["applied"])
         assert file.skipped[0].reason in (LOST, "Amanu cannot undo this change.")
+
+
+async def test_a_row_that_could_not_be_undone_says_why_also_after_a_look_at_its_file(tmp_path: Path) -> None:
+    async with changed_by(tmp_path, "acceptEdits", "printf 'c\\0d' > pic.bin") as d:
+        (row,) = rows(d)
+        live = LiveRow.load(row)
+        assert not follow_row(live, "after", is_there=True)
+        live.reason = LOST
+        assert not follow_row(live, "after", is_there=True)
+        assert (live.state, live.reason) == ("applied", LOST)
 
 
 @pytest.mark.parametrize("damage", [missing, other])

@@ -68,7 +68,8 @@ def follow_row(row: LiveRow, standing: RowStanding, *, is_there: bool) -> bool:
         standing = "after"  # what is in a folder may come and go
     before = row.state, row.reason
     if standing == "after":
-        row.state, row.reason = "applied", None
+        if row.state != "applied":  # one that is applied still may say why it could not be undone
+            row.state, row.reason = "applied", None
     elif row.state == "applied":
         gone = ROW_CHANGED if is_there or row.change.after is None else ROW_GONE
         row.state, row.reason = "reverted", ROW_BACK if standing == "before" and is_there else gone

@@ -22,7 +22,7 @@ from amanu.cli.chat import Chat, ChatOptions
 from amanu.cli.console import PlainConsole
 from amanu.cli.ui import conversation
 from amanu.cli.ui.dialog import Dialog
-from amanu.cli.ui.terminal import Terminal
+from amanu.cli.ui.terminal import LOOK_SECONDS, Terminal
 from amanu.client import session_view
 from amanu.client.connect import connect
 from amanu.client.daemon_client import DaemonClient, Disconnected
@@ -63,6 +63,7 @@ class Desk:
         self.client: DaemonClient | None = None
         self._seen = 0
         self._typing: asyncio.Task[None] | None = None
+        self._answered: Dialog | None = None
 
     def start(self, **wanted: Any) -> None:
         self.chat = Chat(ChatOptions([str(self.root)], **wanted), self._connect, PlainConsole(self.out), alone=True)
@@ -88,6 +89,16 @@ class Desk:
             while not self.terminal.waits and not self.task.done():
                 await asyncio.sleep(0.01)
         self.keyboard.send_text(text)
+
+    async def answers(self, text: str) -> None:
+        """Answer the question that is open, or opens next. One that is drawn anew is another."""
+        answered, found = self._answered, None
+        async with asyncio.timeout(50):
+            while found is None or found is answered or found is not self.terminal.dialog:
+                found = self.terminal.dialog
+                await asyncio.sleep(max(GUARD, 2 * LOOK_SECONDS))
+        self._answered = found
+        self.keyboard.send_text(text + ENTER)
 
     async def left(self) -> int:
         async with asyncio.timeout(50):

@@ -39,11 +39,12 @@ async def asked(desk: Desk, count: int) -> None:
     ("typed", "accepted"),
     [
         (["a"], {0, 1}),
-        (["r", "no tabs please"], set()),
+        (["r"], set()),
+        (["n no tabs please"], set()),
         (["use floats please"], set()),
         (["h", "y", "n not this"], {0}),
     ],
-    ids=["all", "none", "none, with a reason", "hunk by hunk"],
+    ids=["all", "none", "none, with a reason", "none, in words", "hunk by hunk"],
 )
 @pytest.mark.parametrize(
     ("edits", "first", "second"),
@@ -67,13 +68,13 @@ async def test_one_answer_is_about_all_that_is_shown(
         (desk.root / name).write_text(LINES)
     await started(desk, tmp_path, {"text": "So.", "calls": edits}, {"text": "All decided."})
     desk.types("go" + ENTER)
-    reviews = [typed, [each for each in typed if not each.startswith("n ")]] if edits is TWO_FILES else [typed]
+    of_one_hunk = [each for each in typed if each != "n not this"]
+    reviews = [of_one_hunk, of_one_hunk] if edits is TWO_FILES else [typed]
     for number, answers in enumerate(reviews):
         await desk.sees(f"+{second if number else first}\n")
         await asked(desk, len(edits) - number)  # the last call of the step is asked about a little later
         for answer in answers:
-            await asyncio.sleep(GUARD)
-            desk.types(answer + ENTER)
+            await desk.answers(answer)
     await desk.sees("All decided.")
     expected = LINES
     for number, (old, new) in enumerate((("line 2\n", f"{first}\n"), ("line 11\n", f"{second}\n"))):
