@@ -37,6 +37,13 @@ const [grammars, ...bundles] = await Promise.all([
   }),
   build({
     ...browser,
+    entryPoints: ["src/chat/view/katex.ts", "src/chat/view/katex.css"],
+    outdir: "dist/chat",
+    loader: { ".woff2": "file", ".woff": "empty", ".ttf": "empty" }, // VS Code reads the first of the three
+    assetNames: "[name]",
+  }),
+  build({
+    ...browser,
     entryPoints: ["src/mcp/view/main.ts", "src/mcp/view/mcp.css"],
     outdir: "dist/mcp",
   }),

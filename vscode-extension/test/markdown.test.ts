@@ -45,13 +45,27 @@ const SIGNS = [
   "ä\u202ee",
   "|",
 ];
+const MARKUP = [
+  "<kbd>Ctrl",
+  "</kbd>",
+  "<sub>i</sub>",
+  "<br>",
+  "$x_1$",
+  "$5",
+  "$$y^2$$",
+  "\\(a\\)",
+  "\\[b",
+  "[^1]",
+  "[^no]",
+  "![p](a/b.png)",
+];
 const INDENTS = ["", "", "", " ", "   ", "    ", "> ", "- ", "  - ", "1. ", "> - "];
 
 /** A document of blocks that stand beside, in and upon each other as models write them, and do not. */
 function document_(next: (below: number) => number): string {
   const pick = (from: string[]) => from[next(from.length)] ?? "";
   const words = (count: number) =>
-    Array.from({ length: 1 + next(count) }, () => pick([...WORDS, ...SIGNS])).join(" ");
+    Array.from({ length: 1 + next(count) }, () => pick([...WORDS, ...SIGNS, ...MARKUP])).join(" ");
   const fence = () => {
     const mark = pick(["```", "~~~", "````"]);
     const lines = Array.from({ length: next(5) }, () =>
@@ -88,6 +102,19 @@ function document_(next: (below: number) => number): string {
     ],
     () => [`[one]: https://e.test/${next(9)}`],
     () => [`[one]: <https://e.test/${next(9)}> "title"`, words(2)],
+    () => [`[^1]: ${words(3)}`, ...(next(2) ? [words(2)] : [])],
+    () => [
+      "<details>",
+      "<summary>More</summary>",
+      "",
+      words(4),
+      "",
+      "- one",
+      ...(next(3) ? ["</details>"] : []),
+    ],
+    () => ["<details open><summary>Deep</summary>", ...fence(), "</details>", ...(next(2) ? [words(2)] : [])],
+    () => ["$$", "\\sum_i", "- i", ...(next(3) ? ["$$"] : [])],
+    () => [pick(["$$ x $$", "\\[ x \\]", "$$ x $$ and", "$$ x"])],
     () => ["    indented code", "", "    more"],
     () => ["> quoted", "lazy", "> - in it", ">   more"],
     () => [pick(["2", "2.", "-", "+ ", "=", "```", "|", "#", "&", "[", "\\"])],
@@ -179,6 +206,42 @@ test("an address that comes later makes links of what refers to it", () => {
   markdown.update(`${text}[p]: https://e.test/a`);
   const links = [...markdown.element.querySelectorAll("a")];
   expect(links.map((link) => link.getAttribute("href"))).toEqual(["https://e.test/a", "https://e.test/a"]);
+});
+
+/** Text, and what is drawn of it: the selectors that it matches, with the text of each. */
+test.each<[string, Record<string, string[]>]>([
+  ["Press <kbd>Ctrl</kbd>+<KBD>C</KBD>", { kbd: ["Ctrl", "C"] }],
+  ["H<sub>2</sub>O, x<sup>**2**</sup>", { sub: ["2"], "sup strong": ["2"] }],
+  ["a<br>b<br/>c", { br: ["", ""] }],
+  ["<kbd>open, <script>x</script>, <sub onclick=x>y</sub>", { "kbd, script, sub": [] }],
+  ["`<kbd>x</kbd>`", { kbd: [], code: ["<kbd>x</kbd>"] }],
+  [
+    "<details>\n<summary>Log of `x`</summary>\n\n- one\n\n</details>\nAfter.",
+    { summary: ["Log of x"], "details li": ["one"], "details + p": ["After."] },
+  ],
+  ["<details>\nno summary", { summary: ["Details"], "details p": ["no summary"] }],
+  ["<details onclick=x>", { details: [] }],
+  [
+    "It is so[^1].\n\n[^1]: See\n  there.",
+    { "p > sup.footnote": ["1", "1"], "p.footnote": ["1 See\nthere."] },
+  ],
+  ["`x` matches [^a-z] and [^2]", { sup: [] }],
+  ["$O(n \\log n)$ and \\(x\\)", { "span.formula": ["O(n \\log n)", "x"] }],
+  ["$5 and $10, $HOME/$USER, a$b$c, \\$x$", { ".formula": [] }],
+  ["$$\n\\sum_i\n- i\n$$", { "div.formula": ["\\sum_i\n- i"], li: [] }],
+  ["\\[ x^2 \\]", { "div.formula": ["x^2"] }],
+  ["$$ never closed\n\nNext.", { "div.formula": ["$$ never closed"], p: ["Next."] }],
+  ["![a plan](docs/plan.png)", { "img.workspace": [""], a: [] }],
+  ["![a plan](https://e.test/plan.png)", { img: [], a: ["a plan https://e.test/plan.png"] }],
+  ["![up](../../up.png) ![x](file:///etc/x.png) ![d](data:image/png;base64,AA)", { img: [] }],
+])("%j is drawn as markup", (text, expected) => {
+  const holder = document.createElement("div");
+  holder.innerHTML = draw(text);
+  const found = Object.keys(expected).map((selector) => [
+    selector,
+    [...holder.querySelectorAll(selector)].map((each) => each.textContent),
+  ]);
+  expect(Object.fromEntries(found)).toEqual(expected);
 });
 
 test("items of a task list have a box, which shows what is done and cannot be ticked", () => {

@@ -1,6 +1,7 @@
 import type { Token } from "markdown-it";
 import { CodeBlock } from "./code";
 import { h } from "./dom";
+import { formulaDrawing } from "./formulaDrawing";
 import { Inline, type References } from "./inline";
 
 /** A block as it is to be drawn: others, text, or code. */
@@ -13,6 +14,8 @@ export interface Block {
   text?: string;
   /** `before`: the line above. */
   code?: { info: string; text: string; open: boolean; before: string };
+  /** TeX; `open`: nothing closes it yet. */
+  formula?: { tex: string; open: boolean };
   /** Of an item of a task list. */
   checked?: boolean;
 }
@@ -44,6 +47,10 @@ function blockOf(token: Token, lines: readonly string[], textBefore: string): Bl
     const before = textBefore.slice(textBefore.lastIndexOf("\n") + 1);
     block.code = { info: token.info, text: token.content, open: isOpen(token, lines), before };
   }
+  if (token.type === "formula_block") {
+    block.formula = { tex: token.content, open: token.info === "open" };
+    block.attributes = { class: "formula" };
+  }
   return block;
 }
 
@@ -52,6 +59,7 @@ function attributes(token: Token): Record<string, string> {
   const side = /^text-align:(left|center|right)$/.exec(String(token.attrGet("style") ?? ""))?.[1];
   if (side !== undefined) return { class: side };
   if (token.hidden) return { class: "tight" };
+  if (token.attrGet("class") === "footnote") return { class: "footnote" };
   const start = token.attrGet("start");
   return start === null ? {} : { start: String(start) };
 }
@@ -80,6 +88,8 @@ export class DrawnBlock {
   readonly code: CodeBlock | undefined;
   private readonly children: DrawnBlocks;
   private readonly box: HTMLInputElement | undefined;
+  /** The formula that is drawn. */
+  private formula = "";
 
   constructor(private readonly block: Block) {
     this.code = block.code && new CodeBlock(block.code.info, block.code.before);
@@ -94,16 +104,26 @@ export class DrawnBlock {
   /** Draw it as that block, if it can become one. */
   update(block: Block, references: References, changed: readonly string[]): boolean {
     const { tag, text, code, checked } = this.block;
-    const same = block.tag === tag && block.code?.info === code?.info;
+    const same =
+      block.tag === tag && block.code?.info === code?.info && !block.formula === !this.block.formula;
     const alike = (block.text === undefined) === (text === undefined);
     if (!same || !alike || (block.checked === undefined) !== (checked === undefined)) return false;
     for (const name of ["class", "start"])
       set(this.element, name, block.attributes[name], code !== undefined);
     if (this.box !== undefined) this.box.toggleAttribute("checked", block.checked === true);
     if (block.code !== undefined) this.code?.update(block.code.text, block.code.open);
+    if (block.formula !== undefined) this.drawFormula(block.formula);
     if (block.text !== undefined) this.inline?.update(block.text, references, changed);
     this.children.update(block.children, references, changed);
     return true;
+  }
+
+  private drawFormula({ tex, open }: NonNullable<Block["formula"]>): void {
+    const source = open ? tex : `$${tex}`;
+    if (source === this.formula) return;
+    this.formula = source;
+    if (open) this.element.textContent = tex;
+    else formulaDrawing.draw(this.element, tex, true);
   }
 
   /** Of a table: leave its first rows as they are from now on. */

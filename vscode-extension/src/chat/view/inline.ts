@@ -1,4 +1,5 @@
 import { h } from "./dom";
+import { formulaDrawing } from "./formulaDrawing";
 import { parser } from "./parser";
 
 /** Definitions of links, `[label]: address`, by label. */
@@ -90,13 +91,15 @@ function closed(text: string, references: References): boolean {
     .join("")
     .replace(/\[[^[\]]*\]/g, "")
     .replace(/(?<=\w)_+(?=\w)|\s\*+\s/g, " ");
-  return !/[`[*_]|~~/.test(left);
+  return !/[`[*_<$]|~~/.test(left);
 }
 
 function nodes(text: string, references: References): ChildNode[] {
   const holder = document.createElement("template");
   const [token] = parser.parseInline(text, { references: { ...references } });
   holder.innerHTML = parser.renderer.render(token?.children ?? [], parser.options, {}); // escaped: html is off
+  for (const formula of holder.content.querySelectorAll<HTMLElement>("span.formula"))
+    formulaDrawing.draw(formula, formula.textContent, formula.dataset["display"] !== undefined);
   return [...holder.content.childNodes];
 }
 

@@ -11,6 +11,7 @@ import { button, h, setText } from "./dom";
 import { Gauge } from "./gauge";
 import { editor, host } from "./host";
 import { icon, iconButton } from "./icon";
+import { loadKatexBeside } from "./katexLoader";
 import { List } from "./list";
 import { painter } from "./painter";
 import { Parent } from "./parent";
@@ -408,4 +409,5 @@ function nothing(): SessionState {
   };
 }
 
+if (document.currentScript instanceof HTMLScriptElement) loadKatexBeside(document.currentScript);
 new View().start();
