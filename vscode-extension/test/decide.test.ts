@@ -50,6 +50,9 @@ test.each<[string, unknown, string | undefined]>([
   ["a file outside", { type: "openFile", path: "/etc/passwd", line: null }, "outside"],
   ["by a way out", { type: "openFile", path: "../etc/passwd", line: null }, "outside"],
   ["whose folder only begins alike", { type: "openFile", path: "/wide/x", line: null }, "outside"],
+  ["a picture of the workspace", { type: "workspacePicture", path: "docs/a.PNG" }, undefined],
+  ["a picture outside", { type: "workspacePicture", path: "../a.png" }, "picture outside"],
+  ["a picture by a file that is none", { type: "workspacePicture", path: ".env" }, "picture outside"],
   ["a picture", { type: "picture", blobId: "b", mediaType: "image/png" }, undefined],
   ["a picture that is a page", { type: "picture", blobId: "b", mediaType: "text/html" }, "picture"],
   [

@@ -1,4 +1,4 @@
-import { isAbsolute, join } from "node:path";
+import { extname, isAbsolute, join } from "node:path";
 import { contains } from "../editor/paths";
 import type { SessionState } from "../protocol";
 import type { ToHost } from "./messages";
@@ -45,11 +45,22 @@ export function refusal(
       return message.path !== null && within(message.path, folders) === undefined
         ? no("a file outside the workspace")
         : undefined;
+    case "workspacePicture":
+      return pictureAt(message.path, folders) === undefined
+        ? no("a picture outside the workspace")
+        : undefined;
     case "picture":
       return MEDIA.has(message.mediaType) ? undefined : no("a picture that is none");
     default:
       return undefined;
   }
+}
+
+/** The whole path and the type of a picture of the workspace; undefined where it is none. */
+export function pictureAt(path: string, folders: string[]): { full: string; mediaType: string } | undefined {
+  const mediaType = PICTURES[extname(path).toLowerCase()];
+  const full = within(path, folders);
+  return full === undefined || mediaType === undefined ? undefined : { full, mediaType };
 }
 
 /** The whole path of a file that a card names, if it lies in one of the folders: on Windows a mere look at another

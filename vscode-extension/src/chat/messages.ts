@@ -75,6 +75,10 @@ export type ToView =
   | { type: "looking"; active: ActiveEditor; shared: boolean }
   /** A picture of the conversation, as a `data:` address; "" when it cannot be had. */
   | { type: "picture"; blobId: string; source: string }
+  /** A picture of the workspace, as a `data:` address; "" where there is none. */
+  | { type: "workspacePicture"; path: string; source: string }
+  /** Those of the paths that the workspace has. */
+  | { type: "namedFiles"; paths: string[]; found: string[] }
   | { type: "attach"; attachment: AttachmentInput }
   /** A picture's file, base64: the view makes it small enough. */
   | { type: "attachPicture"; name: string; mediaType: string; data: string }
@@ -202,6 +206,10 @@ export type ToHost =
   | { type: "commands" }
   | { type: "share"; shared: boolean }
   | { type: "picture"; blobId: string; mediaType: string }
+  /** A picture of the workspace that an answer shows. */
+  | { type: "workspacePicture"; path: string }
+  /** Paths that an answer names: which are there? */
+  | { type: "namedFiles"; paths: string[] }
   /** Files dragged into the view, as URIs. */
   | { type: "dropped"; uris: string[] }
   | { type: "pickFiles" }

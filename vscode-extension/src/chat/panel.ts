@@ -15,7 +15,7 @@ import { NO_OUTPUT, withTerminal } from "../daemon/terminal";
 import { plain } from "../editor/visible";
 import { BlockActions } from "./blocks";
 import { insertCode, typeInTerminal } from "./code";
-import { open } from "./files";
+import { existing, open, workspacePicture } from "./files";
 import { PICTURES, refusal, within } from "./incoming";
 import type { Action, Hindrance, ToHost, ToView, TurnWish } from "./messages";
 import { page } from "./page";
@@ -82,6 +82,9 @@ const UNASKED: ReadonlySet<ToHost["type"]> = new Set([
   "drawn",
   "draft",
   "picture",
+  "workspacePicture",
+  "namedFiles",
+  "paint",
   "earlier",
   "blurred",
 ]);
@@ -308,6 +311,12 @@ export class Panel implements vscode.Disposable {
         return this.shared.context.share(message.shared);
       case "picture":
         return this.post({ ...message, source: await chat.picture(message.blobId, message.mediaType) });
+      case "workspacePicture": {
+        const source = await workspacePicture(message.path, this.folders);
+        return this.post({ ...message, source });
+      }
+      case "namedFiles":
+        return this.post({ ...message, found: await existing(message.paths, this.folders) });
       case "dropped":
         return this.attach(message.uris.map((uri) => vscode.Uri.parse(uri)));
       case "pickFiles":

@@ -1,6 +1,8 @@
 import { h } from "./dom";
 import { formulaDrawing } from "./formulaDrawing";
+import { namedFiles } from "./namedFiles";
 import { parser } from "./parser";
+import { workspacePictures } from "./workspacePictures";
 
 /** Definitions of links, `[label]: address`, by label. */
 export type References = Record<string, { title: string; href: string }>;
@@ -100,6 +102,9 @@ function nodes(text: string, references: References): ChildNode[] {
   holder.innerHTML = parser.renderer.render(token?.children ?? [], parser.options, {}); // escaped: html is off
   for (const formula of holder.content.querySelectorAll<HTMLElement>("span.formula"))
     formulaDrawing.draw(formula, formula.textContent, formula.dataset["display"] !== undefined);
+  for (const image of holder.content.querySelectorAll<HTMLImageElement>("img.workspace"))
+    workspacePictures.draw(image);
+  namedFiles.mark(holder.content);
   return [...holder.content.childNodes];
 }
 

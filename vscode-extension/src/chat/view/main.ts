@@ -13,6 +13,7 @@ import { editor, host } from "./host";
 import { icon, iconButton } from "./icon";
 import { loadKatexBeside } from "./katexLoader";
 import { List } from "./list";
+import { namedFiles } from "./namedFiles";
 import { painter } from "./painter";
 import { Parent } from "./parent";
 import { Pickers } from "./pickers";
@@ -21,6 +22,7 @@ import { StatusLines } from "./statusLines";
 import { SandboxBadge } from "./sandbox";
 import { Todos } from "./todos";
 import { Welcome } from "./welcome";
+import { workspacePictures } from "./workspacePictures";
 
 declare function acquireVsCodeApi(): {
   postMessage(message: ToHost): void;
@@ -181,6 +183,12 @@ class View implements ChatView {
         ))
           if (message.source !== "") image.src = message.source;
         break;
+      case "workspacePicture":
+        workspacePictures.found(message.path, message.source);
+        break;
+      case "namedFiles":
+        namedFiles.found(message.paths, message.found);
+        break;
       case "starters":
         this.welcome.offer(message);
         break;
@@ -242,9 +250,11 @@ class View implements ChatView {
     const touched = new Set<string>();
     const said: string[] = [];
     let more = false;
+    let ended = false;
     for (const event of this.events) {
       this.session.fold(event);
       if (event.kind === "proposalChanged") this.changes.note(event.proposal);
+      ended ||= event.kind === "turnEnded";
       for (const id of this.about(event)) touched.add(id);
       more ||= event.kind !== "itemDelta";
       said.push(announcement(event));
@@ -254,6 +264,7 @@ class View implements ChatView {
       this.list.update(touched);
       if (more) this.around();
     });
+    if (ended) namedFiles.lookAgain();
     const words = said.filter(Boolean).join("\n");
     if (words !== "") this.live.replaceChildren(h("p", {}, words)); // the same words again are heard again
     this.post({ type: "drawn", seq: this.seq });
