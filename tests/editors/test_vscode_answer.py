@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from support.sample_images import png
 from support.strict_services.http import Say
 from support.vscode import (
     IN_VSCODE,
@@ -21,6 +22,7 @@ from support.vscode import (
     service,
     shoot,
     shows,
+    until,
     workbench,
 )
 
@@ -49,6 +51,47 @@ def f():
     return "code"
 ```
 """
+
+
+MARKUP = r"""Press <kbd>Ctrl</kbd>+<kbd>C</kbd>; H<sub>2</sub>O is drawn[^1],
+as src/click/utils.py:20 and `utils.py` say, not no.py.
+
+Sorting takes $O(n \log n)$, since
+
+$$
+T(n) = \sum_{i=1}^{n} \frac{1}{i}
+$$
+
+![the plan](docs/plan.png)
+
+<details>
+<summary>A <b>log</b></summary>
+
+- one line
+
+</details>
+
+[^1]: In its note.
+"""
+
+
+async def test_what_models_write_is_drawn(lived_in: Path) -> None:
+    for name, content in (("src/click/utils.py", b"x = 1\n" * 40), ("docs/plan.png", png(160, 60))):
+        path = lived_in / "work" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    async with service("anthropic", [Say(text=MARKUP)]) as (_, environment), workbench(lived_in, environment) as page:
+        chat = await open_chat(page)
+        await send(chat, "Show all")
+        await answered(chat, "In its note.")
+        await chat.locator(".katex-display").wait_for(timeout=SECONDS)
+        assert await chat.locator(".answer .katex").count() == 2
+        links = chat.locator(".answer a.file")
+        await links.nth(1).wait_for(timeout=SECONDS)
+        assert await links.all_inner_texts() == ["src/click/utils.py:20", "utils.py"]
+        picture = chat.locator("img.workspace")
+        await until(lambda: picture.evaluate("each => each.naturalWidth"), 160)
+        await shoot(page, "markup")
 
 
 async def line_of_cursor(page: Any, number: int) -> None:

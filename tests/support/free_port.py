@@ -3,9 +3,9 @@
 import random
 import socket
 
-_PORTS = range(10_000, 32_768)
-"""Below those that Linux gives to outgoing connections (`ip_local_port_range`): a connection of a test beside this one
-could take one of those before the server has started."""
+_PORTS = range(11_000, 32_768)
+"""Above the last one that browsers refuse (10080), and below those that Linux gives to outgoing connections
+(`ip_local_port_range`): a connection of a test beside this one could take one of those before the server starts."""
 
 
 def free_port() -> int:
