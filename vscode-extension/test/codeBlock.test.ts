@@ -82,21 +82,38 @@ test("what is still written offers nothing to be applied or run, and what is fol
   expect(told.filter(({ type }) => type === "runCode")).toHaveLength(1);
 });
 
-test("a prompt that applies a block is drawn without it", () => {
+function prompt(text: string): { show(): HTMLElement; drawn(): string | undefined } {
   const view: ChatView = { session: new Folded(state()), client: "VS Code", post: () => undefined };
-  const drawn = (text: string): string | undefined => {
-    const item: UserMessage = {
-      kind: "userMessage",
-      itemId: "p",
-      turnId: "t",
-      text,
-      attachments: [],
-      steer: false,
-    };
-    const card = makeCard(item, view);
-    card.update(item);
-    return card.element.querySelector(".text")?.textContent ?? undefined;
+  const item: UserMessage = {
+    kind: "userMessage",
+    itemId: "p",
+    turnId: "t",
+    text,
+    attachments: [],
+    steer: false,
   };
-  expect(drawn("/apply src/a.py\n\n```py\nx = 1\n```")).toBe("/apply src/a.py");
-  expect(drawn("/apply it\nto all")).toBe("/apply it\nto all");
+  const card = makeCard(item, view);
+  const show = () => {
+    card.update(item);
+    return card.element;
+  };
+  return { show, drawn: () => show().querySelector(".text")?.textContent ?? undefined };
+}
+
+test("a prompt that applies a block is drawn without it", () => {
+  expect(prompt("/apply src/a.py\n\n```py\nx = 1\n```").drawn()).toBe("/apply src/a.py");
+  expect(prompt("/apply it\nto all").drawn()).toBe("/apply it\nto all");
+});
+
+test.each<[string, string, string | undefined]>([
+  ["thirty lines", "x\n".repeat(29), undefined],
+  ["a long log", "line\n".repeat(2_999) + "end", "Show all 3000 lines"],
+  ["one long line", "word ".repeat(2_000), "Show all 10000 characters"],
+])("a pasted text is folded until the user wants it: %s", (_, text, label) => {
+  const { show, drawn } = prompt(text);
+  const all = show().querySelector<HTMLButtonElement>("button.link");
+  expect(all?.textContent).toBe(label);
+  expect((drawn() ?? "").length).toBeLessThanOrEqual(3_002);
+  show().querySelector<HTMLButtonElement>("button.link")?.click();
+  expect([drawn(), show().querySelector("button.link")]).toEqual([text, null]);
 });

@@ -91,9 +91,9 @@ export class Context implements vscode.Disposable {
     const editor = vscode.window.activeTextEditor;
     const notebook = vscode.window.activeNotebookEditor?.notebook.uri;
     // lines of a cell are no lines of its file
-    if (notebook?.scheme === "file") this.look({ path: notebook.fsPath });
-    // without one the chat has the focus, or a picture is shown: as before while its file is still in a tab
-    if (editor?.document.uri.scheme === "file") this.look(activeEditor(editor));
+    if (isOwn(notebook)) this.look({ path: notebook.fsPath });
+    // without one the chat has the focus, or a picture or a session's plan is shown: as before while its file is in a tab
+    if (editor !== undefined && isOwn(editor.document.uri)) this.look(activeEditor(editor));
     const openFiles = filesInTabs();
     if (this.active.path && !openFiles.includes(this.active.path)) this.look({});
     if (this.daemon.connection.status !== "ready") return;
@@ -134,6 +134,11 @@ export class Context implements vscode.Disposable {
       return [{ path, findings }];
     });
   }
+}
+
+/** Whether it is a file of the workspace. */
+function isOwn(uri: vscode.Uri | undefined): uri is vscode.Uri {
+  return uri?.scheme === "file" && roots().some((folder) => contains(folder, uri.fsPath));
 }
 
 function nothing(): { active: string; openFiles: string; findings: Map<string, string> } {

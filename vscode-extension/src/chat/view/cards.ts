@@ -8,7 +8,7 @@ import type {
   TodoList,
   UserMessage,
 } from "../../protocol";
-import { name } from "../../review/changes";
+import { name, plural } from "../../review/changes";
 import { visible } from "../../editor/visible";
 import { AgentCard } from "./agent";
 import { CitationsCard } from "./citations";
@@ -52,8 +52,14 @@ export function makeCard(item: Item, view: ChatView): Card {
   }
 }
 
+/** Lines and characters of a prompt that are shown at first, if it has more than twice as many: a pasted log is long. */
+const LINES = 15;
+const CHARACTERS = 3_000;
+
 class UserCard implements Card {
   readonly element = h("article", { class: "card user", "aria-label": "You" });
+  /** The user wants to see all of a long one. */
+  private isUnfolded = false;
 
   constructor(private readonly view: ChatView) {}
 
@@ -62,10 +68,26 @@ class UserCard implements Card {
     offers(this.element, "amanuPrompt", this.view, message.itemId);
     this.element.replaceChildren(
       ...(message.steer ? [] : [this.actions(message)]),
-      h("div", { class: "text" }, withoutBlock(message.text)),
+      ...this.text(withoutBlock(message.text)),
       ...message.attachments.map((each) => this.attachment(each)),
       ...(message.steer ? [h("div", { class: "aside" }, "added to the running turn")] : []),
     );
+  }
+
+  private text(text: string): HTMLElement[] {
+    const lines = text.split("\n");
+    const isLong = lines.length > 2 * LINES || text.length > 2 * CHARACTERS;
+    if (!isLong || this.isUnfolded) return [h("div", { class: "text" }, text)];
+    const begin = lines.slice(0, LINES).join("\n").slice(0, CHARACTERS);
+    const whole = h("div", { class: "text" }, `${begin} …`);
+    const size = lines.length > LINES ? plural(lines.length, "line") : plural(text.length, "character");
+    const all = button(`Show all ${size}`, () => {
+      this.isUnfolded = true;
+      setText(whole, text);
+      all.remove();
+    });
+    all.className = "link";
+    return [whole, all];
   }
 
   /** On hover, on focus, and in the context menu. */
