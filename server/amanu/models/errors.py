@@ -1,6 +1,8 @@
 """What went wrong on the way to a model, as one of the errors of `core/model.py`; the same for every vendor."""
 
+import errno
 import re
+import socket
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -24,6 +26,9 @@ from amanu.text.redaction import Secrets
 
 _BAD_KEY = re.compile(r"api[ _]key (?:not valid|not found|expired)|API_KEY_INVALID|invalid[ _]api[ _]key", re.I)
 """Google answers a bad key with 400."""
+
+
+_OFFLINE = (errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTUNREACH)
 
 
 def status_error(
@@ -94,12 +99,28 @@ def transport_error(vendor: str, error: Exception, address: str, *, started: boo
 
     if isinstance(error, ModelError):
         return error  # of `transport.py`, in an SDK's wrapping
-    reason = sentence(str(error)) if str(error) else f"{type(error).__name__}."
+    reason = _network_fault(error) or (sentence(str(error)) if str(error) else f"{type(error).__name__}.")
     if started:
         return StreamBroken(f"The reply from {vendor} was cut off: {reason}", vendor, details=repr(error))
     if isinstance(error, httpx2.TimeoutException):
         return Unreachable(f"{vendor} at {address} did not answer in time.", vendor, details=repr(error))
     return Unreachable(f"{vendor} at {address} cannot be reached: {reason}", vendor, details=repr(error))
+
+
+def _network_fault(error: BaseException | None) -> str:
+    """Why there is no connection, in words for the user; "" where the error says it better."""
+    causes: list[BaseException] = []
+    while error is not None and error not in causes:
+        causes.append(error)
+        error = error.__cause__ or error.__context__
+    for cause in causes:
+        if isinstance(cause, socket.gaierror):
+            return "the name was not found. You seem to be offline."
+        if isinstance(cause, ConnectionRefusedError):
+            return "nothing listens there."
+        if isinstance(cause, OSError) and cause.errno in _OFFLINE:
+            return "there is no network. You seem to be offline."
+    return ""
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
