@@ -10,6 +10,7 @@ from support.vscode import (
     SECONDS,
     answered,
     command,
+    offered_keys,
     ready,
     send,
     service,
@@ -40,11 +41,12 @@ async def trusted_chat(page: Any) -> Any:
     await shoot(page, "stock-1-trusted")
     await page.locator(".modal-editor-part .codicon-close").last.click(timeout=SECONDS)
     await page.locator(".modal-editor-part").wait_for(state="detached", timeout=SECONDS)
-    await page.keyboard.press("Control+Alt+i")
+    await command(page, "Amanu: Open Chat")
     chat = chat_of(page)
     await chat.locator("textarea").first.wait_for(timeout=SECONDS)
     await ready(page)
     await shoot(page, "stock-2-ready")
+    await offered_keys(page, "Use for Amanu")
     return chat
 
 
@@ -92,7 +94,7 @@ async def test_three_sessions_with_one_shared_file_stay_apart(tmp_path: Path) ->
 
     async def open_session(chat: Any, who: str) -> None:
         await send(chat, "/sessions")
-        await chat.locator(".sessions li", has_text=who).locator(".open").press("Enter")
+        await chat.locator(".sessions li", has_text=who).locator(".open").click()  # closing the review took the focus
         await chat.locator("h2.title", has_text=who).wait_for(timeout=SECONDS)
 
     async with (

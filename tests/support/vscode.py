@@ -153,11 +153,19 @@ async def trusted(page: Any) -> Any:
     await restricted.wait_for(state="detached", timeout=SECONDS)
     await page.locator(".modal-editor-part .codicon-close").last.click(timeout=SECONDS)
     await page.locator(".modal-editor-part").wait_for(state="detached", timeout=SECONDS)
-    await page.keyboard.press("Control+Alt+i")
+    await command(page, "Amanu: Open Chat")
     chat = chat_of(page)
     await chat.locator("textarea").first.wait_for(timeout=SECONDS)
     await ready(page)
+    await offered_keys(page, "Not Now")
     return chat
+
+
+async def offered_keys(page: Any, answer: str) -> None:
+    """Answer the question whether the keys of VS Code's own chat are to be Amanu's. It is asked once a profile."""
+    button = page.locator(".notification-toast .monaco-button", has_text=answer)
+    await button.click(timeout=SECONDS)
+    await button.wait_for(state="detached", timeout=SECONDS)
 
 
 async def command(page: Any, title: str) -> None:

@@ -5,6 +5,7 @@ import { Questions } from "./sessions/questions";
 import { Running } from "./sessions/running";
 import { apply } from "./editor/apply";
 import { showAudit } from "./sessions/audit";
+import { offerChatKeys } from "./chat/keys";
 import { Chats } from "./chat/chats";
 import { messageMenu } from "./chat/messageMenu";
 import { TAB } from "./chat/tab";
@@ -201,12 +202,14 @@ export function activate(context: vscode.ExtensionContext): void {
       if (wanted && event.kind === "approvalRequested" && event.approval.proposalId !== null)
         void review.openDiff(event.approval.proposalId, undefined, true);
     }),
+    models.onChanged(() => {
+      if (models.usable)
+        void offerChatKeys(context.globalState).catch((error: unknown) => log.error(text(error)));
+    }),
     // what the daemon hears at the start has changed
     vscode.workspace.onDidGrantWorkspaceTrust(() => daemon.restart()),
     vscode.workspace.onDidChangeConfiguration(() => daemon.reconsider()),
   );
-  // the walkthrough is offered from now on; without that, VS Code would open it by itself after the installation
-  void vscode.commands.executeCommand("setContext", "amanu.active", true);
   void setup
     .update(daemon)
     .catch((error: unknown) => log.error(text(error)))

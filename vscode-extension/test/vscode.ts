@@ -25,7 +25,11 @@ export const saved = new EventEmitter<unknown>();
 export const tabs = new EventEmitter<{ closed: unknown[] }>();
 export const workspace = {
   isTrusted: true,
-  getConfiguration: () => ({ get: (name: string, or?: unknown) => settings[name] ?? or }),
+  getConfiguration: () => ({
+    get: (name: string, or?: unknown) => settings[name] ?? or,
+    inspect: (name: string) => ({ globalValue: settings[name] }),
+    update: async (name: string, value: unknown) => void (settings[name] = value),
+  }),
   onDidChangeConfiguration: configured.event,
   workspaceFolders: [{ uri: { scheme: "file", fsPath: "/w" } }],
   textDocuments: [] as unknown[],
@@ -214,6 +218,8 @@ export class Box {
 /** Those that were shown. */
 export const boxes: Box[] = [];
 /** What was shown beside the window, and the way to press its button. */
+export const ConfigurationTarget = { Global: 1 };
+
 export const notifications: { text: string; buttons: string[]; press(button?: string): void }[] = [];
 
 /** The user does something in an editor. */
