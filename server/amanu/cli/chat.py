@@ -323,7 +323,7 @@ class Chat(PromptContext):
         """The line below the prompt."""
         activity = self._renderer.status(self._view.state) or (SENDING if self._sending else None)
         dialog = self._terminal.dialog
-        idle = IDLE if dialog is None else PICKS if dialog.is_picker else ANSWERS
+        idle = IDLE if dialog is None else PICKS if dialog.asked.is_picker else ANSWERS
         columns = shutil.get_terminal_size().columns
         return status_line(self._view.state, activity, columns, self._servers.count, idle)
 

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator
 from importlib import resources
 from pathlib import Path
 from typing import TextIO
@@ -18,10 +18,10 @@ from amanu.cli.console import Console, PlainConsole, open_console
 from amanu.cli.header import show_header
 from amanu.cli.live import LiveConsole
 from amanu.cli.render import Renderer, indent
-from amanu.cli.review_prompt import Preview, ReviewPrompt, UserInput
+from amanu.cli.review_prompt import ReviewPrompt, UserInput
 from amanu.cli.text import stripped, visible
 from amanu.cli.ui.context import PromptContext
-from amanu.cli.ui.dialog import Choice
+from amanu.cli.ui.dialog import Choice, Dialog
 from amanu.cli.ui.terminal import Interrupted, Terminal
 from amanu.client.connect import connect
 from amanu.client.daemon_client import Disconnected
@@ -164,22 +164,10 @@ class LiveTerminalInput:
         self._terminal = terminal
         self._live = live
 
-    async def ask(
-        self,
-        question: str,
-        *,
-        choices: Sequence[Choice] = (),
-        default: str = "",
-        valid: Callable[[], bool],
-        preview: Preview | None = None,
-        again: Callable[[], None] | None = None,
-        roots: Sequence[str] = (),
-    ) -> str | None:
+    async def ask(self, dialog: Dialog) -> str | None:
         await self._live.stop()
         try:
-            return await self._terminal.ask(
-                question, choices=choices, default=default, valid=valid, preview=preview, again=again, roots=roots
-            )
+            return await self._terminal.ask(dialog)
         finally:
             await self._terminal.close()
             self._live.start()
@@ -205,19 +193,9 @@ class AutomaticInput:
     def __init__(self, console: Console) -> None:
         self._console = console
 
-    async def ask(
-        self,
-        question: str,
-        *,
-        choices: Sequence[Choice] = (),
-        default: str = "",
-        valid: Callable[[], bool],
-        preview: Preview | None = None,
-        again: Callable[[], None] | None = None,
-        roots: Sequence[str] = (),
-    ) -> str | None:
+    async def ask(self, dialog: Dialog) -> str | None:
         await asyncio.sleep(GUARD_SECONDS)  # sooner would not count
-        answer = choices[0] if choices else Choice("y", "yes")
+        answer = dialog.choices[0] if dialog.choices else Choice("y", "yes")
         self._console.line(("bold", f"› {answer.label}"), ("dim", "   (answered automatically: no terminal)"))
         return answer.value
 

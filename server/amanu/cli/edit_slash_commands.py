@@ -12,7 +12,7 @@ from amanu.cli.edit_scope import CONCERNED, Scope, changes_at
 from amanu.cli.long_text import is_long, printed, show_extent, show_files_again
 from amanu.cli.review_prompt import UserInput
 from amanu.cli.text import one_line, visible
-from amanu.cli.ui.dialog import Choice
+from amanu.cli.ui.dialog import Choice, Dialog
 from amanu.client.session_view import SessionView
 from amanu.text.amounts import plural
 from amanu_protocol import requests as r
@@ -258,7 +258,7 @@ class EditSlashCommands:
         self._console.line(("heading", "? "), ("bold", question))
         while True:
             answer = await self._user_input.ask(
-                "› ", choices=choices, valid=lambda: not self._view.client.lost.is_set()
+                Dialog("› ", choices, valid=lambda: not self._view.client.lost.is_set())
             )
             if answer != "v":
                 return answer is not None and answer.lower() in ("y", "yes")

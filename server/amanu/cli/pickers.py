@@ -8,7 +8,7 @@ from typing import get_args
 from amanu.cli.header import describe, model_info
 from amanu.cli.session_lookup import session_line
 from amanu.cli.text import one_line
-from amanu.cli.ui.dialog import Choice
+from amanu.cli.ui.dialog import Choice, Dialog
 from amanu.cli.ui.terminal import StopRequested, Terminal
 from amanu.client.session_view import SessionView
 from amanu.text.amounts import plural
@@ -76,10 +76,12 @@ class Pickers:
             return None
         try:
             return await self._terminal.ask(
-                _PROMPT.format(name),
-                choices=choices,
-                is_picker=True,
-                valid=lambda: not self._view.client.lost.is_set(),
+                Dialog(
+                    _PROMPT.format(name),
+                    choices,
+                    is_picker=True,
+                    valid=lambda: not self._view.client.lost.is_set(),
+                )
             )
         except StopRequested:
             return None

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from amanu.cli.console import Console
-from amanu.cli.review_prompt import Preview, UserInput
+from amanu.cli.review_prompt import UserInput
 from amanu.cli.text import visible
-from amanu.cli.ui.dialog import Choice
+from amanu.cli.ui.dialog import Dialog
 
 WHILE_WAITING = (
     "/agents",
@@ -60,24 +60,12 @@ class QuestionInput:
         self._slash_commands = slash_commands
         self._run = run
 
-    async def ask(
-        self,
-        question: str,
-        *,
-        choices: Sequence[Choice] = (),
-        default: str = "",
-        valid: Callable[[], bool],
-        preview: Preview | None = None,
-        again: Callable[[], None] | None = None,
-        roots: Sequence[str] = (),
-    ) -> str | None:
+    async def ask(self, dialog: Dialog) -> str | None:
         """See `UserInput`. Slash commands are run, and `?` shows the choices: then it is asked again."""
         while True:
-            answer = await self._user_input.ask(
-                question, choices=choices, default=default, valid=valid, preview=preview, roots=roots
-            )
-            chosen = next((each.label for each in choices if each.value == answer), answer)
-            if answer is None or default:  # a text that is edited may begin like one
+            answer = await self._user_input.ask(dialog)
+            chosen = next((each.label for each in dialog.choices if each.value == answer), answer)
+            if answer is None or dialog.default:  # a text that is edited may begin like one
                 return answer
             if answer != "?":
                 word = slash_command(answer, self._slash_commands.names)
@@ -86,10 +74,10 @@ class QuestionInput:
                         self._console.line(("dim", f"  › {visible(chosen)}"))
                     return answer
                 await self._perform(word, answer)
-            if not valid():
+            if not dialog.valid():
                 return None
-            if again is not None:
-                again()
+            if dialog.again is not None:
+                dialog.again()
 
     async def edit(self, text: str, suffix: str) -> str | None:
         return await self._user_input.edit(text, suffix)

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from amanu.cli.console import Console
 from amanu.cli.review_prompt import UserInput
 from amanu.cli.text import one_line, visible
-from amanu.cli.ui.dialog import Choice
+from amanu.cli.ui.dialog import Choice, Dialog
 from amanu.cli.ui.terminal import StopRequested
 from amanu.client.session_view import SessionView
 from amanu.text.sub_agents import asker_of
@@ -75,11 +75,13 @@ class QuestionPrompt:
         while self._is_open(question):
             try:
                 text = await self.user_input.ask(
-                    _hint(field),
-                    choices=_choices(field),
-                    valid=lambda: self._is_open(question),
-                    again=lambda: self._show(question, field),
-                    roots=self.view.state.roots if field.kind == "file" else (),
+                    Dialog(
+                        _hint(field),
+                        _choices(field),
+                        valid=lambda: self._is_open(question),
+                        again=lambda: self._show(question, field),
+                        roots=self.view.state.roots if field.kind == "file" else (),
+                    )
                 )
             except StopRequested:
                 await self._decline(question)
@@ -109,7 +111,7 @@ class QuestionPrompt:
             self.console.line(("yellow", DROPPED))
         try:
             choices = [Choice("y", BUTTONS["decline"]), Choice("", "Back")]
-            reason = await self.user_input.ask(DECLINE, choices=choices, valid=lambda: self._is_open(question))
+            reason = await self.user_input.ask(Dialog(DECLINE, choices, valid=lambda: self._is_open(question)))
         except StopRequested:
             if self.view.state.turn is not None:
                 raise

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from amanu.cli.long_text import is_long, printed, show_extent, show_files_again
 from amanu.cli.question import show_lines, show_question, show_reasons, show_title
 from amanu.cli.render import Renderer
 from amanu.cli.text import one_line, visible
-from amanu.cli.ui.dialog import Choice
+from amanu.cli.ui.dialog import Choice, Dialog
 from amanu.client.session_view import SessionView
 from amanu.text.amounts import plural
 from amanu_protocol import requests as r
@@ -54,27 +54,13 @@ _DECISIONS = (
 )
 """On one hunk."""
 
-Preview = Callable[[str], Awaitable[Sequence[Line]]]
-
 
 class UserInput(Protocol):
     """Somebody at the keyboard."""
 
-    async def ask(
-        self,
-        question: str,
-        *,
-        choices: Sequence[Choice] = (),
-        default: str = "",
-        valid: Callable[[], bool],
-        preview: Preview | None = None,
-        again: Callable[[], None] | None = None,
-        roots: Sequence[str] = (),
-    ) -> str | None:
-        """The value of the choice that was made, or what was typed, stripped; None as soon as `valid` no longer holds.
-        `preview` says what the text so far would do;
-        `again` shows what stands above the question, after something else was shown; paths
-        below `roots` are completed. Raises EOFError when the user leaves."""
+    async def ask(self, dialog: Dialog) -> str | None:
+        """The value of the choice that was made, or what was typed, stripped; None as soon as the dialog is no longer
+        valid. Raises EOFError when the user leaves."""
         ...
 
     async def edit(self, text: str, suffix: str) -> str | None:
@@ -201,10 +187,12 @@ class ReviewPrompt:
 
     async def _ask_once(self, approval: Approval) -> bool:
         answer = await self._user_input.ask(
-            self._prompt(approval),
-            choices=self._choices(approval),
-            valid=lambda: self._unchanged(approval),
-            again=lambda: show_title(approval, self._console),
+            Dialog(
+                self._prompt(approval),
+                self._choices(approval),
+                valid=lambda: self._unchanged(approval),
+                again=lambda: show_title(approval, self._console),
+            )
         )
         if answer is None:
             return False
@@ -334,7 +322,7 @@ class ReviewPrompt:
             return (await self._preview(approval, text)).lines
 
         edited = await self._user_input.ask(
-            "    rule › ", default=rule, valid=lambda: self._unchanged(approval), preview=preview
+            Dialog("    rule › ", default=rule, valid=lambda: self._unchanged(approval), preview=preview)
         )
         return edited or rule
 
@@ -397,10 +385,12 @@ class ReviewPrompt:
             show_files_again([file], self._view.state.roots, self._console)
         while True:
             answer = await self._user_input.ask(
-                "or why not › ",
-                choices=[*_DECISIONS, *([Choice("v", "View all of it", "in the pager")] if is_long(whole) else [])],
-                valid=lambda: self._pending(approval),
-                again=lambda: show_hunk(self._console, file, hunk, reason=hunk.reason),
+                Dialog(
+                    "or why not › ",
+                    [*_DECISIONS, *([Choice("v", "View all of it", "in the pager")] if is_long(whole) else [])],
+                    valid=lambda: self._pending(approval),
+                    again=lambda: show_hunk(self._console, file, hunk, reason=hunk.reason),
+                )
             )
             if answer is None or answer == "q":
                 return False
@@ -432,10 +422,12 @@ class ReviewPrompt:
         """Ask until this row is decided. False when the user wants to stop."""
         while True:
             answer = await self._user_input.ask(
-                "or why not › ",
-                choices=[each for each in _DECISIONS if each.value != "e"],
-                valid=lambda: self._pending(approval),
-                again=lambda: show_row(self._console, row, self._view.state.roots),
+                Dialog(
+                    "or why not › ",
+                    [each for each in _DECISIONS if each.value != "e"],
+                    valid=lambda: self._pending(approval),
+                    again=lambda: show_row(self._console, row, self._view.state.roots),
+                )
             )
             if answer is None or answer == "q":
                 return False
@@ -479,11 +471,11 @@ class ReviewPrompt:
     # Small ---------------------------------------------------------------------------------------------
 
     async def _ask(
-        self, question: str, approval: Approval, default: str = "", choices: Sequence[Choice] = ()
+        self, prompt: str, approval: Approval, default: str = "", choices: Sequence[Choice] = ()
     ) -> str | None:
         """About exactly what was shown."""
         return await self._user_input.ask(
-            question, choices=choices, default=default, valid=lambda: self._unchanged(approval)
+            Dialog(prompt, choices, default=default, valid=lambda: self._unchanged(approval))
         )
 
     def _pending(self, approval: Approval) -> bool:

@@ -6,7 +6,7 @@ from amanu.cli.console import Console, Style
 from amanu.cli.question import show_lines, show_whole
 from amanu.cli.review_prompt import UserInput
 from amanu.cli.text import one_line
-from amanu.cli.ui.dialog import Choice
+from amanu.cli.ui.dialog import Choice, Dialog
 from amanu.client.session_view import SessionView
 from amanu.text import wording
 from amanu_protocol import requests as r
@@ -50,7 +50,7 @@ class TrustPrompt:
             show = [Choice("d", "Show the contents", "of what it would enable")] if diffs else []
             choices = [Choice("n", "Not now"), *show, Choice("y", "Trust this folder")]
             answer = await self._user_input.ask(
-                "› ", choices=choices, valid=lambda: not self._view.client.lost.is_set()
+                Dialog("› ", choices, valid=lambda: not self._view.client.lost.is_set())
             )
             match (answer or "").lower():
                 case "d" if diffs:

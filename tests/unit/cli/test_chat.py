@@ -21,7 +21,7 @@ from prompt_toolkit.output import DummyOutput
 from amanu.cli.chat import Chat, ChatOptions
 from amanu.cli.console import PlainConsole
 from amanu.cli.ui import conversation
-from amanu.cli.ui.dialog import Dialog
+from amanu.cli.ui.dialog import OpenDialog
 from amanu.cli.ui.terminal import LOOK_SECONDS, Terminal
 from amanu.client import session_view
 from amanu.client.connect import connect
@@ -63,7 +63,7 @@ class Desk:
         self.client: DaemonClient | None = None
         self._seen = 0
         self._typing: asyncio.Task[None] | None = None
-        self._answered: Dialog | None = None
+        self._answered: OpenDialog | None = None
 
     def start(self, **wanted: Any) -> None:
         self.chat = Chat(ChatOptions([str(self.root)], **wanted), self._connect, PlainConsole(self.out), alone=True)
@@ -837,12 +837,12 @@ async def test_what_there_is_to_choose_from_is_picked(
 ) -> None:
     await edited(desk, tmp_path)
     desk.types(typed)
-    asked: Dialog | None = None
+    asked: OpenDialog | None = None
     for key in keys:
         async with asyncio.timeout(50):
             while (dialog := desk.terminal.dialog) is None or dialog is asked:
                 await asyncio.sleep(0.01)
-        assert asked is not None or any(row in each.label for each in dialog.choices)
+        assert asked is not None or any(row in each.label for each in dialog.asked.choices)
         asked = dialog
         desk.types(key)
     if then:

@@ -1,6 +1,6 @@
 import asyncio
 import io
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +8,8 @@ import pytest
 
 from amanu.cli.console import PlainConsole
 from amanu.cli.render import Renderer
-from amanu.cli.review_prompt import Preview, ReviewPrompt
-from amanu.cli.ui.dialog import Choice
+from amanu.cli.review_prompt import ReviewPrompt
+from amanu.cli.ui.dialog import Dialog
 from amanu.client.daemon_client import DaemonClient
 from amanu.client.session_view import SessionView, create
 from amanu.proposals.places import LiveHunk
@@ -26,8 +26,8 @@ EDIT = approval(title="Edit a.txt", effect="write", detail="a.txt", proposal_id=
 TWO = (hunk(1), hunk(2, 2, old_text="three\n", new_text="drei\n"))
 
 
-def drawn(question: str, choices: Sequence[Choice]) -> str:
-    return " · ".join([f"[{each.value}] {each.label}" for each in choices] + [question])
+def drawn(dialog: Dialog) -> str:
+    return " · ".join([f"[{each.value}] {each.label}" for each in dialog.choices] + [dialog.prompt])
 
 
 class Scripted:
@@ -40,20 +40,10 @@ class Scripted:
         self.defaults: list[str] = []
         self.viewed: list[str] = []
 
-    async def ask(
-        self,
-        question: str,
-        *,
-        choices: Sequence[Choice] = (),
-        default: str = "",
-        valid: Callable[[], bool],
-        preview: Preview | None = None,
-        again: Callable[[], None] | None = None,
-        roots: Sequence[str] = (),
-    ) -> str | None:
-        assert valid()
-        self.asked.append(drawn(question, choices))
-        self.defaults.append(default)
+    async def ask(self, dialog: Dialog) -> str | None:
+        assert dialog.valid()
+        self.asked.append(drawn(dialog))
+        self.defaults.append(dialog.default)
         return self.answers.pop(0)
 
     async def edit(self, text: str, suffix: str) -> str | None:
@@ -258,25 +248,15 @@ async def test_what_changes_while_it_is_read_is_shown_anew(pair: tuple[DaemonCli
     stage = Stage(*pair, approval(digest="d1"), ())
 
     class Slow(Scripted):
-        async def ask(
-            self,
-            question: str,
-            *,
-            choices: Sequence[Choice] = (),
-            default: str = "",
-            valid: Callable[[], bool],
-            preview: Preview | None = None,
-            again: Callable[[], None] | None = None,
-            roots: Sequence[str] = (),
-        ) -> str | None:
+        async def ask(self, dialog: Dialog) -> str | None:
             if not self.asked:
                 stage.daemon.event(ApprovalRequested(approval=approval(digest="d2", detail="make clean")))
                 async with asyncio.timeout(50):
-                    while valid():
+                    while dialog.valid():
                         await asyncio.sleep(0)
-                self.asked.append(drawn(question, choices))
+                self.asked.append(drawn(dialog))
                 return None
-            return await super().ask(question, choices=choices, valid=valid)
+            return await super().ask(dialog)
 
     await stage.decide(Slow("y"))
     assert [each["digest"] for each in stage.daemon.said("amanu/approval/resolve")] == ["d2"]
@@ -411,19 +391,9 @@ async def test_settled_while_the_person_reads(pair: tuple[DaemonClient, FakeDaem
     view = await create(stage.client, r.SessionCreateParams(session_id=SESSION, roots=["/w"]))
 
     class Slow(Scripted):
-        async def ask(
-            self,
-            question: str,
-            *,
-            choices: Sequence[Choice] = (),
-            default: str = "",
-            valid: Callable[[], bool],
-            preview: Preview | None = None,
-            again: Callable[[], None] | None = None,
-            roots: Sequence[str] = (),
-        ) -> str | None:
+        async def ask(self, dialog: Dialog) -> str | None:
             stage.daemon.event(ApprovalResolved(tool_call_id="c", decision=Decision(outcome="cancelled", by="rule")))
-            await view.wait(lambda _: not valid())
+            await view.wait(lambda _: not dialog.valid())
             return None
 
     await ReviewPrompt(view, Renderer(PlainConsole(stage.out)), Slow()).decide(stage.approval)

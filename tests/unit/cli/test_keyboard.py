@@ -33,6 +33,7 @@ from amanu.cli.ui import keyboard as keyboard_input
 from amanu.cli.ui.completer import PromptCompleter
 from amanu.cli.ui.completions import Row
 from amanu.cli.ui.context import PromptContext
+from amanu.cli.ui.dialog import Dialog
 from amanu.cli.ui.programs import edit_text
 from amanu.cli.ui.terminal import AttentionNeeded, Interrupted, Terminal
 from amanu_protocol.items import Line
@@ -169,7 +170,7 @@ async def test_what_is_said_below_a_question_goes_with_it() -> None:
     with create_pipe_input() as keyboard:
         async with terminal_of(keyboard) as terminal:
             for given in (preview, None):
-                asking = asyncio.create_task(terminal.ask("rule › ", valid=lambda: True, preview=given))
+                asking = asyncio.create_task(terminal.ask(Dialog("rule › ", valid=lambda: True, preview=given)))
                 await asked(terminal)
                 assert (terminal.below is not None) == (given is not None)
                 keyboard.send_text("x\r")
@@ -262,7 +263,7 @@ async def test_a_search_that_a_question_ends_leaves_the_keys_to_the_next_prompt(
             await written(terminal, "go")
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
-            asking = asyncio.create_task(terminal.ask("? ", valid=lambda: True))
+            asking = asyncio.create_task(terminal.ask(Dialog("? ", valid=lambda: True)))
             await asked(terminal)
             keyboard.send_text("x\r")
             assert await asking == "x"

@@ -1,15 +1,14 @@
 """What is typed at a question is an answer, unless it is a command: that is run, or refused, and never sent."""
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
 
 from amanu.cli.console import PlainConsole
 from amanu.cli.question_input import QuestionInput
-from amanu.cli.review_prompt import Preview
-from amanu.cli.ui.dialog import Choice
+from amanu.cli.ui.dialog import Dialog
 
 
 @dataclass(frozen=True)
@@ -25,17 +24,7 @@ class Typist:
     def __init__(self, *typed: str | None) -> None:
         self.typed = list(typed)
 
-    async def ask(
-        self,
-        question: str,
-        *,
-        choices: Sequence[Choice] = (),
-        default: str = "",
-        valid: Callable[[], bool],
-        preview: Preview | None = None,
-        again: Callable[[], None] | None = None,
-        roots: Sequence[str] = (),
-    ) -> str | None:
+    async def ask(self, dialog: Dialog) -> str | None:
         return self.typed.pop(0)
 
     async def edit(self, text: str, suffix: str) -> str | None:
@@ -71,7 +60,7 @@ async def asked(*typed: str | None) -> tuple[str | None, list[str], str, int]:
 
     person = Typist(*typed)
     question = QuestionInput(person, PlainConsole(out), COMMANDS, run)
-    answer = await question.ask("May I?", valid=lambda: True, again=lambda: shown.append(True))
+    answer = await question.ask(Dialog("May I?", valid=lambda: True, again=lambda: shown.append(True)))
     assert person.typed == []
     return answer, ran, out.getvalue(), len(shown)
 
@@ -91,4 +80,4 @@ async def test_a_command_is_none(typed: str, outcome: str) -> None:
 
 async def test_what_is_settled_meanwhile_is_not_asked_again() -> None:
     question = QuestionInput(Typist("?"), PlainConsole(io.StringIO()), COMMANDS, lambda _: None)  # pyright: ignore[reportArgumentType]
-    assert await question.ask("May I?", valid=lambda: False) is None
+    assert await question.ask(Dialog("May I?", valid=lambda: False)) is None

@@ -1,15 +1,14 @@
 """Questions at a terminal: what is typed, what is sent, and who was first."""
 
 import io
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from amanu.cli.console import PlainConsole
 from amanu.cli.question_prompt import DROPPED, QuestionPrompt
-from amanu.cli.review_prompt import Preview
-from amanu.cli.ui.dialog import Choice
+from amanu.cli.ui.dialog import Dialog
 from amanu.cli.ui.terminal import StopRequested
 from amanu.client.daemon_client import DaemonClient
 from amanu.client.session_view import SessionView, create
@@ -35,18 +34,8 @@ class User:
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
 
-    async def ask(
-        self,
-        question: str,
-        *,
-        choices: Sequence[Choice] = (),
-        default: str = "",
-        valid: Callable[[], bool],
-        preview: Preview | None = None,
-        again: Callable[[], None] | None = None,
-        roots: Sequence[str] = (),
-    ) -> str | None:
-        assert valid()
+    async def ask(self, dialog: Dialog) -> str | None:
+        assert dialog.valid()
         answer = self.answers.pop(0)
         if answer is STOP:
             raise StopRequested

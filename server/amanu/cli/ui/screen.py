@@ -25,7 +25,7 @@ from prompt_toolkit.widgets import SearchToolbar
 from amanu.cli.text import one_line
 from amanu.cli.ui.completer import PromptCompleter
 from amanu.cli.ui.context import PromptContext
-from amanu.cli.ui.dialog import Dialog
+from amanu.cli.ui.dialog import Dialog, OpenDialog
 from amanu.cli.ui.keys import Action, bound, table
 from amanu.cli.ui.pastes import Pastes
 from amanu_protocol.items import Line
@@ -63,7 +63,7 @@ class Keyed(Protocol):
 
     context: PromptContext
     pastes: Pastes
-    dialog: Dialog | None
+    dialog: OpenDialog | None
     below: Callable[[], Sequence[Line]] | None
 
     def submit(self) -> None: ...
@@ -116,12 +116,12 @@ class Screen:
         # Esc may begin a sequence (Alt-Enter): nobody should wait a second to learn that it does not.
         self.app.ttimeoutlen = self.app.timeoutlen = ESC_SECONDS
 
-    def open_dialog(self, default: str, roots: Sequence[str]) -> None:
-        self._roots = roots
-        self._paths.get_paths = lambda: list(roots)
+    def open_dialog(self, dialog: Dialog) -> None:
+        self._roots = dialog.roots
+        self._paths.get_paths = lambda: list(dialog.roots)
         self.answer.reset()
-        self.answer.text = default
-        self.answer.cursor_position = len(default)
+        self.answer.text = dialog.default
+        self.answer.cursor_position = len(dialog.default)
         self.app.layout.focus(self._answer_window)
         self.app.invalidate()
 
@@ -161,7 +161,7 @@ class Screen:
         return _joined([[(f"class:{style}" if style else "", row)] for style, row in self._terminal.context.above()])
 
     def _answer_prompt(self) -> str:
-        return self._terminal.dialog.prompt if self._terminal.dialog is not None else ""
+        return self._terminal.dialog.asked.prompt if self._terminal.dialog is not None else ""
 
     def _choices_text(self) -> StyleAndTextTuples:
         dialog = self._terminal.dialog
@@ -169,14 +169,14 @@ class Screen:
             return []
         typed = self.answer.text
         rows = dialog.rows(typed)
-        words = bool(typed.strip()) and not dialog.is_picker  # they are the answer, no row is
+        words = bool(typed.strip()) and not dialog.asked.is_picker  # they are the answer, no row is
         selected = min(dialog.selected, len(rows) - 1)
         first = max(0, min(selected - DIALOG_ROWS // 2, len(rows) - DIALOG_ROWS))
         width = max((len(each.label) for each in rows), default=0)
         shown: list[StyleAndTextTuples] = []
         for index, choice in enumerate(rows[first : first + DIALOG_ROWS], first):
             is_chosen = index == selected and not words
-            number = "" if dialog.is_picker else f"{index + 1}. "
+            number = "" if dialog.asked.is_picker else f"{index + 1}. "
             label = one_line(choice.label, max(20, _size()[0] - 6)).ljust(width if choice.about else 0)
             style = "class:chosen" if is_chosen else "class:dim" if words else ""
             row = f"{'❯' if is_chosen else ' '} {number}{label}"
@@ -314,7 +314,7 @@ class Screen:
 
     def _is_choosing(self) -> bool:
         dialog = self._terminal.dialog
-        return dialog is not None and bool(dialog.choices) and (dialog.is_picker or not self.answer.text)
+        return dialog is not None and bool(dialog.asked.choices) and (dialog.asked.is_picker or not self.answer.text)
 
     def _completes_while_typing(self) -> bool:
         typed = self.composer.document.text_before_cursor

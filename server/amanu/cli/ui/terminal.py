@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amanu.cli.ui.context import PromptContext
-from amanu.cli.ui.dialog import Choice, Dialog
+from amanu.cli.ui.dialog import Dialog, OpenDialog, Preview
 from amanu.cli.ui.pastes import Pastes
 from amanu.cli.ui.programs import edit_text, page_text
 from amanu.client.daemon_client import Disconnected
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from prompt_toolkit.application import Application
     from prompt_toolkit.input import Input
     from prompt_toolkit.output import Output
-
-    from amanu.cli.review_prompt import Preview
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +72,7 @@ class Terminal:
         self._own_keyboard = PromptKeyboard(sys.stdin) if keyboard is None and sys.stdin.isatty() else None
         self.context = context
         self.pastes = Pastes()
-        self.dialog: Dialog | None = None
+        self.dialog: OpenDialog | None = None
         """The open question."""
         self.below: Callable[[], Sequence[Line]] | None = None
         """The effect that the words typed at the question would have."""
@@ -104,27 +102,18 @@ class Terminal:
             raise AttentionNeeded
         return text
 
-    async def ask(
-        self,
-        question: str,
-        *,
-        choices: Sequence[Choice] = (),
-        is_picker: bool = False,
-        default: str = "",
-        valid: Callable[[], bool],
-        preview: "Preview | None" = None,
-        again: Callable[[], None] | None = None,
-        roots: Sequence[str] = (),
-    ) -> str | None:
+    async def ask(self, dialog: Dialog) -> str | None:
         """See `review_prompt.UserInput`. Raises Interrupted on Ctrl-C, StopRequested on Esc, EOFError on Ctrl-D."""
-        await self._pause(valid)
+        await self._pause(dialog.valid)
         self._take_back()
-        self.dialog = Dialog(question, choices, is_picker)
-        watched = LivePreview(preview, lambda: self._screen.answer.text) if preview is not None else None
-        self.below = watched.lines if watched is not None else None
-        self._screen.open_dialog(default, roots)
+        shown = self.dialog = OpenDialog(dialog)
+        watched = None
+        if dialog.preview is not None:
+            watched = LivePreview(dialog.preview, lambda: shown.answer(self._screen.answer.text))
+            self.below = watched.lines
+        self._screen.open_dialog(dialog)
         try:
-            answer = await self._wait(lambda: not valid())
+            answer = await self._wait(lambda: not dialog.valid())
         finally:
             self._close_dialog()
             if watched is not None:
@@ -329,28 +318,30 @@ class Terminal:
 
 
 class LivePreview:
-    """Says below a question what the text so far would do. The latest text counts; one is looked at at a time."""
+    """Says below a question what the answer so far would do. The latest counts; one is looked at at a time."""
 
-    def __init__(self, preview: "Preview", text: Callable[[], str]) -> None:
+    def __init__(self, preview: Preview, answer: Callable[[], str | None]) -> None:
         self._preview = preview
-        self._text = text
+        self._answer = answer
         self._previewed: str | None = None
         self._lines: Sequence[Line] = ()
         self._task: asyncio.Task[None] | None = None
 
     def lines(self) -> Sequence[Line]:
-        text = self._text()
-        if text != self._previewed and (self._task is None or self._task.done()):
-            self._task = asyncio.create_task(self._update(text))
+        answer = self._answer()
+        if answer is None:
+            return ()
+        if answer != self._previewed and (self._task is None or self._task.done()):
+            self._task = asyncio.create_task(self._update(answer))
         return self._lines
 
     def end(self) -> None:
         if self._task is not None:
             self._task.cancel()
 
-    async def _update(self, text: str) -> None:
-        self._previewed = text
+    async def _update(self, answer: str) -> None:
+        self._previewed = answer
         try:
-            self._lines = await self._preview(text)
+            self._lines = await self._preview(answer)
         except (AmanuError, Disconnected) as error:
             self._lines = [Line(tone="bad", text=str(error))]

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from amanu.cli.ui.dialog import Choice, Dialog
+from amanu.cli.ui.dialog import Choice, Dialog, OpenDialog
 
 ROWS = [Choice("a", "Accept all"), Choice("h", "Hunk by hunk"), Choice("n", "Reject", "the model reads why")]
 UP, DOWN = -1, 1
 
 
-def pressed(dialog: Dialog, keys: Sequence[str | int]) -> str | None:
+def pressed(asked: Dialog, keys: Sequence[str | int]) -> str | None:
     """The answer, after all keys: a string is typed, a single digit may answer at once, "\\r" is Enter."""
-    typed = ""
+    dialog, typed = OpenDialog(asked), ""
     for key in keys:
         if isinstance(key, int):
             dialog.move(key, typed)
@@ -42,7 +42,7 @@ def pressed(dialog: Dialog, keys: Sequence[str | int]) -> str | None:
     ],
 )
 def test_digits_arrows_and_enter_choose_and_letters_begin_words(keys: Sequence[str | int], answer: str) -> None:
-    assert pressed(Dialog("› ", ROWS), keys) == answer
+    assert pressed(Dialog("› ", ROWS, valid=lambda: True), keys) == answer
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,9 @@ def test_digits_arrows_and_enter_choose_and_letters_begin_words(keys: Sequence[s
     ],
 )
 def test_a_picker_is_narrowed_by_what_is_typed(keys: Sequence[str | int], answer: str | None) -> None:
-    assert pressed(Dialog("› ", ROWS, is_picker=True), keys) == answer
+    assert pressed(Dialog("› ", ROWS, is_picker=True, valid=lambda: True), keys) == answer
 
 
 def test_without_rows_what_is_typed_is_the_answer() -> None:
-    assert [Dialog("name › ").answer(typed) for typed in ("", "1", "two words")] == ["", "1", "two words"]
+    dialog = OpenDialog(Dialog("name › ", valid=lambda: True))
+    assert [dialog.answer(typed) for typed in ("", "1", "two words")] == ["", "1", "two words"]
