@@ -108,7 +108,7 @@ local function drawing(run)
   end
 end
 local function next_change()
-  marks.jump(1)
+  require("amanu.review.steps").jump(1)
 end
 local opened = ms(drawing(function()
   marks.refresh()

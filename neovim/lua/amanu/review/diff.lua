@@ -174,7 +174,7 @@ local function make_buffer(view, side)
   vim.keymap.set("n", "q", "<Cmd>tabclose<CR>", { buffer = buffer, nowait = true, desc = "Amanu: close the diff" })
   views[buffer] = view
   view[side] = buffer
-  require("amanu.review.marks").keys(buffer)
+  require("amanu.review.keys").give(buffer)
   vim.api.nvim_create_autocmd("BufWipeout", {
     buffer = buffer,
     callback = function()

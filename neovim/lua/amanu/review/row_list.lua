@@ -142,7 +142,7 @@ local function make()
   buffer = made
   vim.api.nvim_buf_set_name(made, M.NAME)
   vim.bo[made].undolevels = -1
-  require("amanu.review.marks").keys(made)
+  require("amanu.review.keys").give(made)
   vim.api.nvim_create_autocmd("BufWinEnter", {
     buffer = made,
     callback = function()
