@@ -472,6 +472,7 @@ class EditScope(Message):
     all of them."""
 
     proposal_id: str | None = None
+    """`proposalNotFound` if the session has none of that id."""
     hunk_ids: list[str] | None = None
     """Only with `proposalId`. Rows that `rowIds` does not name are then left out."""
     row_ids: list[str] | None = None

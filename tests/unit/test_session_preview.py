@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from amanu.session.requests import SESSION_REQUESTS
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Proposal
@@ -117,7 +118,6 @@ async def test_it_is_as_of_now(tmp_path: Path) -> None:
         ({"path": "notes.txt"}, ["notes.txt"]),
         ({"path": "sub/new name.txt"}, ["old.txt → new name.txt"]),
         ({"turn_id": "turn-p2"}, []),
-        ({"proposal_id": "p-0"}, []),
         ({"hunk_ids": []}, []),
     ],
 )
@@ -131,6 +131,17 @@ async def test_a_scope(tmp_path: Path, scope: dict[str, Any], titles: list[str])
         last = proposal(d).files[0].hunks[1].hunk_id
         (only,) = await preview(d, hunk_ids=[last])
         assert [each.hunk.hunk_id for each in only.hunks] == [last]
+
+
+@pytest.mark.parametrize("method", ["preview", "diff", "undo", "decide"])
+async def test_a_proposal_that_is_not_there(tmp_path: Path, method: str) -> None:
+    more = {"decision": "accept", "seen": [{"proposalId": "p-0", "version": 1}]} if method == "decide" else {}
+    request = SESSION_REQUESTS[f"amanu/proposal/{method}"]
+    params = request.params.model_validate({"sessionId": "s", "scope": {"proposalId": "p-0"}, **more})
+    async with scripted_session(tmp_path, DONE) as d:
+        with pytest.raises(AmanuError, match="no proposal p-0") as failed:
+            await request.call(d.session, params, Client(os.environ))
+    assert failed.value.kind == "proposalNotFound"
 
 
 async def test_what_a_rule_applied_waits_and_is_no_difference(tmp_path: Path) -> None:

@@ -1755,6 +1755,7 @@ export interface ProposalResolveResult {
  * all of them.
  */
 export interface EditScope {
+  /** `proposalNotFound` if the session has none of that id. */
   proposalId?: string | null;
   /** Only with `proposalId`. Rows that `rowIds` does not name are then left out. */
   hunkIds?: string[] | null;

@@ -1093,7 +1093,7 @@
 ---Edits of a session: of one proposal, of one turn, of one file, or of all that is named together; nothing named:
 ---all of them.
 ---@class amanu.EditScope
----@field proposalId? string
+---@field proposalId? string `proposalNotFound` if the session has none of that id.
 ---@field hunkIds? string[] Only with `proposalId`. Rows that `rowIds` does not name are then left out.
 ---@field rowIds? string[] Only with `proposalId`. Hunks that `hunkIds` does not name are then left out.
 ---@field turnId? string

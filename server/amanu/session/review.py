@@ -242,7 +242,9 @@ class SessionEdits:
 
     def select(self, scope: r.EditScope, states: Collection[HunkState]) -> dict[str, Selection]:
         """The scope's hunks and rows in one of these states. Edits of the session's plan do not change the user's
-        files: they count only where they are open, or named."""
+        files: they count only where they are open, or named. Raises `AmanuError` (proposalNotFound)."""
+        if scope.proposal_id is not None:
+            self.proposal(scope.proposal_id)
         with_plan = "pending" in states or (scope.proposal_id, scope.path, scope.hunk_ids) != (None, None, None)
         selections: dict[str, Selection] = {}
         names_some = (scope.hunk_ids, scope.row_ids) != (None, None)
