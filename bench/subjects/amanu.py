@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from amanu_protocol.methods import PROTOCOL_VERSION
 from bench.plan import Plan, prompt
 from bench.rpc import Rpc, RpcError
 from bench.subject import Agent, Deed, Place, Subject, Turn
@@ -104,7 +105,7 @@ class AmanuAgent(Agent):
 
     async def initialize(self) -> None:
         uri = self._workspace.as_uri()
-        amanu = {"protocol": [3], "trustedRoots": [str(self._workspace)]}
+        amanu = {"protocol": [PROTOCOL_VERSION], "trustedRoots": [str(self._workspace)]}
         await self._rpc.call(
             "initialize",
             {
