@@ -748,7 +748,7 @@ class CheckpointFile(Message):
 
 
 class Checkpoint(Message):
-    """The moment before a turn that proposed edits or ran commands."""
+    """The moment before a turn. Without files and commands, only the conversation goes back."""
 
     turn_id: str
     prompt_id: str

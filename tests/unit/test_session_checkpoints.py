@@ -149,6 +149,19 @@ async def test_checkpoints(tmp_path: Path) -> None:
         assert on_disk(d) == {"new.txt": "newer\n", "notes.txt": "typed\n" + TWO_HUNKS}
 
 
+async def test_a_turn_that_only_talks_can_be_gone_back_to(tmp_path: Path) -> None:
+    async with scripted_session(tmp_path, step("One."), step("Two.")) as d:
+        for prompt_id in ("p1", "p2"):
+            await d.prompt("talk", prompt_id)
+            await d.over(prompt_id)
+        found = (await d.session.checkpoints.list()).checkpoints
+        told = [(each.turn_id, each.files, each.commands) for each in found]
+        assert told == [("turn-p1", [], []), ("turn-p2", [], [])]
+        params = r.CheckpointRestoreParams(session_id="s", turn_id="turn-p2", files=True, conversation=True)
+        assert (await d.session.checkpoints.restore(params)).text == "talk"
+        assert [each.turn_id for each in (await d.session.checkpoints.list()).checkpoints] == ["turn-p1"]
+
+
 @pytest.mark.parametrize("reopened", [False, True])
 async def test_the_conversation_goes_back_too(tmp_path: Path, reopened: bool) -> None:
     async with scripted_session(tmp_path, *STEPS, step("Another way."), mode="acceptEdits") as d:

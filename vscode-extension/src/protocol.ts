@@ -2027,7 +2027,7 @@ export interface CheckpointFile {
   open: number;
 }
 
-/** The moment before a turn that proposed edits or ran commands. */
+/** The moment before a turn. Without files and commands, only the conversation goes back. */
 export interface Checkpoint {
   turnId: string;
   promptId: string;

@@ -1271,7 +1271,7 @@
 ---@field undone integer
 ---@field open integer Hunks.
 
----The moment before a turn that proposed edits or ran commands.
+---The moment before a turn. Without files and commands, only the conversation goes back.
 ---@class amanu.Checkpoint
 ---@field turnId string
 ---@field promptId string

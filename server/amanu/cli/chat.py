@@ -297,6 +297,7 @@ class Chat(PromptContext):
 
     def next_mode(self) -> None:
         self._wanted_mode = NEXT_MODE[self._wanted_mode or self._view.state.mode]
+        self._renderer.modes_by_key.append(self._wanted_mode)
         self._changing_mode = asyncio.create_task(self._change_mode(self._changing_mode, self._wanted_mode))
 
     async def _change_mode(self, earlier: asyncio.Task[None] | None, mode: Mode) -> None:
@@ -735,7 +736,7 @@ class Chat(PromptContext):
         self._agent_slash_commands = AgentSlashCommands(view, self._console)
         self._servers = RunningServers(view)
         view.client.on_notification = self._servers.on_notification
-        self._trust_prompt = TrustPrompt(view, self._console, asked)
+        self._trust_prompt = TrustPrompt(view, self._console, asked, self._terminal.draft)
         show_header(view.state, self._console)
         self._console.line(("dim", f"session {view.session_id} · /help"))
         if view.state.parent_session_id is not None:

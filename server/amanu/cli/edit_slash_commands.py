@@ -146,7 +146,7 @@ class EditSlashCommands:
                 ("bold", f"{number:3} "), ("", f"{when} {one_line(checkpoint.text, 60)} "), ("dim", " · ".join(notes))
             )
         if not checkpoints:
-            self._console.line(("dim", "No checkpoints: no turn has proposed edits or run a command."))
+            self._console.line(("dim", "No checkpoints: nothing has been asked yet."))
         else:
             self._console.line(
                 (

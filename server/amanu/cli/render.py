@@ -52,6 +52,7 @@ from amanu_protocol.items import (
     ImageAttachment,
     Item,
     Line,
+    Mode,
     Notice,
     Proposal,
     Question,
@@ -130,6 +131,8 @@ class Renderer:
         self._adopted: str | None = None
         """A text that was found half written; whether more of it comes is not known."""
         self._in_turn = False
+        self.modes_by_key: list[Mode] = []
+        """Modes that the user has just chosen by a key: the status line shows them, and no line of the transcript."""
         self._agents = AgentLines(console)
         self._shown_proposals: dict[str, int] = {}
         self._shown_checks: set[str] = set()
@@ -575,7 +578,9 @@ class Renderer:
             self.console.line(("yellow", left))
 
     def _changed(self, change: SessionChanged) -> None:
-        if change.mode is not None:
+        if change.mode in self.modes_by_key:
+            self.modes_by_key.remove(change.mode)
+        elif change.mode is not None:
             self.console.line(("dim", f"mode: {change.mode}"))
         if change.model_id is not None:
             self.console.line(("dim", f"model: {one_line(change.model_id)}"))

@@ -1,6 +1,6 @@
 """Trusting a folder, at a terminal: what that enables is shown first, and an approval is for what was shown."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from amanu.cli.console import Console, Style
 from amanu.cli.question import show_lines, show_whole
@@ -11,16 +11,20 @@ from amanu.client.session_view import SessionView
 from amanu.text import wording
 from amanu_protocol import requests as r
 
+_KEPT = "  Answer this first. What you typed is kept, as the draft of your prompt."
 _SIGN: dict[str, Style] = {"+": "green", "-": "red"}
 
 
 class TrustPrompt:
-    """Asks one user about the folders of one session."""
+    """Asks one user about the folders of one session. `keep_draft` takes a prompt that was typed at the question."""
 
-    def __init__(self, view: SessionView, console: Console, user_input: UserInput) -> None:
+    def __init__(
+        self, view: SessionView, console: Console, user_input: UserInput, keep_draft: Callable[[str], None]
+    ) -> None:
         self._view = view
         self._console = console
         self._user_input = user_input
+        self._keep_draft = keep_draft
 
     async def ask(self) -> None:
         """Folder by folder: show what trust would enable, ask, set it. Leaving the question changes nothing."""
@@ -63,7 +67,8 @@ class TrustPrompt:
                     self._console.line(("dim", "not trusted; /trust changes that"))
                     return answer is not None
                 case _:
-                    pass
+                    self._keep_draft(answer or "")
+                    self._console.line(("yellow", _KEPT))
 
     async def _set(self, root: str, *, trusted: bool, digest: str | None = None) -> None:
         """Raises AmanuError when what it enables is not what was shown."""

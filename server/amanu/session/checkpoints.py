@@ -5,6 +5,7 @@ removed; git is not used. What commands did is listed, and stays.
 """
 
 import contextlib
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -24,7 +25,7 @@ from amanu.workspace.hunks import line_counts
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import AgentChanged, ItemCompleted, JobChanged, SessionChanged, SessionRewound, TurnStarted
-from amanu_protocol.items import Job, Mode, PlanDocument, SubAgent, Todo, TodoList, ToolCall, UserMessage
+from amanu_protocol.items import Job, Mode, PlanDocument, Proposal, SubAgent, Todo, TodoList, ToolCall, UserMessage
 
 
 @dataclass
@@ -58,10 +59,12 @@ class Checkpoints:
         self._idle = core.turn.idle
 
     async def list(self) -> r.CheckpointListResult:
-        """The checkpoints of the turns that edited files or ran commands, oldest first."""
-        edited = {proposal.turn_id for proposal in self._state.proposals}  # of the plan, too
-        turns = [turn for turn in await self._turns() if turn.turn_id in edited or turn.commands]
-        return r.CheckpointListResult(checkpoints=[self._checkpoint(turn) for turn in turns])
+        """The checkpoints of all turns, oldest first."""
+        proposals: defaultdict[str, list[Proposal]] = defaultdict(list)
+        for proposal in self._state.proposals:
+            proposals[proposal.turn_id].append(proposal)
+        turns = await self._turns()
+        return r.CheckpointListResult(checkpoints=[self._checkpoint(turn, proposals[turn.turn_id]) for turn in turns])
 
     async def preview(self, params: r.CheckpointPreviewParams) -> r.CheckpointPreviewResult:
         turns = await self._since(params.turn_id)
@@ -189,10 +192,11 @@ class Checkpoints:
         scopes = [r.EditScope(turn_id=turn.turn_id, path=path) for turn in turns]
         return {key: ids for scope in scopes for key, ids in self._edits.select(scope, ("applied",)).items()}
 
-    def _checkpoint(self, turn: RecordedTurn) -> r.Checkpoint:
+    def _checkpoint(self, turn: RecordedTurn, proposals: Sequence[Proposal]) -> r.Checkpoint:
+        """`proposals`: those of that turn."""
         files: dict[str, r.CheckpointFile] = {}
-        for proposal in self._state.proposals:
-            for file in proposal.files if proposal.turn_id == turn.turn_id else ():
+        for proposal in proposals:
+            for file in proposal.files:
                 if file.path == str(self._plan.path):
                     continue
                 states = [hunk.state for hunk in file.hunks]
@@ -209,7 +213,7 @@ class Checkpoints:
                     undone=states.count("reverted") + (entry.undone if entry else 0),
                     open=states.count("pending") + states.count("conflicted") + (entry.open if entry else 0),
                 )
-            for row in proposal.rows if proposal.turn_id == turn.turn_id else ():
+            for row in proposal.rows:
                 entry = files.get(row.path) or r.CheckpointFile(
                     path=row.path, added=0, removed=0, applied=0, undone=0, open=0
                 )

@@ -207,7 +207,7 @@ export class Edits {
         ? { checkpoints: [] }
         : await this.daemon.request("amanu/checkpoint/list", { sessionId });
     if (checkpoints.length === 0) {
-      const text = "There is no checkpoint: no turn has changed anything.";
+      const text = "There is no checkpoint: nothing has been asked yet.";
       this.openChats.tell({ level: "info", text }, sessionId);
       return undefined;
     }
