@@ -127,6 +127,10 @@ class SessionSummary(Message):
     removed: int = 0
     cost: str = ""
     """What it has cost so far, for the user. "" when that is not known."""
+    last_prompt: str = ""
+    """Its beginning."""
+    last_answer: str = ""
+    """The beginning of the newest one to the last prompt. "" while there is none."""
     parent_session_id: str | None = None
     """Of a sub-agent's session: the session it works, or worked, for."""
     agent: str | None = None

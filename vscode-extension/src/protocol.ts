@@ -1415,6 +1415,10 @@ export interface SessionSummary {
   removed: number;
   /** What it has cost so far, for the user. "" when that is not known. */
   cost: string;
+  /** Its beginning. */
+  lastPrompt: string;
+  /** The beginning of the newest one to the last prompt. "" while there is none. */
+  lastAnswer: string;
   /** Of a sub-agent's session: the session it works, or worked, for. */
   parentSessionId: string | null;
   /** Of a sub-agent's session: the name of its definition. */

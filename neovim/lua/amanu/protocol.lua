@@ -866,6 +866,8 @@
 ---@field added integer
 ---@field removed integer
 ---@field cost string What it has cost so far, for the user. "" when that is not known.
+---@field lastPrompt string Its beginning.
+---@field lastAnswer string The beginning of the newest one to the last prompt. "" while there is none.
 ---@field parentSessionId? string Of a sub-agent's session: the session it works, or worked, for.
 ---@field agent? string Of a sub-agent's session: the name of its definition.
 ---@field purpose amanu.Purpose

@@ -32,7 +32,7 @@ from amanu.cli.question_prompt import QuestionPrompt
 from amanu.cli.render import Renderer
 from amanu.cli.review_prompt import ReviewPrompt
 from amanu.cli.running import RunningServers, show_running
-from amanu.cli.session_lookup import latest, listing, resolve_session_id
+from amanu.cli.session_lookup import LATEST, begins_an_id, latest, listing, resolve_session_id
 from amanu.cli.slash_completion import SlashCompletion
 from amanu.cli.status_line import IDLE, SENDING, status_line
 from amanu.cli.text import one_line, stripped, visible
@@ -42,7 +42,6 @@ from amanu.cli.ui.completions import Row
 from amanu.cli.ui.context import PromptContext
 from amanu.cli.ui.conversation import ConversationSlashCommands
 from amanu.cli.ui.cost import SessionCost
-from amanu.cli.ui.model_choice import ModelChoice
 from amanu.cli.ui.notifications import Notifications, notifying
 from amanu.cli.ui.terminal import (
     AttentionNeeded,
@@ -91,10 +90,10 @@ LIVE_ROWS = 8
 """Of the text being written, above the prompt."""
 
 SLASH_COMMANDS = {
-    "/mode": "plan, ask, acceptEdits, draft or auto (Shift-Tab switches to the next)",
+    "/mode": "choose plan, ask, acceptEdits, draft or auto (Shift-Tab switches to the next)",
     "/plan": "plan mode: only the plan is written; /plan GOAL plans that",
-    "/model": "list the models, or switch to one: its id, or words of its name",
-    "/effort": "how much the model thinks: show it, or change it",
+    "/model": "choose a model; /model WORDS: the one that has them, or choose among those",
+    "/effort": "choose how much the model thinks",
     "/queue": "queue a prompt for after the running turn (plain text steers it)",
     "/unqueue": "remove the queued prompts",
     "/diff": "show the proposals of this session; /diff turn, /diff session: applied changes as one diff",
@@ -105,7 +104,7 @@ SLASH_COMMANDS = {
     "/keep": "keep changes that a rule applied: turn, session, file PATH",
     "/retry": "ask the model again for changes in conflict: turn (the last), session, file PATH",
     "/checkpoints": "list the turns you can go back to",
-    "/restore": "N [files|all]: go back to before that turn; all: including the conversation",
+    "/restore": "choose a turn to go back to (/rewind, Esc twice); N [files|all]: before turn N of /checkpoints",
     "/context": "show what fills the model's context window",
     "/cost": "show what the session has cost: its last turn, each model, each sub-agent",
     "/copy": "copy the last answer to the clipboard",
@@ -116,7 +115,7 @@ SLASH_COMMANDS = {
     "/jobs": "list the background commands; /jobs output ID, /jobs stop ID",
     "/todos": "show the model's to-do list",
     "/notes": "show the details behind notices: summaries, masked output",
-    "/sessions": "list the sessions of this folder, or switch to one: its id, a prefix of it, or latest",
+    "/sessions": "choose another session (/resume); its id, a prefix of it, latest, or words it has",
     "/new": "start a new session (/clear does too)",
     "/trust": "show what trusting this folder enables, and trust it; /untrust reverts that",
     "/untrust": "stop trusting this folder",
@@ -229,7 +228,6 @@ class Chat(PromptContext):
     _question_prompt: QuestionPrompt
     _edit_slash_commands: EditSlashCommands
     _job_slash_commands: JobSlashCommands
-    _model_choice: ModelChoice
     _conversation: ConversationSlashCommands
     _cost: SessionCost
     _agent_slash_commands: AgentSlashCommands
@@ -502,29 +500,26 @@ class Chat(PromptContext):
         word, _, argument = text.partition(" ")
         argument = argument.strip()
         match word:
-            case "/mode" if argument in get_args(Mode):
-                await self._view.set_mode(argument)  # pyright: ignore[reportArgumentType]
+            case "/mode" if self._view.state.at_work:
+                theirs = "A sub-agent works in the mode of the session it works for: change it there."
+                self._console.line(("", f"mode {self._view.state.mode}. {theirs}"))
             case "/mode":
-                available = ", ".join(get_args(Mode))
-                if self._view.state.at_work:
-                    available = "the mode of the session it works for"
-                wrong = ("red", f"There is no mode {visible(argument)}. ") if argument else ("", "")
-                self._console.line(wrong, ("", f"mode {self._view.state.mode}; available: {available}"), hang=0)
+                if (mode := await self._pickers.mode(argument)) is not None:
+                    await self._view.set_mode(mode)
             case "/plan":
                 await self._view.set_mode("plan")
                 if argument:
                     self._send(argument)
-            case "/effort" if argument in get_args(Effort):
-                await self._view.set_effort(argument)  # pyright: ignore[reportArgumentType]
             case "/effort":
-                self._console.line(("", effort_line(self._view.state)))
-                if not self._asked() and (effort := await self._pickers.effort()) is not None:
+                if (effort := await self._pickers.effort(argument)) is not None:
                     await self._view.set_effort(effort)
-            case "/model" if argument:
-                await self._set_model(argument)
+                self._console.line(("", effort_line(self._view.state)))
             case "/model":
-                if (model_id := await self._pickers.model()) is not None:
-                    await self._command(f"/model {model_id}")
+                is_id = ":" in argument  # which may be newer than any list
+                model_id = argument if is_id else await self._pickers.model(argument)
+                if model_id is not None:
+                    await self._view.set_model(model_id)
+                    show_header(self._view.state, self._console)
             case "/queue" if argument:
                 self._send(argument, queued=True)
             case "/unqueue":
@@ -551,9 +546,9 @@ class Chat(PromptContext):
                 await self._edit_slash_commands.retry(argument)
             case "/checkpoints":
                 await self._edit_slash_commands.checkpoints()
-            case "/restore" if not argument:
-                await self._go_back()
-            case "/restore":
+            case "/restore" | "/rewind" if not argument[:1].isdecimal():
+                await self._go_back(argument)
+            case "/restore" | "/rewind":
                 if (prompt := await self._edit_slash_commands.restore(argument)) is not None:
                     self._terminal.draft(prompt)
             case "/context":
@@ -576,12 +571,9 @@ class Chat(PromptContext):
                 await show_running(self._view, self._servers, self._console)
             case "/notes":
                 self._show_notes()
-            case "/sessions" if argument:
-                session_id = await resolve_session_id(argument, self._options.roots[0], listing(self._view.client))
-                await self._enter(await attach(self._view.client, session_id), detach=True)
-            case "/sessions":
-                if (session_id := await self._pickers.session(self._options.roots[0])) is not None:
-                    await self._command(f"/sessions {session_id}")
+            case "/sessions" | "/resume":
+                if (session_id := await self._other_session(argument)) is not None:
+                    await self._enter(await attach(self._view.client, session_id), detach=True)
                 else:
                     self._console.line(("dim", "You are in this session still; /new begins another."))
             case "/new" | "/clear":
@@ -609,12 +601,12 @@ class Chat(PromptContext):
             case _:
                 self._console.line(("red", why_not(word, self._completion.names)))
 
-    async def _go_back(self) -> None:
+    async def _go_back(self, words: str = "") -> None:
         """Have a turn chosen, and go back to before it."""
         checkpoints = await self._edit_slash_commands.list_checkpoints()
         if not checkpoints:
             await self._edit_slash_commands.checkpoints()
-        elif (chosen := await self._pickers.checkpoint(checkpoints)) is not None:
+        elif (chosen := await self._pickers.checkpoint(checkpoints, words)) is not None:
             await self._command(f"/restore {chosen}")
 
     def _offer_recommended(self, message: EventMessage, state: SessionState) -> None:
@@ -677,17 +669,14 @@ class Chat(PromptContext):
         if not notices:
             self._console.line(("dim", "No notices with details."))
 
-    async def _set_model(self, typed: str) -> None:
-        if ":" in typed:  # an id, which may be newer than any list
-            model_id = typed
-        else:
-            answer = await self._view.client.request("amanu/model/list", r.Empty(), r.ModelListResult)
-            model_id = self._model_choice.choose(typed, answer.models)
-        if model_id is not None:
-            await self._view.set_model(model_id)
-            show_header(self._view.state, self._console)
-
     # Sessions ------------------------------------------------------------------------------------------
+
+    async def _other_session(self, typed: str) -> str | None:
+        """The id of the session that is meant; the user chooses among those that have the words."""
+        root, sessions = self._options.roots[0], listing(self._view.client)
+        if typed == LATEST or await begins_an_id(typed, sessions):
+            return await resolve_session_id(typed, root, sessions)
+        return await self._pickers.session(root, typed)
 
     async def _first_view(self, client: DaemonClient) -> SessionView:
         session_id = self._options.session_id
@@ -730,7 +719,6 @@ class Chat(PromptContext):
         self._question_prompt = QuestionPrompt(view, self._console, asked)
         self._edit_slash_commands = EditSlashCommands(view, self._console, asked)
         self._job_slash_commands = JobSlashCommands(view, self._console)
-        self._model_choice = ModelChoice(self._console)
         self._conversation = ConversationSlashCommands(view, self._console)
         self._cost = SessionCost(view, self._console)
         self._agent_slash_commands = AgentSlashCommands(view, self._console)

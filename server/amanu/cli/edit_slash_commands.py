@@ -272,15 +272,8 @@ class EditSlashCommands:
     def _show(self, files: Sequence[r.UndoneFile], commands: Sequence[str]) -> None:
         self._show_diffs(files, self._console)
         for file in files:
-            to = f" to {self._name(file.new_path)}" if file.new_path is not None else ""
-            summaries = {
-                "edit": f"{plural(len(file.undone), 'change')} undone",
-                "create": "restored",
-                "delete": "deleted: Amanu created it",
-                "rename": f"renamed{to}",
-                "none": "unchanged",
-            }[file.action]
-            self._console.line(("bold", self._name(file.path)), ("", f": {summaries}"))
+            effect = effect_of_undo(file, self._view.state.roots)
+            self._console.line(("bold", self._name(file.path)), ("", f": {effect}"))
             for hunk in file.skipped:
                 self._console.line(("yellow", f"  a change is not undone: {one_line(hunk.reason)}"))
         if commands:
@@ -300,6 +293,18 @@ class EditSlashCommands:
 
     def _name(self, path: str) -> str:
         return relative(path, self._view.state.roots)
+
+
+def effect_of_undo(file: r.UndoneFile, roots: Sequence[str]) -> str:
+    """The effect that undoing has, or had, on one file."""
+    to = f" to {relative(file.new_path, roots)}" if file.new_path is not None else ""
+    return {
+        "edit": f"{plural(len(file.undone), 'change')} undone",
+        "create": "restored",
+        "delete": "deleted: Amanu created it",
+        "rename": f"renamed{to}",
+        "none": "unchanged",
+    }[file.action]
 
 
 def _outcomes(files: Sequence[r.CheckpointFile]) -> list[str]:

@@ -33,7 +33,7 @@ WHILE_WAITING = (
     "/unqueue",
 )
 """Slash commands that neither ask anything nor change what is asked about."""
-ALIASES = ("/clear", "/exit")
+ALIASES = ("/clear", "/exit", "/resume", "/rewind")
 """Other names of slash commands, which no list has."""
 _SLASH_COMMAND = re.compile(r"/[\w:-]+")
 

@@ -27,6 +27,16 @@ def listing(client: DaemonClient) -> Listing:
     return lambda params: client.request("amanu/session/list", params, SessionListResult)
 
 
+async def begins_an_id(typed: str, sessions: Listing) -> bool:
+    """Whether a session has that id, or one that begins so; where it is as long as one, nobody needs to look."""
+    if len(typed) < SHORTEST or " " in typed:
+        return False
+    if len(typed) == WHOLE:
+        return True
+    listed = (await sessions(SessionListParams(limit=_LOOKED_THROUGH, agents=True))).sessions
+    return any(summary.session_id.startswith(typed) for summary in listed)
+
+
 async def resolve_session_id(typed: str, root: str | None, sessions: Listing) -> str:
     """The id. Raises AmanuError `sessionNotFound` for what cannot be one, for a beginning that several have, and for
     `latest` where nothing was said yet in that root (None: anywhere)."""

@@ -10,8 +10,6 @@ from amanu_protocol import requests as r
 
 FRESH_SECONDS = 10.0
 """A list of models, sessions or checkpoints is not asked for again within that time."""
-_PICKS = ("/model", "/effort", "/mode")
-"""Enter takes the best row for what is typed after these."""
 
 
 class SlashCompletion:
@@ -43,11 +41,8 @@ class SlashCompletion:
         return completions(typed, known)
 
     def taken(self, typed: str) -> str:
-        """The command that Enter sends: the marked row, for a name that is not typed to its end, or a model's."""
-        word, blank, argument = typed.partition(" ")
-        if word in ALIASES or (word in self.names and not (word in _PICKS and argument.strip())):
-            return typed
-        if blank and word not in _PICKS:
+        """The command that Enter sends: the marked row, for a name that is not typed to its end."""
+        if " " in typed or typed in ALIASES or typed in self.names:
             return typed
         rows = self.rows(typed)
         return rows[0].prompt(typed).strip() if rows and rows[0].complete else typed

@@ -1,8 +1,12 @@
 """What the list of sessions says of one."""
 
 from amanu.workspace.hunks import line_counts
+from amanu_protocol.items import Answer, UserMessage
 from amanu_protocol.requests import OpenQuestion, SessionSummary
 from amanu_protocol.state import SessionState
+
+SAID = 400
+"""Characters of what was said last."""
 
 
 def summarize(state: SessionState, *, created_at: int, updated_at: int, closed: bool) -> SessionSummary:
@@ -22,6 +26,7 @@ def summarize(state: SessionState, *, created_at: int, updated_at: int, closed: 
         for row in proposal.rows
         if row.state not in ("rejected", "reverted") and row.kind != "git"
     }
+    last_prompt, last_answer = _said_last(state)
     return SessionSummary(
         session_id=state.session_id,
         title=state.title,
@@ -36,10 +41,23 @@ def summarize(state: SessionState, *, created_at: int, updated_at: int, closed: 
         added=added,
         removed=removed,
         cost="" if state.usage is None else state.usage.cost,
+        last_prompt=last_prompt,
+        last_answer=last_answer,
         parent_session_id=state.parent_session_id,
         agent=state.agent,
         purpose=state.purpose,
     )
+
+
+def _said_last(state: SessionState) -> tuple[str, str]:
+    """The beginnings of the last prompt and of the newest answer after it."""
+    answer = ""
+    for item in reversed(state.items):
+        if isinstance(item, UserMessage):
+            return item.text[:SAID], answer
+        if isinstance(item, Answer) and item.agent_id is None and not answer:
+            answer = item.text[:SAID]
+    return "", answer
 
 
 def _open_questions(state: SessionState) -> list[OpenQuestion]:

@@ -338,7 +338,7 @@ async def test_ctrl_c_as_a_signal_ends_what_the_chat_does_and_then_the_chat(
     await started(desk, tmp_path)
     at_work = asyncio.Event()
 
-    async def hangs(self: Chat) -> None:
+    async def hangs(self: Chat, words: str) -> None:
         at_work.set()
         await asyncio.Event().wait()
 
@@ -452,15 +452,14 @@ async def test_a_half_typed_prompt_survives_a_question(desk: Desk, tmp_path: Pat
     ("typed", "shown"),
     [
         ("/mode plan", "mode: plan"),
-        ("/mode", "mode ask; available: plan, ask, acceptEdits, draft, auto"),
+        ("/mode pl", "mode: plan"),
         ("/effort max", "thinking effort: max"),
         ("/effort", "offers: nothing; its thinking cannot be controlled"),
         ("/effort much", "offers: nothing"),
         ("/model nope:x", "Unknown model 'nope:x'."),
-        ("/model zebra", "Unknown model 'zebra'."),
-        ("/model opus", "models have “opus” in id or name:\n  1 Claude Opus"),
-        ("/sessions nope", "There is no session nope."),
-        ("/sessions ../x", "“../x” is not a session id."),
+        ("/model claude-opus-5-5", "No key for Anthropic"),
+        (f"/sessions {'0' * 32}", f"There is no session {'0' * 32}."),
+        ("/sessions nope", "You are in this session still; /new begins another."),
         ("/new", "session "),
         ("/record ~/r.ndjson", "being recorded to"),
         ("/record /nowhere/r.ndjson", "The folder /nowhere does not exist"),
@@ -475,7 +474,6 @@ async def test_a_half_typed_prompt_survives_a_question(desk: Desk, tmp_path: Pat
         ("/nonsense", "There is no command /nonsense. /help lists them."),
         ("/helpp", "There is no command /helpp. Did you mean /help?"),
         ("/queue", "/queue needs an argument; /help says which."),
-        ("/mode bogus", "There is no mode bogus. mode ask; available: plan"),
         ("/plan", "mode: plan"),
         ("/clear", "session "),
     ],
@@ -484,6 +482,29 @@ async def test_commands(desk: Desk, tmp_path: Path, typed: str, shown: str) -> N
     await started(desk, tmp_path)
     desk.types(typed + ENTER)
     await desk.sees(shown)
+
+
+@pytest.mark.parametrize(
+    ("typed", "rows"),
+    [
+        ("/model zebra", set[str]()),
+        ("/model opus", {"Claude Opus"}),
+        ("/mode edits", {"acceptEdits", "ask"}),
+        ("/mode bogus", set[str]()),
+        ("/mode", {"ask", "plan", "acceptEdits", "draft", "auto"}),
+    ],
+)
+async def test_words_that_one_row_alone_has_not_narrow_the_list(
+    desk: Desk, tmp_path: Path, typed: str, rows: set[str]
+) -> None:
+    await started(desk, tmp_path)
+    desk.types(typed + ENTER)
+    async with asyncio.timeout(50):
+        while (dialog := desk.terminal.dialog) is None:
+            await asyncio.sleep(0.01)
+    words = typed.partition(" ")[2]
+    assert dialog.asked.default == words
+    assert {" ".join(each.label.split()[:2]) for each in dialog.rows(words)} == rows
 
 
 async def test_shift_tab_takes_the_next_mode(desk: Desk, tmp_path: Path) -> None:

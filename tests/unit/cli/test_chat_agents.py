@@ -26,10 +26,8 @@ async def test_who_goes_to_the_session_of_an_agent_sees_it_work_and_goes_on_ther
     await desk.sees(
         "This is the session of the sub-agent slow. Its questions are asked in the session it works for: /sessions "
     )
-    desk.types("/mode" + ENTER)
-    await desk.sees("mode auto; available: the mode of the session it works for")
     desk.types("/mode plan" + ENTER)
-    await desk.sees("✗ A sub-agent works in the mode of the session it works for. Change the mode there.")
+    await desk.sees("mode auto. A sub-agent works in the mode of the session it works for: change it there.")
     (desk.root / "go").touch()
     await desk.sees("✓ Complete the task")
     await desk.sees("The sub-agent has ended.")

@@ -35,7 +35,8 @@ from amanu.cli.ui.completions import Row
 from amanu.cli.ui.context import PromptContext
 from amanu.cli.ui.dialog import Dialog
 from amanu.cli.ui.programs import edit_text
-from amanu.cli.ui.terminal import AttentionNeeded, Interrupted, Terminal
+from amanu.cli.ui.terminal import AttentionNeeded, Interrupted, LivePreview, Terminal
+from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Line
 from amanu_protocol.requests import MentionCompleteResult, MentionItem
 
@@ -176,6 +177,38 @@ async def test_what_is_said_below_a_question_goes_with_it() -> None:
                 keyboard.send_text("x\r")
                 assert await asking == "x"
             assert terminal.below is None
+
+
+async def test_each_row_has_a_preview_of_its_own() -> None:
+    """Never that of another, each looked at once, and nothing waits for it."""
+    looks: list[str] = []
+    may_answer = asyncio.Event()
+    marked = ["one"]
+
+    async def preview(value: str) -> list[Line]:
+        looks.append(value)
+        await may_answer.wait()
+        if value == "bad":
+            raise AmanuError("storageError", "The disk is full.")
+        return [Line(tone="plain", text=value)]
+
+    live = LivePreview(preview, lambda: marked[-1], each=True)
+
+    async def shown() -> list[str]:
+        lines = live.lines()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return [line.text for line in lines]
+
+    assert await shown() == await shown() == [], "while it is looked at"
+    may_answer.set()
+    assert [await shown(), await shown()] == [[], ["one"]]
+    for value, then in (("two", "two"), ("bad", "The disk is full."), ("one", "one")):
+        marked.append(value)
+        assert await shown() in ([], [then])
+        assert await shown() == [then]
+    assert looks == ["one", "two", "bad"]
+    live.end()
 
 
 async def asked(terminal: Terminal) -> None:

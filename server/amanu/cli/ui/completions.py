@@ -19,10 +19,10 @@ from amanu_protocol.labels import MODES
 from amanu_protocol.requests import Checkpoint, Command, SessionSummary
 from amanu_protocol.state import SessionState
 
-NEED_ARGUMENT = frozenset({"/queue", "/restore", "/record"})
+NEED_ARGUMENT = frozenset({"/queue", "/record"})
 """The chat's slash commands that do nothing alone."""
 MAY_TAKE_ARGUMENT = frozenset(
-    {"/mode", "/plan", "/model", "/effort", "/sessions", "/jobs", "/agents", "/audit", "/export"}
+    {"/mode", "/plan", "/model", "/effort", "/sessions", "/restore", "/jobs", "/agents", "/audit", "/export"}
     | {f"/{verb}" for verb in CONCERNED}
 )
 _SCOPES: Mapping[Scope, str] = {

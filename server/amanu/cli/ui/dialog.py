@@ -7,6 +7,15 @@ from amanu_protocol.items import Line
 
 MOST_DIGITS = 9
 """Rows that a digit chooses."""
+MOST_ROWS = 10
+"""Rows that are seen at once."""
+MOST_PREVIEW = 16
+LEAST_PREVIEW = 3
+NARROW = 60
+"""Columns: a picker on a screen with fewer shows no preview."""
+_BESIDE_LIST = 3
+"""Rows for the line to type on, the status, and the end of the transcript."""
+_BESIDE_PREVIEW = 6
 
 Preview = Callable[[str], Awaitable[Sequence[Line]]]
 
@@ -18,6 +27,13 @@ class Choice:
     value: str
     label: str
     about: str = ""
+    keywords: str = ""
+    """A picker finds it by these words as well, which it does not show."""
+
+    def has(self, words: Sequence[str]) -> bool:
+        """All of them, in small letters."""
+        text = f"{self.label} {self.about} {self.keywords}".lower()
+        return all(word in text for word in words)
 
 
 @dataclass(frozen=True)
@@ -52,9 +68,18 @@ class OpenDialog:
 
     def rows(self, typed: str) -> Sequence[Choice]:
         words = typed.lower().split() if self.asked.is_picker else []
-        return [
-            each for each in self.asked.choices if all(word in f"{each.label} {each.about}".lower() for word in words)
-        ]
+        return [each for each in self.asked.choices if each.has(words)]
+
+    def list_height(self, screen_rows: int) -> int:
+        """Rows that are seen at once."""
+        return max(1, min(MOST_ROWS, screen_rows - _BESIDE_LIST))
+
+    def preview_height(self, columns: int, screen_rows: int) -> int:
+        """Rows of a picker's preview: always as many, for the list not to jump; none where there is no room."""
+        if not self.asked.is_picker or self.asked.preview is None or columns < NARROW:
+            return 0
+        room = screen_rows - min(len(self.asked.choices), self.list_height(screen_rows)) - _BESIDE_PREVIEW
+        return min(room, MOST_PREVIEW) if room >= LEAST_PREVIEW else 0
 
     def move(self, by: int, typed: str) -> None:
         if rows := self.rows(typed):

@@ -22,10 +22,10 @@ from prompt_toolkit.output import Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
-from amanu.cli.text import one_line
+from amanu.cli.text import cell_width, cut, one_line, visible
 from amanu.cli.ui.completer import PromptCompleter
 from amanu.cli.ui.context import PromptContext
-from amanu.cli.ui.dialog import Dialog, OpenDialog
+from amanu.cli.ui.dialog import MOST_PREVIEW, MOST_ROWS, Dialog, OpenDialog
 from amanu.cli.ui.keys import Action, bound, table
 from amanu.cli.ui.pastes import Pastes
 from amanu_protocol.items import Line
@@ -36,9 +36,12 @@ ESC_SECONDS = 0.2
 """After Esc, for the rest of a sequence."""
 LIVE_ROWS = 8
 MENU_ROWS = 8
-DIALOG_ROWS = 10
 PREVIEW_ROWS = 8
-_PROMPT, _FURTHER = "› ", "  "
+_ABOUT = 28
+"""Columns that a long label leaves to what stands beside it."""
+LINE_CHARACTERS = 400
+"""Of a line of a preview."""
+_PROMPT, _FURTHER, _BAR = "› ", "  ", "  │ "
 _STYLE = Style.from_dict(
     {
         "": "",
@@ -138,10 +141,10 @@ class Screen:
         return HSplit(
             [
                 _text(self._live_text, LIVE_ROWS),
-                ConditionalContainer(HSplit([_text(self._choices_text, DIALOG_ROWS), self._answer_window]), asked),
+                ConditionalContainer(HSplit([_text(self._choices_text, MOST_ROWS), self._answer_window]), asked),
                 ConditionalContainer(HSplit([self._composer_window, self._search]), ~asked),
                 _text(self._menu_text, MENU_ROWS),
-                _text(self._below_text, PREVIEW_ROWS),
+                _text(self._below_text, MOST_PREVIEW),
                 _text(self._keys_text, len(table())),
                 Window(FormattedTextControl(self._status_text), height=1, style="class:status"),
             ]
@@ -169,18 +172,22 @@ class Screen:
             return []
         typed = self.answer.text
         rows = dialog.rows(typed)
+        if dialog.asked.is_picker and not rows:
+            return [("class:dim", "  Nothing has these words.")]
         words = bool(typed.strip()) and not dialog.asked.is_picker  # they are the answer, no row is
         selected = min(dialog.selected, len(rows) - 1)
-        first = max(0, min(selected - DIALOG_ROWS // 2, len(rows) - DIALOG_ROWS))
-        width = max((len(each.label) for each in rows), default=0)
+        height = dialog.list_height(_size()[1])
+        first = max(0, min(selected - height // 2, len(rows) - height))
+        seen = rows[first : first + height]
+        labels = [cut(one_line(each.label), _size()[0] - (_ABOUT if each.about else 6)) for each in seen]
+        width = max(map(cell_width, labels), default=0)
         shown: list[StyleAndTextTuples] = []
-        for index, choice in enumerate(rows[first : first + DIALOG_ROWS], first):
+        for index, (choice, label) in enumerate(zip(seen, labels, strict=True), first):
             is_chosen = index == selected and not words
             number = "" if dialog.asked.is_picker else f"{index + 1}. "
-            label = one_line(choice.label, max(20, _size()[0] - 6)).ljust(width if choice.about else 0)
             style = "class:chosen" if is_chosen else "class:dim" if words else ""
-            row = f"{'❯' if is_chosen else ' '} {number}{label}"
-            room = max(1, _size()[0] - len(row) - 3)
+            row = f"{'❯' if is_chosen else ' '} {number}{label}" + " " * (width - cell_width(label))
+            room = max(1, _size()[0] - cell_width(row) - 3)
             shown.append([(style, row), ("class:dim", f"  {one_line(choice.about, room)}" if choice.about else "")])
         return _joined(shown)
 
@@ -200,12 +207,15 @@ class Screen:
         return _joined(shown)
 
     def _below_text(self) -> StyleAndTextTuples:
-        if self._terminal.below is None:
+        dialog = self._terminal.dialog
+        if self._terminal.below is None or dialog is None:
             return []
         lines = self._terminal.below()
-        width = max(20, _size()[0] - 1)
-        rows = [(_TONES[line.tone], row) for line in lines for row in textwrap.wrap(one_line(line.text, 400), width)]
-        return _joined([[row] for row in rows[:PREVIEW_ROWS]])
+        if not dialog.asked.is_picker:
+            return _joined([[row] for row in _wrapped(lines, _size()[0] - 1, PREVIEW_ROWS)])
+        height = dialog.preview_height(*_size())
+        rows = _wrapped(lines, _size()[0] - len(_BAR) - 1, height) if height else []
+        return _joined([*[[("class:dim", _BAR), row] for row in rows], *[[("", "")]] * (height - len(rows))])
 
     def _keys_text(self) -> StyleAndTextTuples:
         if not self._shows_keys:
@@ -338,6 +348,17 @@ def _text(text: Callable[[], StyleAndTextTuples], most: int) -> Window:
         return Dimension(min=0, max=min(most, count), preferred=min(most, count))
 
     return Window(control, height=height, dont_extend_height=True)
+
+
+def _wrapped(lines: Sequence[Line], width: int, most: int) -> list[tuple[str, str]]:
+    """So many rows with their styles, the last one an ellipsis if there are more."""
+    rows: list[tuple[str, str]] = []
+    for line in lines:
+        text = visible(line.text[:LINE_CHARACTERS]).expandtabs(4)
+        rows += [(_TONES[line.tone], row) for row in textwrap.wrap(text, max(20, width)) or [""]]
+        if len(rows) > most:
+            return [*rows[: most - 1], ("class:dim", "…")]
+    return rows
 
 
 def _joined(rows: Sequence[StyleAndTextTuples]) -> StyleAndTextTuples:

@@ -109,7 +109,7 @@ class Terminal:
         shown = self.dialog = OpenDialog(dialog)
         watched = None
         if dialog.preview is not None:
-            watched = LivePreview(dialog.preview, lambda: shown.answer(self._screen.answer.text))
+            watched = LivePreview(dialog.preview, lambda: shown.answer(self._screen.answer.text), dialog.is_picker)
             self.below = watched.lines
         self._screen.open_dialog(dialog)
         try:
@@ -318,30 +318,34 @@ class Terminal:
 
 
 class LivePreview:
-    """Says below a question what the answer so far would do. The latest counts; one is looked at at a time."""
+    """Says below a question what the answer so far would do. The latest counts; one is looked at at a time. `each`:
+    the answers are different things, of which each is looked at once; else one text that changes, whose last lines
+    stay until there are others."""
 
-    def __init__(self, preview: Preview, answer: Callable[[], str | None]) -> None:
+    def __init__(self, preview: Preview, answer: Callable[[], str | None], each: bool) -> None:
         self._preview = preview
         self._answer = answer
-        self._previewed: str | None = None
-        self._lines: Sequence[Line] = ()
+        self._each = each
+        self._known: dict[str, Sequence[Line]] = {}
+        self._last: Sequence[Line] = ()
         self._task: asyncio.Task[None] | None = None
 
     def lines(self) -> Sequence[Line]:
         answer = self._answer()
         if answer is None:
             return ()
-        if answer != self._previewed and (self._task is None or self._task.done()):
+        if answer not in self._known and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._update(answer))
-        return self._lines
+        return self._known.get(answer, () if self._each else self._last)
 
     def end(self) -> None:
         if self._task is not None:
             self._task.cancel()
 
     async def _update(self, answer: str) -> None:
-        self._previewed = answer
+        self._known = {**self._known, answer: ()} if self._each else {answer: self._last}
         try:
-            self._lines = await self._preview(answer)
+            lines = await self._preview(answer)
         except (AmanuError, Disconnected) as error:
-            self._lines = [Line(tone="bad", text=str(error))]
+            lines = [Line(tone="bad", text=str(error))]
+        self._known[answer] = self._last = lines

@@ -1,12 +1,14 @@
 """A question on the screen: which key answers what."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from amanu.cli.ui.dialog import Choice, Dialog, OpenDialog
+from amanu_protocol.items import Line
 
-ROWS = [Choice("a", "Accept all"), Choice("h", "Hunk by hunk"), Choice("n", "Reject", "the model reads why")]
+ROWS = [Choice("a", "Accept all"), Choice("h", "Hunk by hunk"), Choice("n", "Reject", "the model reads why", "no")]
 UP, DOWN = -1, 1
 
 
@@ -53,6 +55,7 @@ def test_digits_arrows_and_enter_choose_and_letters_begin_words(keys: Sequence[s
         (["MODEL why", "\r"], "n"),
         (["all", DOWN, "\r"], "a"),
         (["l", "l", DOWN, "\r"], "a"),
+        (["no", "\r"], "n"),
         (["nothing like it", "\r"], None),
         (["2", "\r"], None),
     ],
@@ -64,3 +67,29 @@ def test_a_picker_is_narrowed_by_what_is_typed(keys: Sequence[str | int], answer
 def test_without_rows_what_is_typed_is_the_answer() -> None:
     dialog = OpenDialog(Dialog("name › ", valid=lambda: True))
     assert [dialog.answer(typed) for typed in ("", "1", "two words")] == ["", "1", "two words"]
+
+
+@pytest.mark.parametrize(
+    ("screen", "choices", "heights"),
+    [
+        ((160, 45), 40, (10, 16)),
+        ((90, 26), 40, (10, 10)),
+        ((90, 26), 3, (10, 16)),
+        ((90, 19), 40, (10, 3)),
+        ((90, 18), 40, (10, 0)),
+        ((60, 10), 40, (7, 0)),
+        ((60, 10), 1, (7, 3)),
+        ((59, 45), 40, (10, 0)),
+        ((20, 2), 40, (1, 0)),
+    ],
+)
+def test_a_preview_has_the_room_that_the_rows_leave(
+    screen: tuple[int, int], choices: int, heights: tuple[int, int]
+) -> None:
+    async def preview(value: str) -> Sequence[Line]:
+        return []
+
+    asked = Dialog("› ", ROWS[:1] * choices, is_picker=True, preview=preview, valid=lambda: True)
+    dialog = OpenDialog(asked)
+    assert (dialog.list_height(screen[1]), dialog.preview_height(*screen)) == heights
+    assert OpenDialog(replace(asked, preview=None)).preview_height(*screen) == 0
