@@ -9,7 +9,7 @@ MOST_DIGITS = 9
 """Rows that a digit chooses."""
 MOST_ROWS = 10
 """Rows that are seen at once."""
-MOST_PREVIEW = 16
+MOST_PREVIEW = 12
 LEAST_PREVIEW = 3
 NARROW = 60
 """Columns: a picker on a screen with fewer shows no preview."""

@@ -355,10 +355,17 @@ def _wrapped(lines: Sequence[Line], width: int, most: int) -> list[tuple[str, st
     rows: list[tuple[str, str]] = []
     for line in lines:
         text = visible(line.text[:LINE_CHARACTERS]).expandtabs(4)
-        rows += [(_TONES[line.tone], row) for row in textwrap.wrap(text, max(20, width)) or [""]]
+        rows += [(_TONES[line.tone], row) for row in _broken(text, max(20, width))]
         if len(rows) > most:
             return [*rows[: most - 1], ("class:dim", "…")]
     return rows
+
+
+def _broken(text: str, width: int) -> list[str]:
+    """Between words, but for scripts with wide characters, which hardly have any."""
+    from rich.cells import chop_cells
+
+    return (textwrap.wrap(text, width) if cell_width(text) == len(text) else chop_cells(text, width)) or [""]
 
 
 def _joined(rows: Sequence[StyleAndTextTuples]) -> StyleAndTextTuples:
