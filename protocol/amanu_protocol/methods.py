@@ -29,6 +29,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/session/attach", "toDaemon", r.SessionAttachParams, r.SessionAttachResult, "Receive the session's events from here on."),
     Method("amanu/session/detach", "toDaemon", r.SessionParams, r.Empty, "Stop receiving. Never cancels."),
     Method("amanu/session/rename", "toDaemon", r.SessionRenameParams, r.Empty, "Give it a title."),
+    Method("amanu/session/archive", "toDaemon", r.SessionArchiveParams, r.Empty, "Leave it out of lists until somebody opens it again, or put it back. Refused (turnInProgress) while a client is attached or something runs in it."),
     Method("amanu/session/close", "toDaemon", r.SessionCloseParams, r.Empty, "Cancel what runs and put it away; attach opens it again."),
     Method("amanu/session/delete", "toDaemon", r.SessionParams, r.Empty, "Close it and remove its journal for good."),
     Method("amanu/session/setMode", "toDaemon", r.SessionSetModeParams, r.Empty, "Change the mode, which also decides open questions: allowed, denied, or still asked. Refused (invalidParams) in the session of a sub-agent at work, which has its parent's mode."),

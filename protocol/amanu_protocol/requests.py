@@ -131,6 +131,8 @@ class SessionSummary(Message):
     """Its beginning."""
     last_answer: str = ""
     """The beginning of the newest one to the last prompt. "" while there is none."""
+    archived: bool = False
+    """The user is done with it: lists leave it out, until somebody opens it again."""
     parent_session_id: str | None = None
     """Of a sub-agent's session: the session it works, or worked, for."""
     agent: str | None = None
@@ -144,6 +146,8 @@ class SessionListParams(Message):
     limit: int = Field(default=50, ge=1, le=500)
     agents: bool = False
     """Also the sessions of sub-agents, which `parentSessionId` tells apart."""
+    archived: bool = False
+    """Also archived ones, which `archived` tells apart."""
 
 
 class SessionListResult(Message):
@@ -167,6 +171,11 @@ class SessionAttachResult(Message):
     """The first `seq` that will come as `amanu/event`; events or state reach up to the one before."""
     events: list[EventMessage] | None = None
     state: SessionState | None = None
+
+
+class SessionArchiveParams(Message):
+    session_id: Id
+    archived: bool = True
 
 
 class SessionRenameParams(Message):

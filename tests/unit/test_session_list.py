@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 
 from amanu.permissions import approvals as approval
+from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import (
     EditScope,
     ProposalDecideParams,
     ProposalUndoParams,
     SeenProposal,
+    SessionAttachParams,
     SessionListParams,
     SessionSummary,
 )
@@ -75,3 +77,29 @@ async def test_it_tells_what_came_of_a_session(tmp_path: Path) -> None:
         await d.session.edits.undo(ProposalUndoParams(session_id="s", scope=EditScope()))
         summary = await listed(d)
         assert (summary.files, summary.added, summary.removed) == (0, 0, 0)
+
+
+async def test_an_archived_one_is_left_out_until_it_is_opened_again(tmp_path: Path) -> None:
+    async def ids(*, archived: bool) -> list[str]:
+        listed = await d.sessions.summaries.list(SessionListParams(archived=archived))
+        return [each.session_id for each in listed.sessions]
+
+    async with scripted_session(tmp_path, step("Done.")) as d:
+        await d.prompt("go")
+        await d.ended()
+        for session_id, kind in (("s", "turnInProgress"), ("none", "sessionNotFound")):
+            with pytest.raises(AmanuError) as caught:
+                await d.sessions.archive(session_id, True)
+            assert caught.value.kind == kind
+        d.session.detach(d.client)
+        at = (await listed(d)).updated_at
+        for archived, left in ((True, []), (False, ["s"]), (True, [])):
+            await d.sessions.archive("s", archived)
+            assert (await ids(archived=False), await ids(archived=True)) == (left, ["s"])
+        (summary,) = (await d.sessions.summaries.list(SessionListParams(archived=True))).sessions
+        assert (summary.archived, summary.status) == (True, "idle") and summary.updated_at >= at
+        await d.sessions.attach(SessionAttachParams(session_id="s"), d.client)
+        await d.sessions.close("s")
+        assert await ids(archived=False) == ["s"]
+        d.session = await d.sessions.get("s")
+        d.client.state = d.session.attach(d.client, None, None).state

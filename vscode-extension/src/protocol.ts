@@ -1419,6 +1419,8 @@ export interface SessionSummary {
   lastPrompt: string;
   /** The beginning of the newest one to the last prompt. "" while there is none. */
   lastAnswer: string;
+  /** The user is done with it: lists leave it out, until somebody opens it again. */
+  archived: boolean;
   /** Of a sub-agent's session: the session it works, or worked, for. */
   parentSessionId: string | null;
   /** Of a sub-agent's session: the name of its definition. */
@@ -1432,6 +1434,8 @@ export interface SessionListParams {
   limit?: number;
   /** Also the sessions of sub-agents, which `parentSessionId` tells apart. */
   agents?: boolean;
+  /** Also archived ones, which `archived` tells apart. */
+  archived?: boolean;
 }
 
 export interface SessionListResult {
@@ -1453,6 +1457,11 @@ export interface SessionAttachResult {
   fromSeq: number;
   events: EventMessage[] | null;
   state: SessionState | null;
+}
+
+export interface SessionArchiveParams {
+  sessionId: Id;
+  archived?: boolean;
 }
 
 export interface SessionRenameParams {
@@ -2908,6 +2917,8 @@ export interface RequestsToDaemon {
   "amanu/session/detach": { params: SessionParams; result: Empty };
   /** Give it a title. */
   "amanu/session/rename": { params: SessionRenameParams; result: Empty };
+  /** Leave it out of lists until somebody opens it again, or put it back. Refused (turnInProgress) while a client is attached or something runs in it. */
+  "amanu/session/archive": { params: SessionArchiveParams; result: Empty };
   /** Cancel what runs and put it away; attach opens it again. */
   "amanu/session/close": { params: SessionCloseParams; result: Empty };
   /** Close it and remove its journal for good. */

@@ -868,6 +868,7 @@
 ---@field cost string What it has cost so far, for the user. "" when that is not known.
 ---@field lastPrompt string Its beginning.
 ---@field lastAnswer string The beginning of the newest one to the last prompt. "" while there is none.
+---@field archived boolean The user is done with it: lists leave it out, until somebody opens it again.
 ---@field parentSessionId? string Of a sub-agent's session: the session it works, or worked, for.
 ---@field agent? string Of a sub-agent's session: the name of its definition.
 ---@field purpose amanu.Purpose
@@ -876,6 +877,7 @@
 ---@field root? string Only sessions of this workspace folder.
 ---@field limit? integer
 ---@field agents? boolean Also the sessions of sub-agents, which `parentSessionId` tells apart.
+---@field archived? boolean Also archived ones, which `archived` tells apart.
 
 ---@class amanu.SessionListResult
 ---@field sessions amanu.SessionSummary[]
@@ -892,6 +894,10 @@
 ---@field fromSeq integer The first `seq` that will come as `amanu/event`; events or state reach up to the one before.
 ---@field events? amanu.EventMessage[]
 ---@field state? amanu.SessionState
+
+---@class amanu.SessionArchiveParams
+---@field sessionId amanu.Id
+---@field archived? boolean
 
 ---@class amanu.SessionRenameParams
 ---@field sessionId amanu.Id
@@ -1845,6 +1851,7 @@ M.methods = {
   session_attach = "amanu/session/attach",
   session_detach = "amanu/session/detach",
   session_rename = "amanu/session/rename",
+  session_archive = "amanu/session/archive",
   session_close = "amanu/session/close",
   session_delete = "amanu/session/delete",
   session_set_mode = "amanu/session/setMode",

@@ -85,7 +85,6 @@ _RECOMMENDED = re.compile(r"`(/model \S+)`, then send it again\.$")
 """The end of a refusal that names another model (`agent/refusals.py`)."""
 ANSWERS = "Enter answers · ↑ ↓ or a digit chooses"
 """The status line's words at a question."""
-PICKS = "Enter takes it · ↑ ↓ · type to narrow"
 LIVE_ROWS = 8
 """Of the text being written, above the prompt."""
 
@@ -322,7 +321,7 @@ class Chat(PromptContext):
         """The line below the prompt."""
         activity = self._renderer.status(self._view.state) or (SENDING if self._sending else None)
         dialog = self._terminal.dialog
-        idle = IDLE if dialog is None else PICKS if dialog.asked.is_picker else ANSWERS
+        idle = IDLE if dialog is None else dialog.footer() if dialog.asked.is_picker else ANSWERS
         columns = shutil.get_terminal_size().columns
         return status_line(self._view.state, activity, columns, self._servers.count, idle)
 

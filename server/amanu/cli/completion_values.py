@@ -48,7 +48,7 @@ async def _sessions() -> list[tuple[str, str]]:
         return []
     index = await SessionIndex.open(home.sessions)
     try:
-        listed = await index.list(limit=SESSIONS_SHOWN, agents=False)
+        listed = await index.list(limit=SESSIONS_SHOWN, agents=False, archived=False)
     finally:
         await index.close()
     latest = [("latest", "the latest session")] if listed else []

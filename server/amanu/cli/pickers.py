@@ -1,13 +1,15 @@
 """Lists to choose from with arrows, narrowed by what is typed: models, efforts, modes, sessions, checkpoints."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from pathlib import PurePath
 from typing import get_args
 
 from amanu.cli import picker_previews as previews
 from amanu.cli.header import model_info, price
 from amanu.cli.text import one_line
-from amanu.cli.ui.dialog import Choice, Dialog, Preview
+from amanu.cli.ui.dialog import Choice, Dialog, Preview, RowKey
 from amanu.cli.ui.terminal import StopRequested, Terminal
 from amanu.client.session_view import SessionView
 from amanu.text.amounts import plural
@@ -16,6 +18,9 @@ from amanu_protocol.items import Effort, Line, Mode, ModelInfo
 from amanu_protocol.labels import MODES
 
 _PROMPT = "{} › "
+_ARCHIVE = RowKey("c-x", "Ctrl-X", "archive")
+_ELSEWHERE = 200
+"""Sessions of all folders that words are looked for in."""
 
 
 class Pickers:
@@ -57,16 +62,33 @@ class Pickers:
         return next((each for each in get_args(Mode) if each == chosen), None)
 
     async def session(self, root: str, words: str = "") -> str | None:
-        """The id of another session of that folder."""
-        answer = await self._view.client.request(
-            "amanu/session/list", r.SessionListParams(root=root), r.SessionListResult
-        )
-        others = {each.session_id: each for each in answer.sessions if each.session_id != self._view.session_id}
+        """The id of another session of that folder. Archived ones, and those of other folders, are found by words."""
+        selected = 0
+        while True:
+            here, sessions = await self._other_sessions(root)
+            choices = [_session(each, is_here=each.session_id in here) for each in sessions.values()]
+            preview = partial(_session_preview, sessions)
+            chosen = await self._pick("session", choices, words, preview, [_ARCHIVE], selected)
+            if chosen is None or not chosen.startswith(f"{_ARCHIVE.verb} "):
+                return chosen
+            session_id = chosen.removeprefix(f"{_ARCHIVE.verb} ")
+            await self._archive(session_id, not sessions[session_id].archived)
+            listed = [each.value for each in choices if not each.hidden]
+            selected = listed.index(session_id) if session_id in listed else 0  # the next one takes its place
 
-        async def preview(session_id: str) -> Sequence[Line]:
-            return previews.of_session(others[session_id])
+    async def _other_sessions(self, root: str) -> tuple[Collection[str], Mapping[str, r.SessionSummary]]:
+        """The ids of those of the folder; and all by their ids, the folder's first."""
+        request = self._view.client.request
+        here = await request("amanu/session/list", r.SessionListParams(root=root, archived=True), r.SessionListResult)
+        all_of_them = r.SessionListParams(limit=_ELSEWHERE, archived=True)
+        elsewhere = await request("amanu/session/list", all_of_them, r.SessionListResult)
+        found = {each.session_id: each for each in (*here.sessions, *elsewhere.sessions)}
+        found.pop(self._view.session_id, None)
+        return {each.session_id for each in here.sessions}, found
 
-        return await self._pick("session", [_session(each) for each in others.values()], words, preview)
+    async def _archive(self, session_id: str, archived: bool) -> None:
+        params = r.SessionArchiveParams(session_id=session_id, archived=archived)
+        await self._view.client.request("amanu/session/archive", params, r.Empty)
 
     async def checkpoint(self, checkpoints: Sequence[r.Checkpoint], words: str = "") -> str | None:
         """The arguments of `/restore`: the number of a checkpoint, newest first, and what goes back."""
@@ -100,7 +122,13 @@ class Pickers:
         return beginning[0] if len(beginning) == 1 else await self._pick(name, choices, words)
 
     async def _pick(
-        self, name: str, choices: Sequence[Choice], words: str = "", preview: Preview | None = None
+        self,
+        name: str,
+        choices: Sequence[Choice],
+        words: str = "",
+        preview: Preview | None = None,
+        row_keys: Sequence[RowKey] = (),
+        selected: int = 0,
     ) -> str | None:
         if not choices:
             return None
@@ -109,6 +137,8 @@ class Pickers:
             choices,
             default=words,
             is_picker=True,
+            selected=selected,
+            row_keys=row_keys,
             preview=preview,
             valid=lambda: not self._view.client.lost.is_set(),
         )
@@ -135,11 +165,17 @@ def _meant(words: str, models: Sequence[ModelInfo]) -> Sequence[ModelInfo]:
     return [model for model in found if model.available] or found
 
 
-def _session(summary: r.SessionSummary) -> Choice:
-    about = [previews.moment(summary.updated_at), previews.status(summary)]
+def _session(summary: r.SessionSummary, *, is_here: bool) -> Choice:
+    about = [previews.moment(summary.updated_at), "archived" if summary.archived else previews.status(summary)]
     about += [plural(summary.changes, "change")] if summary.changes else []
+    about += [] if is_here else [one_line(PurePath(each).name) for each in summary.roots]
     title = one_line(summary.title) or one_line(summary.last_prompt) or "Untitled"
-    return Choice(summary.session_id, title, " · ".join(filter(None, about)), _found_by(summary))
+    hidden = summary.archived or not is_here or not (summary.title or summary.last_prompt)
+    return Choice(summary.session_id, title, " · ".join(filter(None, about)), _found_by(summary), hidden)
+
+
+async def _session_preview(sessions: Mapping[str, r.SessionSummary], session_id: str) -> Sequence[Line]:
+    return previews.of_session(sessions[session_id])
 
 
 def _found_by(summary: r.SessionSummary) -> str:

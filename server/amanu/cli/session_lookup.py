@@ -33,7 +33,7 @@ async def begins_an_id(typed: str, sessions: Listing) -> bool:
         return False
     if len(typed) == WHOLE:
         return True
-    listed = (await sessions(SessionListParams(limit=_LOOKED_THROUGH, agents=True))).sessions
+    listed = (await sessions(SessionListParams(limit=_LOOKED_THROUGH, agents=True, archived=True))).sessions
     return any(summary.session_id.startswith(typed) for summary in listed)
 
 
@@ -43,7 +43,7 @@ async def resolve_session_id(typed: str, root: str | None, sessions: Listing) ->
     if typed == LATEST:
         return await latest(root, sessions)
     if SHORTEST <= len(typed) < WHOLE:
-        listed = (await sessions(SessionListParams(limit=_LOOKED_THROUGH, agents=True))).sessions
+        listed = (await sessions(SessionListParams(limit=_LOOKED_THROUGH, agents=True, archived=True))).sessions
         matching = [summary for summary in listed if summary.session_id.startswith(typed)]
         if any(summary.session_id == typed for summary in matching):
             return typed

@@ -43,6 +43,7 @@ def parser() -> argparse.ArgumentParser:
     listing = commands.add_parser("list", help="newest first")
     listing.add_argument("--root", metavar="DIR", help="only sessions of this workspace folder")
     listing.add_argument("--limit", type=_limit, default=50, metavar="N", help="at most N (default: 50; 1 to 500)")
+    listing.add_argument("--archived", action="store_true", help="archived ones as well")
     listing.add_argument("--json", action="store_true", help="one JSON object")
     show = commands.add_parser("show", help="print a session")
     show.add_argument("id", metavar="ID", help="session id, a prefix of it, or latest")
@@ -99,7 +100,8 @@ def on_running(work: Callable[[DaemonClient], Awaitable[int]]) -> int:
 async def _run(client: DaemonClient, arguments: argparse.Namespace) -> int:
     match arguments.command:
         case "list":
-            await _list(client, arguments.root, arguments.limit, arguments.json)
+            params = r.SessionListParams(root=arguments.root, limit=arguments.limit, archived=arguments.archived)
+            await _list(client, params, arguments.json)
         case "show":
             await _show(client, await resolve_session_id(arguments.id, None, listing(client)), arguments.json)
         case "rename":
@@ -141,8 +143,7 @@ async def _delete(client: DaemonClient, session_id: str) -> None:
     print(f"deleted {session_id}")
 
 
-async def _list(client: DaemonClient, root: str | None, limit: int, as_json: bool) -> None:
-    params = r.SessionListParams(root=root, limit=limit)
+async def _list(client: DaemonClient, params: r.SessionListParams, as_json: bool) -> None:
     listed = (await client.request("amanu/session/list", params, r.SessionListResult)).sessions
     if as_json:
         print(json.dumps({"sessions": [summary.model_dump(mode="json") for summary in listed]}))

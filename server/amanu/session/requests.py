@@ -62,6 +62,7 @@ DAEMON_REQUESTS: Mapping[str, Request] = {
     "amanu/session/close": _daemon(
         r.SessionCloseParams, lambda s, p, _: s.put_away(p.session_id) if p.idle_only else s.close(p.session_id)
     ),
+    "amanu/session/archive": _daemon(r.SessionArchiveParams, lambda s, p, _: s.archive(p.session_id, p.archived)),
     "amanu/session/delete": _daemon(r.SessionParams, lambda s, p, _: s.delete(p.session_id)),
     "amanu/prompt/begin": _daemon(r.PromptBeginParams, lambda s, p, c: s.begin_prompt(p, c)),
     "amanu/commit/message": _daemon(r.CommitMessageParams, lambda s, p, c: s.write_commit_message(p, c), reads=True),

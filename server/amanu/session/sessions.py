@@ -173,6 +173,18 @@ class Sessions:
             if session is not None and session.idle:
                 await run_to_completion(self._put_away(session))
 
+    async def archive(self, session_id: str, archived: bool) -> None:
+        """Have lists leave a session out until somebody opens it again, or no longer. Raises `AmanuError`
+        (turnInProgress, sessionNotFound, storageError)."""
+        await self.put_away(session_id)
+        async with self.lock:
+            if session_id in self._open:
+                raise AmanuError(
+                    "turnInProgress", "The session is in use.", hint="Leave it in every window, or stop it."
+                )
+            await self.summaries.archive(session_id, archived)
+        self._announce(session_id)
+
     async def delete(self, session_id: str) -> None:
         """Close a session and remove all its files, for good."""
         async with self.lock:

@@ -32,7 +32,8 @@ class Summaries:
         root = None if params.root is None else real_root(params.root)
         await self._writer.settled()
         index = await self.index()
-        return SessionListResult(sessions=await index.list(root, params.limit, agents=params.agents))
+        listed = await index.list(root, params.limit, agents=params.agents, archived=params.archived)
+        return SessionListResult(sessions=listed)
 
     async def all(self) -> "list[SessionSummary]":
         """Sub-agents' included."""
@@ -56,6 +57,13 @@ class Summaries:
         summary = summarize(state, created_at=created_at, updated_at=now, closed=closed)
         with contextlib.suppress(AmanuError):
             await (await self.index()).put(summary)
+
+    async def archive(self, session_id: str, archived: bool) -> None:
+        """Until its summary is put again. Raises `AmanuError` (sessionNotFound, storageError)."""
+        index = await self.index()
+        if (summary := await index.get(session_id)) is None:
+            raise AmanuError("sessionNotFound", f"There is no session {session_id}.")
+        await index.put(summary.model_copy(update={"archived": archived}))
 
     async def index(self) -> SessionIndex:
         async with self._opening:

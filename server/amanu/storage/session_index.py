@@ -40,6 +40,7 @@ _TABLE = "CREATE TABLE sessions (session_id TEXT PRIMARY KEY, updated_at INTEGER
 _LIST = """
     SELECT summary FROM sessions
     WHERE (:root IS NULL OR EXISTS (SELECT 1 FROM json_each(summary, '$.roots') WHERE value = :root))
+    AND (:archived OR json_extract(summary, '$.archived') IS NOT 1)
     AND (:agents OR json_extract(summary, '$.parentSessionId') IS NULL)
     AND (:agents OR json_extract(summary, '$.purpose') IS NOT 'rewrite' OR json_extract(summary, '$.changes') > 0)
     ORDER BY updated_at DESC, session_id LIMIT :limit
@@ -82,11 +83,13 @@ class SessionIndex:
         folder = self.folder(session_id)
         return await self._run(lambda _: _summary(folder))
 
-    async def list(self, root: str | None = None, limit: int = 50, *, agents: bool = True) -> list[SessionSummary]:
-        """Sessions, newest first; of one root, or all; with those of sub-agents, or without. A
+    async def list(
+        self, root: str | None = None, limit: int = 50, *, agents: bool = True, archived: bool = True
+    ) -> list[SessionSummary]:
+        """Sessions, newest first; of one root, or all; with those of sub-agents and archived ones, or without. A
         rewrite is listed without them only while its changes wait. A session that was running
         in a process that is gone is `interrupted`. Raises `AmanuError` `storageError`."""
-        parameters = {"root": root, "limit": limit, "agents": agents}
+        parameters = {"root": root, "limit": limit, "agents": agents, "archived": archived}
         rows = await self._run(lambda db: db.execute(_LIST, parameters).fetchall())
         return [self._as_it_is(SessionSummary.model_validate_json(row[0])) for row in rows]
 

@@ -123,6 +123,7 @@ complete -c amanu -n '_shtab_amanu_using sessions; and test $_shtab_amanu_npos -
 complete -c amanu -n '_shtab_amanu_using sessions list' -s h -l help -d 'show this help message and exit'
 complete -c amanu -n '_shtab_amanu_using sessions list' -l root -xka "(__fish_complete_directories)" -d 'only sessions of this workspace folder'
 complete -c amanu -n '_shtab_amanu_using sessions list' -l limit -x -d 'at most N (default: 50; 1 to 500)'
+complete -c amanu -n '_shtab_amanu_using sessions list' -l archived -d 'archived ones as well'
 complete -c amanu -n '_shtab_amanu_using sessions list' -l json -d 'one JSON object'
 complete -c amanu -n '_shtab_amanu_using sessions; and test $_shtab_amanu_npos -eq 0' -a show -d 'print a session'
 complete -c amanu -n '_shtab_amanu_using sessions show' -s h -l help -d 'show this help message and exit'

@@ -552,6 +552,7 @@ _shtab_amanu_sessions_list_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--root[only sessions of this workspace folder]:DIR:_files -/"
   "--limit[at most N (default\: 50\; 1 to 500)]:N:"
+  "--archived[archived ones as well]"
   "--json[one JSON object]"
 )
 

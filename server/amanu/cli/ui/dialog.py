@@ -1,12 +1,14 @@
 """A question on the screen: rows to choose from, and a line to type on. Knows no terminal."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 
 from amanu_protocol.items import Line
 
 MOST_DIGITS = 9
 """Rows that a digit chooses."""
+ROW_KEYS = ("c-x",)
+"""Keys that a dialog may give a meaning, in prompt_toolkit's names."""
 MOST_ROWS = 10
 """Rows that are seen at once."""
 MOST_PREVIEW = 12
@@ -29,11 +31,23 @@ class Choice:
     about: str = ""
     keywords: str = ""
     """A picker finds it by these words as well, which it does not show."""
+    hidden: bool = False
+    """A picker shows it only to who types."""
 
     def has(self, words: Sequence[str]) -> bool:
         """All of them, in small letters."""
         text = f"{self.label} {self.about} {self.keywords}".lower()
         return all(word in text for word in words)
+
+
+@dataclass(frozen=True)
+class RowKey:
+    """A key that answers with the marked row, as Enter does, but for something else: with `verb` and a blank before."""
+
+    key: str
+    """One of `ROW_KEYS`."""
+    shown: str
+    verb: str
 
 
 @dataclass(frozen=True)
@@ -50,6 +64,9 @@ class Dialog:
     """Stands there as if the user had typed it."""
     is_picker: bool = False
     """What is typed filters the rows."""
+    selected: int = 0
+    """The row that is marked at first."""
+    row_keys: Sequence[RowKey] = ()
     preview: Preview | None = None
     """Tells below the question what the answer would do that Enter gives now."""
     again: Callable[[], None] | None = None
@@ -63,12 +80,15 @@ class OpenDialog:
     """A dialog, and the row that is marked."""
 
     asked: Dialog
-    selected: int = 0
+    selected: int = field(init=False)
     """Index into `rows`."""
+
+    def __post_init__(self) -> None:
+        self.selected = self.asked.selected
 
     def rows(self, typed: str) -> Sequence[Choice]:
         words = typed.lower().split() if self.asked.is_picker else []
-        return [each for each in self.asked.choices if each.has(words)]
+        return [each for each in self.asked.choices if each.has(words) and (words or not each.hidden)]
 
     def list_height(self, screen_rows: int) -> int:
         """Rows that are seen at once."""
@@ -95,6 +115,17 @@ class OpenDialog:
         if typed or self.asked.is_picker or not 1 <= int(digit) <= min(MOST_DIGITS, len(choices)):
             return None
         return choices[int(digit) - 1].value
+
+    def keyed(self, key: str, typed: str) -> str | None:
+        """The answer that a key of the dialog's own gives; None where there is no row."""
+        value = self.answer(typed)
+        verbs = [each.verb for each in self.asked.row_keys if each.key == key]
+        return f"{verbs[0]} {value}" if verbs and value is not None else None
+
+    def footer(self) -> str:
+        """The keys of a picker, for the status line."""
+        own = [f"{each.shown} {each.verb}s" for each in self.asked.row_keys]
+        return " · ".join(["Enter takes it", *own, "↑ ↓", "type to narrow"])
 
     def answer(self, typed: str) -> str | None:
         """The answer that Enter gives; None where there is nothing to answer with."""

@@ -25,7 +25,7 @@ from prompt_toolkit.widgets import SearchToolbar
 from amanu.cli.text import cell_width, cut, one_line, visible
 from amanu.cli.ui.completer import PromptCompleter
 from amanu.cli.ui.context import PromptContext
-from amanu.cli.ui.dialog import MOST_PREVIEW, MOST_ROWS, Dialog, OpenDialog
+from amanu.cli.ui.dialog import MOST_PREVIEW, MOST_ROWS, ROW_KEYS, Dialog, OpenDialog
 from amanu.cli.ui.keys import Action, bound, table
 from amanu.cli.ui.pastes import Pastes
 from amanu_protocol.items import Line
@@ -173,7 +173,7 @@ class Screen:
         typed = self.answer.text
         rows = dialog.rows(typed)
         if dialog.asked.is_picker and not rows:
-            return [("class:dim", "  Nothing has these words.")]
+            return [("class:dim", "  Nothing has these words." if typed.strip() else "  Type to find others.")]
         words = bool(typed.strip()) and not dialog.asked.is_picker  # they are the answer, no row is
         selected = min(dialog.selected, len(rows) - 1)
         height = dialog.list_height(_size()[1])
@@ -215,7 +215,8 @@ class Screen:
             return _joined([[row] for row in _wrapped(lines, _size()[0] - 1, PREVIEW_ROWS)])
         height = dialog.preview_height(*_size())
         rows = _wrapped(lines, _size()[0] - len(_BAR) - 1, height) if height else []
-        return _joined([*[[("class:dim", _BAR), row] for row in rows], *[[("", "")]] * (height - len(rows))])
+        blank: StyleAndTextTuples = [("", "")]
+        return _joined([*([("class:dim", _BAR), row] for row in rows), *[blank] * (height - len(rows))])
 
     def _keys_text(self) -> StyleAndTextTuples:
         if not self._shows_keys:
@@ -253,6 +254,8 @@ class Screen:
         on("everything")(lambda _: self._terminal.show_everything())
         on("suspend")(lambda _: self._terminal.suspend())
         on("keys", nothing_typed & ~asked)(lambda _: self._toggle_keys())
+        for key in ROW_KEYS:
+            keys.add(key, filter=Condition(partial(self._has_row_key, key)), eager=True)(partial(self._row_key, key))
         keys.add("up", filter=choosing)(partial(self._move, -1))
         keys.add("down", filter=choosing)(partial(self._move, 1))
         for digit in "123456789":
@@ -301,6 +304,14 @@ class Screen:
     def _escape_twice(self, event: KeyPressEvent) -> None:
         self._escape()
         self._escape()
+
+    def _has_row_key(self, key: str) -> bool:
+        dialog = self._terminal.dialog
+        return dialog is not None and any(each.key == key for each in dialog.asked.row_keys)
+
+    def _row_key(self, key: str, event: KeyPressEvent) -> None:
+        if (dialog := self._terminal.dialog) is not None:
+            self._terminal.answer(dialog.keyed(key, self.answer.text))
 
     def _digit(self, event: KeyPressEvent) -> None:
         dialog = self._terminal.dialog

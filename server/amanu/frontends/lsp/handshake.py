@@ -25,6 +25,7 @@ METHODS = (
     "amanu/session/attach",
     "amanu/session/detach",
     "amanu/session/rename",
+    "amanu/session/archive",
     "amanu/session/close",
     "amanu/session/delete",
     "amanu/session/setMode",

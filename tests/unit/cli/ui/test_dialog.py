@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from amanu.cli.ui.dialog import Choice, Dialog, OpenDialog
+from amanu.cli.ui.dialog import Choice, Dialog, OpenDialog, RowKey
 from amanu_protocol.items import Line
 
 ROWS = [Choice("a", "Accept all"), Choice("h", "Hunk by hunk"), Choice("n", "Reject", "the model reads why", "no")]
@@ -62,6 +62,16 @@ def test_digits_arrows_and_enter_choose_and_letters_begin_words(keys: Sequence[s
 )
 def test_a_picker_is_narrowed_by_what_is_typed(keys: Sequence[str | int], answer: str | None) -> None:
     assert pressed(Dialog("› ", ROWS, is_picker=True, valid=lambda: True), keys) == answer
+
+
+def test_a_key_of_its_own_answers_with_the_row_and_what_is_hidden_is_found_by_words() -> None:
+    rows = [*ROWS[:1], Choice("x", "Hidden", hidden=True)]
+    keys = [RowKey("c-x", "Ctrl-X", "archive")]
+    dialog = OpenDialog(Dialog("› ", rows, is_picker=True, row_keys=keys, valid=lambda: True))
+    answers = [dialog.keyed("c-x", typed) for typed in ("", "hid", "nothing like it")]
+    assert answers == ["archive a", "archive x", None]
+    assert [each.value for each in dialog.rows("")] == ["a"]
+    assert "Ctrl-X archives" in dialog.footer()
 
 
 def test_without_rows_what_is_typed_is_the_answer() -> None:
