@@ -22,6 +22,9 @@ _SHORTEST = 100
 
 M = TypeVar("M", bound=BaseModel)
 
+_last: tuple[BaseModel, str] | None = None
+"""The value that was written last, and its JSON."""
+
 
 def write(event: Event, entry: Entry | None) -> tuple[Event, str, str | None]:
     """The event as it can be sent, its text and the entry's. A half of a surrogate pair, which has no UTF-8 (prompts,
@@ -54,9 +57,18 @@ def read_event(record: Record, entry: AnyEntry | None = None) -> Event:
 
 def serializable(value: M) -> tuple[M, str]:
     """The value as it can be sent, and its JSON."""
+    global _last
     try:
-        return value, value.model_dump_json()
+        text = value.model_dump_json()
+        _last = value, text
+        return value, text
     except ValueError:
         dumped = json.dumps(value.model_dump(mode="json"), ensure_ascii=False, separators=(",", ":"))
         text = dumped.encode("utf-8", "replace").decode()
         return type(value).model_validate_json(text), text
+
+
+def json_just_written(value: BaseModel) -> str | None:
+    """The value's JSON, if it was the last to be written: an event goes into the journal and then to each client, and a
+    proposal with hundreds of hunks takes milliseconds."""
+    return _last[1] if _last is not None and _last[0] is value else None

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from amanu.frontends.lsp import outbox as module
-from amanu.frontends.lsp.outbox import Outbox
+from amanu.frontends.lsp.outbox import Outbox, message_json
+from amanu.frontends.lsp.wire import to_json
+from amanu.session.record_format import write
 from amanu_protocol.events import (
     Event,
     EventMessage,
@@ -227,6 +229,17 @@ async def test_a_client_that_lets_64_mb_pile_up_is_disconnected(wire: Wire, monk
         while await read_or_end(wire.client) is not None:
             pass
     wire.box.put(body)  # on a closed connection nothing happens
+
+
+@pytest.mark.parametrize("text", ["said", 'é "\\ \n', "half a pair \ud800"])
+@pytest.mark.parametrize("others", [0, 1])
+def test_an_event_is_sent_as_the_journal_has_it(text: str, others: int) -> None:
+    event, written, _ = write(ItemCompleted(item=answer("a", text)), None)
+    for _ in range(others):
+        write(ItemCompleted(item=answer("b")), None)
+    message = EventMessage(session_id="s", epoch=1, seq=2, at=3, event=event)
+    assert message_json(message) == to_json(message)
+    assert json.loads(message_json(message))["event"] == json.loads(written)
 
 
 async def read_or_end(client: RawClient) -> Any:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from amanu.frontends.lsp.wire import to_json
+from amanu.session.record_format import json_just_written
 from amanu.system.frames import frame
 from amanu_protocol.events import EventMessage, ItemChanged, ItemCompleted, ItemDelta, ItemsReplaced, ItemStarted
 from amanu_protocol.items import Item
@@ -179,8 +180,16 @@ class Outbox:
         self._send(stream, last.model_copy(update={"event": event}))
 
     def _send(self, stream: _Stream, message: EventMessage) -> None:
-        body = b'{"jsonrpc":"2.0","method":"amanu/event","params":%b}' % to_json(message)
+        body = b'{"jsonrpc":"2.0","method":"amanu/event","params":%b}' % message_json(message)
         if stream.acknowledges:
             stream.waiting.append((message.seq, len(body)))
             self._unacknowledged += len(body)
         self.put(body)
+
+
+def message_json(message: EventMessage) -> bytes:
+    """Its JSON, with the event as the journal has it, if it has just been written there."""
+    event = json_just_written(message.event)
+    if event is None:
+        return to_json(message)
+    return b'%b,"event":%b}' % (message.model_dump_json(exclude={"event"})[:-1].encode(), event.encode())
