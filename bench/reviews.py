@@ -62,7 +62,8 @@ class Figure:
     what: str
     found: float
     """Milliseconds."""
-    goal: float
+    goal: float | None = None
+    """None where it is not ours to reach."""
 
 
 def daemon() -> list[Figure]:
@@ -184,8 +185,10 @@ def table(figures: Sequence[Figure]) -> str:
 
 
 def _row(figure: Figure) -> str:
+    if figure.goal is None:
+        return f"| {figure.what} | {figure.found:.1f} |  |\n"
     what = figure.what if figure.found <= figure.goal else f"**{figure.what}: missed**"
-    return f"| {what} | {figure.found:.1f} | ≤ {figure.goal:g} |\n"
+    return f"| {what} | {figure.found:.1f} | ≤ {figure.goal:.0f} |\n"
 
 
 if __name__ == "__main__":

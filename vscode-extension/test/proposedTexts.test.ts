@@ -31,7 +31,7 @@ function editor() {
   const told: string[] = [];
   const sessions = { states: [state({ proposals: [version(1)] })], get: () => undefined };
   const { hunks = [] } = version(1).files[0] ?? {};
-  const daemon = { version: 1, text: TEXT, outside: false, hunks, previews: 0 };
+  const daemon = { version: 1, text: TEXT, outside: false, hunks, previews: 0, isDown: false };
   const request = async (method: string, params: Record<string, unknown>) => {
     const name = method.replace("amanu/proposal/", "");
     if (name !== "preview") asked.push([name, params]);
@@ -39,6 +39,7 @@ function editor() {
     if (name === "revise") return { proposal: version((daemon.version += 1)), outside: daemon.outside };
     if (name !== "preview") return { status: "resolved", proposal: version(daemon.version) };
     daemon.previews += 1;
+    if (daemon.isDown) throw new Error("The daemon is not running.");
     const previewed = daemon.hunks.map((each) => ({ hunk: each, contextBefore: [], contextAfter: [] }));
     const shown = { proposalId: "p", path: "/w/a", version: daemon.version, text: daemon.text, base: BASE };
     return { files: [{ ...shown, hunks: previewed }] };
@@ -176,7 +177,7 @@ test("what a file is compared with is read again in every session when one chang
 
 test("both sides of all files of an editor are asked for at once", async () => {
   const { daemon, proposals, target, uri, read, changed } = editor();
-  await proposals.readAhead("s1", [target()]);
+  proposals.readAhead("s1", [target()]);
   expect(await read()).toBe(TEXT);
   expect(Buffer.from(await proposals.readFile(uri.with({ scheme: "amanu-base" }) as never)).length).toBe(
     BASE.length + 3,
@@ -185,6 +186,21 @@ test("both sides of all files of an editor are asked for at once", async () => {
   Object.assign(daemon, { text: "other\n", version: 2 });
   changed(version(2));
   expect(await read()).toBe("other\n");
+});
+
+test("a text that could not be had ahead is asked for when it is read", async () => {
+  const { daemon, proposals, target, read } = editor();
+  daemon.isDown = true;
+  proposals.readAhead("s1", [target()]);
+  daemon.isDown = false;
+  expect(await read()).toBe(TEXT);
+});
+
+test("nothing is asked ahead of a file in which nothing waits", async () => {
+  const { daemon, proposals, target, read } = editor();
+  proposals.readAhead("s1", [{ ...target(), file: { ...target().file, hunks: [] } }]);
+  await read();
+  expect(daemon.previews).toBe(2);
 });
 
 test("only what is another one than before is read again, and where the user types", () => {

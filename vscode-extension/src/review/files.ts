@@ -41,7 +41,7 @@ export class FilesEditor {
     });
     this.opened.push({ heading, files });
     const [first] = targets;
-    if (first !== undefined) await this.proposals.readAhead(first.sessionId, targets);
+    if (first !== undefined) this.proposals.readAhead(first.sessionId, targets);
     const resources = files.map((file) => [vscode.Uri.file(file.path), file.originalUri, file.modifiedUri]);
     await vscode.commands.executeCommand("vscode.changes", heading, resources);
     if (files[0] !== undefined) await inFront(files[0].modifiedUri);

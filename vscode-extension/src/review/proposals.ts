@@ -352,15 +352,22 @@ export class Proposals implements vscode.FileSystemProvider {
     throw vscode.FileSystemError.NoPermissions();
   }
 
-  /** Have the texts of files of a session, which an editor is about to read one by one. */
-  async readAhead(sessionId: string, own: Target[]): Promise<void> {
-    const waiting = await this.texts.waiting(sessionId);
-    for (const target of own) {
-      const texts = waiting(target);
-      if (texts === undefined) continue;
+  /** Ask for the texts of files of a session at once, before an editor reads them one by one. */
+  readAhead(sessionId: string, own: Target[]): void {
+    const waiting = this.texts.waiting(sessionId).catch(() => undefined); // who reads one hears why
+    const expected = ({ file, row }: Target) => !row && file.hunks.some(({ waits }) => waits !== "");
+    for (const target of own.filter(expected))
       for (const uri of [proposedUri(target), baseUri(target)])
-        this.keep(uri, Promise.resolve(this.side(uri, target, texts)));
-    }
+        this.keep(uri, this.askedAhead(uri, target, waiting));
+  }
+
+  private async askedAhead(
+    uri: vscode.Uri,
+    target: Target,
+    waiting: Promise<((target: Target) => ProposedTexts | undefined) | undefined>,
+  ): Promise<Content> {
+    const texts = (await waiting)?.(target);
+    return texts === undefined ? this.ask(uri) : this.side(uri, this.target(uri) ?? target, texts);
   }
 
   /** Asked of the daemon once, until a proposal changes. */
