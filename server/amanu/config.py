@@ -239,8 +239,20 @@ class HistorySettings(SettingsSection):
     """Of the audit log, which is one for all sessions; the oldest go first. 0: any number."""
 
 
+Editing = Literal["emacs", "vi"]
+
+
 class TerminalSettings(SettingsSection):
-    """`amanu chat`."""
+    """`amanu chat`. No workspace can set these."""
+
+    editing: Editing = "emacs"
+    """The keys that edit the prompt. In `vi`, Esc goes to normal mode, where it stops what runs; the line below the
+    prompt names the mode."""
+    keys: dict[str, str | tuple[str, ...]] = {}
+    """Other keys for what `?` lists: under `[terminal.keys]`, `mode = "f2"` or `editor = ["ctrl-e", "ctrl-x e"]`. The
+    actions: `send`, `newLine`, `complete`, `mode`, `stop`, `interrupt`, `leave`, `search`, `editor`, `everything`,
+    `suspend`, `keys`. Enter, Esc and Ctrl-C keep their meaning. What cannot be bound keeps its default, and the chat
+    says why."""
 
     notify: bool = True
     """The window's title names the session; a bell and a notification tell of a question and of the end of a turn, if

@@ -42,6 +42,7 @@ from amanu.cli.ui.completions import Row
 from amanu.cli.ui.context import PromptContext
 from amanu.cli.ui.conversation import ConversationSlashCommands
 from amanu.cli.ui.cost import SessionCost
+from amanu.cli.ui.keys import key_map
 from amanu.cli.ui.notifications import Notifications, notifying
 from amanu.cli.ui.terminal import (
     AttentionNeeded,
@@ -89,7 +90,7 @@ LIVE_ROWS = 8
 """Of the text being written, above the prompt."""
 
 SLASH_COMMANDS = {
-    "/mode": "choose plan, ask, acceptEdits, draft or auto (Shift-Tab switches to the next)",
+    "/mode": "choose plan, ask, acceptEdits, draft or auto (? at an empty prompt shows the key to the next)",
     "/plan": "plan mode: only the plan is written; /plan GOAL plans that",
     "/model": "choose a model; /model WORDS: the one that has them, or choose among those",
     "/effort": "choose how much the model thinks",
@@ -199,7 +200,13 @@ async def _chat(options: ChatOptions, *, alone: bool) -> int:
             logs.start(home, settings.log_level)
             with notifying(os.environ, wanted=settings.terminal.notify) as notifications:
                 chat = Chat(options, connector, console, alone=alone, notifications=notifications)
-                terminal = Terminal(chat, history=home.state / "chat-history")
+                keys, refused = key_map(settings.terminal.keys)
+                for warning in refused:
+                    first_paint.erase()
+                    console.line(("yellow", visible(f"{home.settings}: {warning.sentence}")))
+                terminal = Terminal(
+                    chat, history=home.state / "chat-history", keys=keys, editing=settings.terminal.editing
+                )
                 loop.add_signal_handler(signal.SIGINT, chat.interrupt)
                 try:
                     return await chat.run(terminal)
@@ -317,12 +324,12 @@ class Chat(PromptContext):
     def everything(self) -> str:
         return self._renderer.expanded(self._view.state)
 
-    def toolbar(self) -> str:
+    def toolbar(self, taken: int = 0) -> str:
         """The line below the prompt."""
         activity = self._renderer.status(self._view.state) or (SENDING if self._sending else None)
         dialog = self._terminal.dialog
         idle = IDLE if dialog is None else dialog.footer() if dialog.asked.is_picker else ANSWERS
-        columns = shutil.get_terminal_size().columns
+        columns = shutil.get_terminal_size().columns - taken
         return status_line(self._view.state, activity, columns, self._servers.count, idle)
 
     # One round -----------------------------------------------------------------------------------------
@@ -710,7 +717,8 @@ class Chat(PromptContext):
         if detach and self._view.session_id != view.session_id:
             await self._put_away("amanu/session/detach")
         self._view = view
-        self._renderer = Renderer(self._console, details_hint="/notes", trust="/trust", expand_hint="Ctrl-O")
+        expand = self._terminal.keys.shown("everything")
+        self._renderer = Renderer(self._console, details_hint="/notes", trust="/trust", expand_hint=expand)
         self._pickers = Pickers(view, self._terminal)
         self._completion = SlashCompletion(view, SLASH_COMMANDS)
         asked = QuestionInput(self._terminal, self._console, self._completion, self._run_while_waiting)

@@ -32,8 +32,8 @@ class PromptContext:
         """The moving lines above the composer."""
         return []
 
-    def toolbar(self) -> str:
-        """The status line."""
+    def toolbar(self, taken: int = 0) -> str:
+        """The status line, beside what takes so many columns."""
         return ""
 
     def next_mode(self) -> None:

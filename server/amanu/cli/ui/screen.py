@@ -10,11 +10,22 @@ from typing import Protocol
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer, CompletionState
 from prompt_toolkit.completion import DummyCompleter, DynamicCompleter, PathCompleter
-from prompt_toolkit.filters import Condition, is_searching
+from prompt_toolkit.filters import (
+    Always,
+    Condition,
+    Filter,
+    emacs_insert_mode,
+    is_searching,
+    vi_insert_mode,
+    vi_mode,
+    vi_navigation_mode,
+)
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, InMemoryHistory
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.bindings import search
+from prompt_toolkit.key_binding.bindings.named_commands import get_by_name
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import BufferControl, ConditionalContainer, Dimension, FormattedTextControl, HSplit, Layout
 from prompt_toolkit.layout.containers import AnyContainer, Window
@@ -23,17 +34,17 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
 from amanu.cli.text import cell_width, cut, one_line, visible
+from amanu.cli.ui import vi
 from amanu.cli.ui.completer import PromptCompleter
 from amanu.cli.ui.context import PromptContext
 from amanu.cli.ui.dialog import MOST_PREVIEW, MOST_ROWS, ROW_KEYS, Dialog, OpenDialog
-from amanu.cli.ui.keys import Action, bound, table
+from amanu.cli.ui.keys import Action, Combination, KeyMap
 from amanu.cli.ui.pastes import Pastes
+from amanu.config import Editing
 from amanu_protocol.items import Line
 
 DRAW_SECONDS = 0.1
 """The time between two drawings of what moves."""
-ESC_SECONDS = 0.2
-"""After Esc, for the rest of a sequence."""
 LIVE_ROWS = 8
 MENU_ROWS = 8
 PREVIEW_ROWS = 8
@@ -41,6 +52,7 @@ _ABOUT = 28
 """Columns that a long label leaves to what stands beside it."""
 LINE_CHARACTERS = 400
 """Of a line of a preview."""
+_EVER = Always()
 _PROMPT, _FURTHER, _BAR = "› ", "  ", "  │ "
 _STYLE = Style.from_dict(
     {
@@ -54,6 +66,7 @@ _STYLE = Style.from_dict(
         "bold": "bold",
         "heading": "bold ansicyan",
         "status": "dim",
+        "mode": "nodim bold",
         "chosen": "bold ansicyan",
         "search-toolbar": "dim",
     }
@@ -65,6 +78,8 @@ class Keyed(Protocol):
     """Whoever the keys are for, and what of it is drawn."""
 
     context: PromptContext
+    keys: KeyMap
+    editing: Editing
     pastes: Pastes
     dialog: OpenDialog | None
     below: Callable[[], Sequence[Line]] | None
@@ -115,9 +130,11 @@ class Screen:
             erase_when_done=True,
             refresh_interval=DRAW_SECONDS,
             include_default_pygments_style=False,
+            cursor=vi.cursor(terminal.editing),
         )
         # Esc may begin a sequence (Alt-Enter): nobody should wait a second to learn that it does not.
-        self.app.ttimeoutlen = self.app.timeoutlen = ESC_SECONDS
+        self.app.ttimeoutlen = self.app.timeoutlen = vi.ESC_SECONDS[terminal.editing]
+        vi.edit_as(self.app, terminal.editing)
 
     def open_dialog(self, dialog: Dialog) -> None:
         self._roots = dialog.roots
@@ -125,12 +142,14 @@ class Screen:
         self.answer.reset()
         self.answer.text = dialog.default
         self.answer.cursor_position = len(dialog.default)
+        vi.edit_as(self.app, "emacs")
         self.app.layout.focus(self._answer_window)
         self.app.invalidate()
 
     def close_dialog(self) -> None:
         self.answer.reset()
         # A search leaves the keys with itself.
+        vi.edit_as(self.app, self._terminal.editing)
         self.app.layout.focus(self._composer_window)
         self.app.invalidate()
 
@@ -145,7 +164,7 @@ class Screen:
                 ConditionalContainer(HSplit([self._composer_window, self._search]), ~asked),
                 _text(self._menu_text, MENU_ROWS),
                 _text(self._below_text, MOST_PREVIEW),
-                _text(self._keys_text, len(table())),
+                _text(self._keys_text, len(self._key_rows())),
                 Window(FormattedTextControl(self._status_text), height=1, style="class:status"),
             ]
         )
@@ -221,10 +240,15 @@ class Screen:
     def _keys_text(self) -> StyleAndTextTuples:
         if not self._shows_keys:
             return []
-        return _joined([[("class:bold", f"  {name:22}"), ("class:dim", about)] for name, about in table()])
+        return _joined([[("class:bold", f"  {name:22}"), ("class:dim", about)] for name, about in self._key_rows()])
+
+    def _key_rows(self) -> Sequence[tuple[str, str]]:
+        of_vi = [("Esc, i", "vi: normal mode, insert mode; in normal mode Esc does as above")]
+        return [*self._terminal.keys.table(), *(of_vi if self._terminal.editing == "vi" else [])]
 
     def _status_text(self) -> StyleAndTextTuples:
-        return [("", self._terminal.context.toolbar())]
+        mode = f"{name} " if (name := vi.mode_name(self.app)) else ""
+        return [("class:mode", mode), ("", self._terminal.context.toolbar(len(mode)))]
 
     # Keys ------------------------------------------------------------------------------------------------
 
@@ -235,14 +259,17 @@ class Screen:
         menu = Condition(lambda: self.app.current_buffer.complete_state is not None)
         nothing_typed = Condition(lambda: not self.app.current_buffer.text)
 
-        def on(
-            action: Action, filter: Condition | object = True
-        ) -> Callable[[Callable[[KeyPressEvent], object]], None]:
+        def on(action: Action, filter: Filter = _EVER) -> Callable[[Callable[[KeyPressEvent], object]], None]:
             def add(handler: Callable[[KeyPressEvent], object]) -> None:
-                for sequence in bound(action):
-                    keys.add(*sequence, filter=filter)(handler)  # pyright: ignore[reportArgumentType]
+                for combination in self._terminal.keys.bound(action):
+                    bind(combination, filter & ~vi.esc_is_vis if combination == ("escape",) else filter, handler)
+                for combination in self._terminal.keys.released(action):
+                    bind(combination, filter & ~vi.esc_is_vis, _nothing)
 
             return add
+
+        def bind(combination: Combination, filter: Filter, handler: Callable[[KeyPressEvent], object]) -> None:
+            keys.add(*combination, filter=filter)(handler)  # pyright: ignore[reportArgumentType]
 
         on("send", ~is_searching)(lambda _: self._enter())
         on("newLine", ~is_searching)(lambda event: event.current_buffer.insert_text("\n"))
@@ -256,6 +283,9 @@ class Screen:
         on("keys", nothing_typed & ~asked)(lambda _: self._toggle_keys())
         for key in ROW_KEYS:
             keys.add(key, filter=Condition(partial(self._has_row_key, key)), eager=True)(partial(self._row_key, key))
+        on("complete", vi_insert_mode | emacs_insert_mode)(get_by_name("menu-complete").call)
+        on("search", ~is_searching & ~asked & ~vi_navigation_mode)(search.start_reverse_incremental_search.call)
+        on("search", is_searching)(search.reverse_incremental_search.call)
         keys.add("up", filter=choosing)(partial(self._move, -1))
         keys.add("down", filter=choosing)(partial(self._move, 1))
         for digit in "123456789":
@@ -264,8 +294,8 @@ class Screen:
 
         # An Alt with a key that means nothing is no Esc. The mouse, which nobody asked for, would fail on a button it
         # does not know.
-        keys.add("escape", "escape")(self._escape_twice)
-        keys.add("escape", "<any>")(_nothing)
+        keys.add("escape", "escape", filter=~vi_mode)(self._escape_twice)
+        keys.add("escape", "<any>", filter=~vi_mode)(_nothing)
         keys.add(Keys.Vt100MouseEvent)(_nothing)
         return keys
 
@@ -283,6 +313,8 @@ class Screen:
         else:
             buffer.complete_state = None
             self._terminal.submit()
+            if not buffer.text:
+                self.app.vi_state.reset()  # the next prompt begins in insert mode
 
     def _takes(self, state: CompletionState) -> bool:
         """Whether Enter only takes a row of the popup: a file, or a command that wants an argument."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from amanu.cli.ui.context import PromptContext
 from amanu.cli.ui.dialog import Dialog, OpenDialog, Preview
+from amanu.cli.ui.keys import KeyMap, key_map
 from amanu.cli.ui.pastes import Pastes
 from amanu.cli.ui.programs import edit_text, page_text
 from amanu.client.daemon_client import Disconnected
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from prompt_toolkit.application import Application
     from prompt_toolkit.input import Input
     from prompt_toolkit.output import Output
+
+    from amanu.config import Editing
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +66,8 @@ class Terminal:
         context: PromptContext,
         *,
         history: Path | None = None,
+        keys: KeyMap | None = None,
+        editing: "Editing" = "emacs",
         keyboard: "Input | None" = None,
         screen: "Output | None" = None,
     ) -> None:
@@ -71,6 +76,8 @@ class Terminal:
 
         self._own_keyboard = PromptKeyboard(sys.stdin) if keyboard is None and sys.stdin.isatty() else None
         self.context = context
+        self.keys = keys or key_map({})[0]
+        self.editing: Editing = editing
         self.pastes = Pastes()
         self.dialog: OpenDialog | None = None
         """The open question."""
