@@ -240,6 +240,7 @@ class HistorySettings(SettingsSection):
 
 
 Editing = Literal["emacs", "vi"]
+ThemeChoice = Literal["auto", "dark", "light", "plain"]
 
 
 class TerminalSettings(SettingsSection):
@@ -248,6 +249,9 @@ class TerminalSettings(SettingsSection):
     editing: Editing = "emacs"
     """The keys that edit the prompt. In `vi`, Esc goes to normal mode, where it stops what runs; the line below the
     prompt names the mode."""
+    theme: ThemeChoice = "auto"
+    """Which of the terminal's own 16 colours are used: for a `dark` or a `light` background, or none (`plain`); `auto`
+    asks the terminal. `/theme` changes it."""
     keys: dict[str, str | tuple[str, ...]] = {}
     """Other keys for what `?` lists: under `[terminal.keys]`, `mode = "f2"` or `editor = ["ctrl-e", "ctrl-x e"]`. The
     actions: `send`, `newLine`, `complete`, `mode`, `stop`, `interrupt`, `leave`, `search`, `editor`, `everything`,

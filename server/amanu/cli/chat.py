@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -51,10 +51,12 @@ from amanu.cli.ui.terminal import (
     StopRequested,
     Terminal,
 )
+from amanu.cli.ui.themes import Themes
 from amanu.cli.usage import show_context
 from amanu.client.base_texts import load_base_texts
 from amanu.client.daemon_client import DaemonClient, Disconnected
 from amanu.client.session_view import SessionView, attach, create, mint
+from amanu.config import ThemeChoice, load_settings
 from amanu.system.missing_folder import missing_folder
 from amanu.text.sub_agents import count_working, working
 from amanu_protocol import requests as r
@@ -94,6 +96,7 @@ SLASH_COMMANDS = {
     "/plan": "plan mode: only the plan is written; /plan GOAL plans that",
     "/model": "choose a model; /model WORDS: the one that has them, or choose among those",
     "/effort": "choose how much the model thinks",
+    "/theme": "choose the colours: dark, light, plain, or auto, which asks the terminal",
     "/queue": "queue a prompt for after the running turn (plain text steers it)",
     "/unqueue": "remove the queued prompts",
     "/diff": "show the proposals of this session; /diff turn, /diff session: applied changes as one diff",
@@ -170,7 +173,7 @@ def main(argv: list[str]) -> int:
 
 @dataclass(frozen=True)
 class ChatOptions:
-    """What the command line asks for."""
+    """The wishes of the command line, and of the settings."""
 
     roots: list[str]
     model_id: str | None = None
@@ -178,13 +181,13 @@ class ChatOptions:
     effort: Effort | None = None
     session_id: str | None = None
     latest: bool = False
+    theme: ThemeChoice = "auto"
 
 
 async def _chat(options: ChatOptions, *, alone: bool) -> int:
     from prompt_toolkit.patch_stdout import patch_stdout
 
     from amanu.client.connect import connect
-    from amanu.config import load_settings
     from amanu.home import find_home
     from amanu.system import logs
 
@@ -199,6 +202,7 @@ async def _chat(options: ChatOptions, *, alone: bool) -> int:
             settings = load_settings(home, os.environ)
             logs.start(home, settings.log_level)
             with notifying(os.environ, wanted=settings.terminal.notify) as notifications:
+                options = replace(options, theme=settings.terminal.theme)
                 chat = Chat(options, connector, console, alone=alone, notifications=notifications)
                 keys, refused = key_map(settings.terminal.keys)
                 for warning in refused:
@@ -240,6 +244,7 @@ class Chat(PromptContext):
     _servers: RunningServers
     _trust_prompt: TrustPrompt
     _terminal: Terminal
+    _themes: Themes
     _task: asyncio.Task[Any]
 
     def __init__(
@@ -274,6 +279,8 @@ class Chat(PromptContext):
         task = asyncio.current_task()
         assert task is not None
         self._task, self._terminal = task, terminal
+        self._themes = Themes(self._console, terminal)
+        await self._themes.use(self._options.theme)
         self._client = await self._connect()
         try:
             await self._enter(await self._first_view(self._client))
@@ -526,6 +533,8 @@ class Chat(PromptContext):
                 if model_id is not None:
                     await self._view.set_model(model_id)
                     show_header(self._view.state, self._console)
+            case "/theme":
+                await self._themes.run(argument, self._pickers, self._view.client)
             case "/queue" if argument:
                 self._send(argument, queued=True)
             case "/unqueue":

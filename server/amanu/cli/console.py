@@ -6,22 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from amanu.cli.styles import Span, Style
+from amanu.cli.styles import LOOKS, Span, Style, Theme, rich_style, sgr
 
 if TYPE_CHECKING:
     from rich.markdown import Markdown
     from rich.text import Text
-
-_CODES: dict[Style, str] = {"dim": "2", "bold": "1", "heading": "1"}
-_COLOUR_CODES: dict[Style, str] = {
-    "red": "31",
-    "green": "32",
-    "yellow": "33",
-    "magenta": "35",
-    "cyan": "36",
-    "heading": "1;36",
-}
-"""SGR parameters (ECMA-48). Rich takes thirty times as long for a long diff."""
 
 _STYLE, _RESET = re.compile(r"\x1b\[[0-9;]*m"), "\x1b[0m"
 _LEAD = re.compile(r"\s*(?:(?:\d{1,5}:?|\[\d+\]|[^\w\s\"'“‘(/@$~.-]{1,2})\s+)?")
@@ -74,9 +63,10 @@ class PlainConsole:
 
 
 class RichConsole:
-    """A terminal. `no_color` keeps bold and dim."""
+    """A terminal. Without `colour`, every theme is the plain one, which keeps bold and dim. A theme is that of what is
+    printed from now on."""
 
-    def __init__(self, out: TextIO, *, colour: bool, width: int | None = None) -> None:
+    def __init__(self, out: TextIO, *, colour: bool, width: int | None = None, theme: Theme = "neutral") -> None:
         from rich.console import Console as RichOutput
 
         self._rich = RichOutput(
@@ -86,10 +76,20 @@ class RichConsole:
             self._rich.width = width
         self._out = out
         self._colour = colour
-        self._codes = {**_CODES, **_COLOUR_CODES} if colour else _CODES
+        self.theme = theme
+
+    @property
+    def theme(self) -> Theme:
+        return self._theme
+
+    @theme.setter
+    def theme(self, theme: Theme) -> None:
+        self._theme: Theme = theme if self._colour else "plain"
+        # Rich takes thirty times as long for a long diff.
+        self._codes = {style: code for style in LOOKS if (code := sgr(style, self._theme))}
 
     def line(self, *spans: Span, hang: int | None = None) -> None:
-        for part in _text(spans).split("\n", allow_blank=True):
+        for part in _text(spans, self._theme).split("\n", allow_blank=True):
             for row in self._rows(part, hang):
                 self._rich.print(row, soft_wrap=True)
 
@@ -99,7 +99,7 @@ class RichConsole:
     def diff(self, lines: Sequence[Span], name: str | None) -> None:
         from amanu.cli.numbered_diff import numbered
 
-        self._write(numbered(lines, name if self._colour else None, self._rich.width))
+        self._write(numbered(lines, name if self._theme != "plain" else None, self._rich.width))
 
     def _write(self, rows: Iterable[Sequence[Span]]) -> None:
         text = "\n".join("".join(self._styled(style, piece) for style, piece in row) for row in rows)
@@ -112,12 +112,11 @@ class RichConsole:
 
     def markdown(self, text: str, style: Style = "") -> None:
         from rich.padding import Padding
-        from rich.theme import Theme
+        from rich.theme import Theme as RichTheme
 
-        from amanu.cli.terminal_markdown import THEME
-
-        with self._rich.use_theme(Theme(THEME)), self._rich.capture() as captured:
-            self._rich.print(Padding(_markdown(text), (0, 0, 1, 0)), style=style)
+        named = {name: rich_style(name, self._theme) for name in LOOKS if name.startswith("markdown.")}
+        with self._rich.use_theme(RichTheme(named)), self._rich.capture() as captured:
+            self._rich.print(Padding(_markdown(text, self._theme), (0, 0, 1, 0)), style=rich_style(style, self._theme))
         self._out.write("\n".join(map(_without_fill, captured.get().split("\n"))))
         self._out.flush()
 
@@ -151,12 +150,12 @@ def open_console(out: TextIO, environ: Mapping[str, str] = os.environ) -> Consol
     return RichConsole(out, colour=not environ.get("NO_COLOR"))
 
 
-def _text(spans: tuple[Span, ...]) -> "Text":
+def _text(spans: tuple[Span, ...], theme: Theme) -> "Text":
     from rich.text import Text
 
     text = Text()
     for style, piece in spans:
-        text.append(piece, style="bold cyan" if style == "heading" else style)
+        text.append(piece, style=rich_style(style, theme))
     return text
 
 
@@ -173,14 +172,14 @@ def _without_fill(line: str) -> str:
     return line
 
 
-def _markdown(text: str) -> "Markdown":
+def _markdown(text: str, theme: Theme) -> "Markdown":
     """Rich's Markdown in the terminal's own colours; but HTML is shown instead of swallowed, and no link is clickable:
     what a link says and where it leads are both printed."""
     from markdown_it import MarkdownIt
 
     from amanu.cli.terminal_markdown import TerminalMarkdown
 
-    rendered = TerminalMarkdown("", hyperlinks=False)
+    rendered = TerminalMarkdown("", code_theme=theme, hyperlinks=False)
     parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
     rendered.markup = text
     rendered.parsed = parser.parse(text)

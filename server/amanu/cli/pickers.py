@@ -61,6 +61,9 @@ class Pickers:
         chosen = await self._pick_word("mode", [Choice(each, each, MODES[each].meaning) for each in modes], words)
         return next((each for each in get_args(Mode) if each == chosen), None)
 
+    async def theme(self, choices: Sequence[Choice], words: str = "") -> str | None:
+        return await self._pick_word("theme", choices, words)
+
     async def session(self, root: str, words: str = "") -> str | None:
         """The id of another session of that folder. Archived ones, and those of other folders, are found by words."""
         selected = 0

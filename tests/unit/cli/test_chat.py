@@ -27,6 +27,7 @@ from amanu.client import session_view
 from amanu.client.connect import connect
 from amanu.client.daemon_client import DaemonClient, Disconnected
 from amanu.client.session_view import SessionView
+from amanu.config import load_settings
 from amanu.home import find_home
 from amanu.permissions import approvals
 from amanu.proposals import tracking
@@ -505,6 +506,23 @@ async def test_words_that_one_row_alone_has_not_narrow_the_list(
     words = typed.partition(" ")[2]
     assert dialog.asked.default == words
     assert {" ".join(each.label.split()[:2]) for each in dialog.rows(words)} == rows
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown", "kept"),
+    [
+        ("/theme light" + ENTER, "theme light, in later chats as well", "light"),
+        ("/theme" + ENTER + "plain" + ENTER, "theme plain, in later chats as well", "plain"),
+    ],
+)
+async def test_a_theme_is_kept_for_later_chats(desk: Desk, tmp_path: Path, typed: str, shown: str, kept: str) -> None:
+    await started(desk, tmp_path)
+    first, *further = typed.split(ENTER)[:-1]
+    desk.types(first + ENTER)
+    for answer in further:
+        await desk.answers(answer)
+    await desk.sees(shown)
+    assert load_settings(find_home(), {}).terminal.theme == kept
 
 
 async def test_shift_tab_takes_the_next_mode(desk: Desk, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_what_is_to_the_letter_is_not_broken() -> None:
 
 MARKDOWN = [
     ("# Title", "", "<1>Title</>\n\n"),
-    ("## Part", "", "<4;35>Part</>\n\n"),
+    ("## Part", "", "<4;95>Part</>\n\n"),
     ("one `two` three", "", "one <1;36>two</> three\n\n"),
     ("one\n\ntwo", "", "one\n\ntwo\n\n"),
     ("a thought\n- of", "dim", "<2>a thought</>\n\n<1;2> • </><2>of</>\n\n"),

@@ -137,10 +137,10 @@ def on_terminal(show: Callable[[RichConsole], object], *, colour: bool = True) -
         "0": "/",
         "1": "bold",
         "2": "dim",
-        "31": "red",
+        "91": "red",
         "32": "green",
         "33": "yellow",
-        "35": "magenta",
+        "95": "magenta",
         "36": "cyan",
     }
     return re.sub(r"\x1b\[(\d+)m", lambda match: f"<{names[match[1]]}>", out.getvalue()).splitlines()

@@ -12,6 +12,7 @@ from amanu.cli.header import price
 from amanu.cli.session_lookup import LATEST, SHORT, SHORTEST
 from amanu.cli.text import one_line
 from amanu.cli.ui.fit import fit
+from amanu.config import ThemeChoice
 from amanu.text.amounts import plural
 from amanu.text.sub_agents import agent_label
 from amanu_protocol.items import Effort, Job, Mode, ModelInfo
@@ -22,7 +23,7 @@ from amanu_protocol.state import SessionState
 NEED_ARGUMENT = frozenset({"/queue", "/record"})
 """The chat's slash commands that do nothing alone."""
 MAY_TAKE_ARGUMENT = frozenset(
-    {"/mode", "/plan", "/model", "/effort", "/sessions", "/restore", "/jobs", "/agents", "/audit", "/export"}
+    {"/mode", "/plan", "/model", "/effort", "/theme", "/sessions", "/restore", "/jobs", "/agents", "/audit", "/export"}
     | {f"/{verb}" for verb in CONCERNED}
 )
 _SCOPES: Mapping[Scope, str] = {
@@ -151,6 +152,8 @@ def _arguments(verb: str, typed: str, known: Known) -> _Choices:
             return typed, _efforts(known)
         case "model":
             return typed, _models(known)
+        case "theme":
+            return typed, [_Choice(each, "") for each in get_args(ThemeChoice)]
         case "sessions":
             return typed, _sessions(typed, known)
         case "jobs":

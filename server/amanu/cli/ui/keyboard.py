@@ -1,5 +1,7 @@
 """Standard input as prompts read it. Imports prompt_toolkit."""
 
+import re
+import select
 import termios
 import time
 from contextlib import AbstractContextManager, nullcontext
@@ -7,11 +9,13 @@ from typing import TextIO
 
 from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.input.posix_utils import PosixStdinReader
+from prompt_toolkit.input.typeahead import store_typeahead
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
+from amanu.cli.ui.background import ANSWER, QUESTION, UNFINISHED, WAIT_SECONDS, Background, answered
 from amanu.cli.ui.sequences import write_now
 
 PASTE_SECONDS = 2.0
@@ -63,14 +67,42 @@ class PromptKeyboard(Vt100Input):
         that is typed later."""
         return self.flush_keys() if self._parser.end_stalled_paste() else []
 
+    def wait_for_background(self) -> None:
+        """Read until the terminal has said what it was asked (`ask_background`), for a moment; what is typed
+        meanwhile is for the prompt. Blocking; not while a prompt reads."""
+        ends = time.monotonic() + WAIT_SECONDS
+        while self.is_asked and (left := ends - time.monotonic()) > 0:
+            if select.select([self.fileno()], [], [], left)[0]:
+                self.vt100_parser.feed(self.stdin_reader.read())
+        store_typeahead(self, self.flush_keys())
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the terminal has not said yet all that it was asked."""
+        return self._parser.is_asked
+
+    @property
+    def background(self) -> Background | None:
+        """As the terminal says; None while it does not."""
+        return self._parser.background
+
+    def ask_background(self) -> None:
+        self._parser.is_asked = True
+        write_now(QUESTION)
+
     def discard_typed(self) -> None:
         """Forget the keys that nobody has read yet."""
         termios.tcflush(self.fileno(), termios.TCIFLUSH)
 
 
 class _Parser(Vt100Parser):
-    """Ends a paste that has no end: with Ctrl-C, or when nothing more comes."""
+    """Ends a paste that has no end: with Ctrl-C, or when nothing more comes. What the terminal answers is no key,
+    however late it comes."""
 
+    background: Background | None = None
+    is_asked = False
+    _unfinished = ""
+    """The first part of an answer."""
     _fed_at = 0.0
     _lacks_end = False
     """A paste was ended without its mark, which may come yet."""
@@ -85,7 +117,23 @@ class _Parser(Vt100Parser):
             if mark and PASTE_START not in before:
                 self._lacks_end = False
                 data = before + after
+        if self.is_asked and not self._in_bracketed_paste:
+            data = self._without_answers(data)
         super().feed(data)
+
+    def _without_answers(self, data: str) -> str:
+        typed, *pasted = re.split(f"(?={re.escape(PASTE_START)})", self._unfinished + data, maxsplit=1)
+        typed = ANSWER.sub(self._answered, typed)
+        unfinished = UNFINISHED.search(typed) if self.is_asked and not pasted else None
+        self._unfinished = unfinished[0] if unfinished is not None else ""
+        return "".join([typed.removesuffix(self._unfinished), *pasted])
+
+    def _answered(self, found: re.Match[str]) -> str:
+        if found[1] is None:  # to the second question, which every terminal answers
+            self.is_asked = False
+        else:
+            self.background = answered(found[1])
+        return ""
 
     def end_stalled_paste(self) -> bool:
         if not self._in_bracketed_paste or time.monotonic() - self._fed_at < PASTE_SECONDS:

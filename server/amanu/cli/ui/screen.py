@@ -33,6 +33,7 @@ from prompt_toolkit.output import Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
+from amanu.cli.styles import LOOKS, Theme, toolkit_style
 from amanu.cli.text import cell_width, cut, one_line, visible
 from amanu.cli.ui import vi
 from amanu.cli.ui.completer import PromptCompleter
@@ -54,23 +55,6 @@ LINE_CHARACTERS = 400
 """Of a line of a preview."""
 _EVER = Always()
 _PROMPT, _FURTHER, _BAR = "› ", "  ", "  │ "
-_STYLE = Style.from_dict(
-    {
-        "": "",
-        "prompt": "bold ansicyan",
-        "green": "ansigreen",
-        "red": "ansired",
-        "yellow": "ansiyellow",
-        "cyan": "ansicyan",
-        "dim": "dim",
-        "bold": "bold",
-        "heading": "bold ansicyan",
-        "status": "dim",
-        "mode": "nodim bold",
-        "chosen": "bold ansicyan",
-        "search-toolbar": "dim",
-    }
-)
 _TONES = {"plain": "class:dim", "good": "class:green", "warning": "class:yellow", "bad": "class:red"}
 
 
@@ -124,7 +108,7 @@ class Screen:
         self.app: Application[None] = Application(
             layout=Layout(self._rows(), focused_element=self._composer_window),
             key_bindings=self._keys(),
-            style=_STYLE,
+            style=styles("neutral"),
             input=keyboard,
             output=output,
             erase_when_done=True,
@@ -151,6 +135,10 @@ class Screen:
         # A search leaves the keys with itself.
         vi.edit_as(self.app, self._terminal.editing)
         self.app.layout.focus(self._composer_window)
+        self.app.invalidate()
+
+    def draw_in(self, theme: Theme) -> None:
+        self.app.style = styles(theme)
         self.app.invalidate()
 
     # Rows ------------------------------------------------------------------------------------------------
@@ -380,6 +368,10 @@ class Screen:
     def _answer_changed(self) -> None:
         if self._terminal.dialog is not None:
             self._terminal.dialog.begin_again()
+
+
+def styles(theme: Theme) -> Style:
+    return Style.from_dict({name: toolkit_style(name, theme) for name in LOOKS})
 
 
 def _text(text: Callable[[], StyleAndTextTuples], most: int) -> Window:

@@ -15,6 +15,8 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from amanu.cli.styles import Theme
+from amanu.cli.ui.background import WAIT_SECONDS, Background
 from amanu.cli.ui.context import PromptContext
 from amanu.cli.ui.dialog import Dialog, OpenDialog, Preview
 from amanu.cli.ui.keys import KeyMap, key_map
@@ -134,6 +136,22 @@ class Terminal:
     async def view(self, text: str) -> None:
         """See `review_prompt.UserInput`."""
         await self._lent(lambda: page_text(text))
+
+    async def background(self) -> Background | None:
+        """As the terminal says, which has a moment to answer; None where it does not."""
+        keyboard = self._own_keyboard
+        if keyboard is None:
+            return None
+        keyboard.ask_background()
+        if not self.app.is_running:
+            await asyncio.to_thread(keyboard.wait_for_background)
+        ends = time.monotonic() + WAIT_SECONDS
+        while keyboard.is_asked and time.monotonic() < ends:  # noqa: ASYNC110  the application reads it among the keys
+            await asyncio.sleep(LOOK_SECONDS / 10)
+        return keyboard.background
+
+    def draw_in(self, theme: Theme) -> None:
+        self._screen.draw_in(theme)
 
     @property
     def app(self) -> "Application[None]":
