@@ -215,6 +215,7 @@ ROWS = (
 STAYS: Mapping[str, tuple[str, str]] = {
     # File → what it calls, and why nothing of it leaves the machine.
     "server/amanu/cli/doctor.py": ("asyncio.open_unix_connection", "the daemon's socket"),
+    "server/amanu/cli/ui/clipboard.py": ("tasks.start_process", "prints the picture in the clipboard"),
     "server/amanu/cli/ui/programs.py": ("subprocess.run", "the user's pager and editor"),
     "server/amanu/client/connect.py": ("asyncio.open_unix_connection", "the daemon's socket"),
     "server/amanu/daemon/main.py": ("asyncio.open_unix_connection asyncio.start_unix_server", "the daemon's socket"),

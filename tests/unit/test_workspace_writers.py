@@ -86,6 +86,7 @@ PROGRAMS: dict[str, str] = {
     "sandbox.layers.trial": "nothing but in a temporary folder",
     "workspace.git_patch": "nothing but in a temporary folder",
     "cli.demo": "the sample's tests, in a copy",
+    "cli.ui.clipboard": "the system's reader of the clipboard, which prints",
     "cli.ui.programs": "the user's editor, on a temporary file",
     "workspace.search": "ripgrep, which reads",
     "web.fetch": "a reader of pages, in the sandbox",

@@ -306,6 +306,9 @@ class Chat(PromptContext):
                 spans.append(("bold", row))
         return spans[-LIVE_ROWS:]
 
+    def tell(self, error: AmanuError) -> None:
+        self._show_error(error)
+
     def next_mode(self) -> None:
         self._wanted_mode = NEXT_MODE[self._wanted_mode or self._view.state.mode]
         self._renderer.modes_by_key.append(self._wanted_mode)
@@ -800,7 +803,7 @@ class Chat(PromptContext):
                     await self._leave()
 
     def _mentioned(self, text: str) -> list[Attachment]:
-        return [*line_mentions(text, self._view.state.roots)]
+        return [*line_mentions(text, self._view.state.roots), *self._terminal.pictures.named(text)]
 
 
 def _absolute(path: str) -> str:

@@ -34,9 +34,10 @@ from amanu.proposals import tracking
 from amanu_protocol.base import Wire
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, TurnEnded
-from amanu_protocol.items import Hunk
+from amanu_protocol.items import Hunk, ImageAttachment, UserMessage
 from amanu_protocol.requests import PromptBeginParams
 from support.required_programs import needs
+from support.sample_images import png
 
 GUARD = 0.1
 """Seconds in which an answer does not count. Half a second for people."""
@@ -483,6 +484,20 @@ async def test_commands(desk: Desk, tmp_path: Path, typed: str, shown: str) -> N
     await started(desk, tmp_path)
     desk.types(typed + ENTER)
     await desk.sees(shown)
+
+
+async def test_a_pasted_picture_goes_with_the_prompt_that_has_its_word(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(png())
+    await started(desk, tmp_path, {"text": "Seen."}, {"text": "Gone."})
+    desk.types(f"\x1b[200~{tmp_path / 'a.png'}\x1b[201~")
+    await until_written(desk, "[picture 1]")
+    desk.types(" what?" + ENTER)
+    await desk.sees("Seen.")
+    desk.types("nothing" + ENTER)
+    await desk.sees("Gone.")
+    messages = [each for each in desk.chat._view.state.items if isinstance(each, UserMessage)]  # pyright: ignore[reportPrivateUsage]
+    named = [[each.name for each in message.attachments if isinstance(each, ImageAttachment)] for message in messages]
+    assert ([each.text for each in messages], named) == (["[picture 1] what?", "nothing"], [["a.png"], []])
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from amanu.cli.console import Span
 from amanu.cli.ui.completions import Row
+from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import MentionCompleteResult
 
 
@@ -24,6 +25,9 @@ class PromptContext:
     async def mentions(self, text: str) -> MentionCompleteResult:
         """Completions of the mention at the end of `text`."""
         return MentionCompleteResult(typed="", items=[])
+
+    def tell(self, error: AmanuError) -> None:
+        """Say why a key did nothing."""
 
     def begin_prompt(self) -> None:
         """The user types: called after each change of a text that is not empty."""

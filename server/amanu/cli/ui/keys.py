@@ -16,6 +16,7 @@ Action = Literal[
     "search",
     "editor",
     "everything",
+    "picture",
     "keys",
     "suspend",
 ]
@@ -45,6 +46,7 @@ KEYS: Sequence[Key] = (
     Key("search", ["ctrl-r"], "search in earlier prompts"),
     Key("editor", ["ctrl-g", "ctrl-x ctrl-e"], "write the prompt in your editor"),
     Key("everything", ["ctrl-o"], "show all that was cut above: outputs, thoughts"),
+    Key("picture", ["ctrl-v"], "take the picture in the clipboard; the path of one can be pasted"),
     Key("suspend", ["ctrl-z"], "back to the shell; fg returns"),
     Key("keys", ["?"], "show these keys, where nothing is typed"),
 )

@@ -2,7 +2,7 @@
 
 import shutil
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -76,6 +76,8 @@ class Keyed(Protocol):
     def notice_typing(self) -> None: ...
     async def edit_composer(self) -> None: ...
     async def show_everything(self) -> None: ...
+    async def take_picture(self) -> None: ...
+    async def take_pasted(self, pasted: str) -> None: ...
     async def suspend(self) -> None: ...
 
 
@@ -267,6 +269,7 @@ class Screen:
         on("leave", nothing_typed)(lambda _: self._terminal.ctrl_d())
         on("editor", ~asked)(lambda _: self._terminal.edit_composer())
         on("everything")(lambda _: self._terminal.show_everything())
+        on("picture", ~asked & ~vi_navigation_mode)(lambda _: self._terminal.take_picture())
         on("suspend")(lambda _: self._terminal.suspend())
         on("keys", nothing_typed & ~asked)(lambda _: self._toggle_keys())
         for key in ROW_KEYS:
@@ -341,10 +344,11 @@ class Screen:
         else:
             self._terminal.answer(chosen)
 
-    def _paste(self, event: KeyPressEvent) -> None:
+    def _paste(self, event: KeyPressEvent) -> Awaitable[None] | None:
         is_composer = event.current_buffer is self.composer
         text = self._terminal.pastes.folded(event.data) if is_composer else event.data.replace("\r", "\n")
         event.current_buffer.insert_text(text)
+        return self._terminal.take_pasted(event.data) if is_composer else None
 
     def _move(self, by: int, event: KeyPressEvent) -> None:
         if self._terminal.dialog is not None:

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from amanu.cli.styles import Theme
 from amanu.cli.ui.background import WAIT_SECONDS, Background
+from amanu.cli.ui.clipboard import clipboard_picture
 from amanu.cli.ui.context import PromptContext
 from amanu.cli.ui.dialog import Dialog, OpenDialog, Preview
 from amanu.cli.ui.keys import KeyMap, key_map
 from amanu.cli.ui.pastes import Pastes
+from amanu.cli.ui.pictures import Pictures, pasted_paths, read_picture
 from amanu.cli.ui.programs import edit_text, page_text
 from amanu.client.daemon_client import Disconnected
 from amanu_protocol.errors import AmanuError
@@ -81,6 +83,7 @@ class Terminal:
         self.keys = keys or key_map({})[0]
         self.editing: Editing = editing
         self.pastes = Pastes()
+        self.pictures = Pictures()
         self.dialog: OpenDialog | None = None
         """The open question."""
         self.below: Callable[[], Sequence[Line]] | None = None
@@ -243,6 +246,34 @@ class Terminal:
         if edited is not None:
             composer.text = edited.rstrip("\n")
             composer.cursor_position = len(composer.text)
+
+    async def take_picture(self) -> None:
+        """Put the picture in the clipboard into the prompt."""
+        try:
+            word = self.pictures.add("Pasted image", await clipboard_picture())
+        except AmanuError as error:
+            self.context.tell(error)
+        else:
+            self._screen.composer.insert_text(word)
+
+    async def take_pasted(self, pasted: str) -> None:
+        """Pictures take the place of their pasted paths, which stay when they are none, or changed meanwhile."""
+        paths = pasted_paths(pasted)
+        read = [await asyncio.to_thread(read_picture, path) for path in paths]
+        if not paths or None in read:
+            return
+        try:
+            pictures = zip(paths, filter(None, read), strict=True)
+            words = " ".join([self.pictures.add(path.name, data) for path, data in pictures])
+        except AmanuError as error:
+            self.context.tell(error)
+            return
+        composer = self._screen.composer
+        before, found, after = composer.text.rpartition(pasted)
+        if found:
+            after_cursor = len(composer.text) - composer.cursor_position
+            composer.text = before + words + after
+            composer.cursor_position = max(0, len(composer.text) - after_cursor)
 
     async def suspend(self) -> None:
         """Back to the shell, until it brings the chat to the foreground: with the keyboard as the shell had it."""

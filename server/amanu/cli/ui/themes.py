@@ -41,7 +41,7 @@ class Themes:
     async def run(self, argument: str, pickers: Pickers, client: DaemonClient) -> None:
         """The slash command. Raises `AmanuError`, and changes nothing, when the settings cannot be written."""
         names = get_args(ThemeChoice)
-        choices = [Choice(each, each, _ABOUT[each] + (" · now" if each == self._chosen else "")) for each in names]
+        choices = [Choice(each, each, ("now · " if each == self._chosen else "") + _ABOUT[each]) for each in names]
         name = await pickers.theme(choices, argument)
         if name is None:
             return

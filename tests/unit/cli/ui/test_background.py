@@ -77,7 +77,7 @@ async def test_answers_are_no_keys_and_no_key_is_lost(
     monkeypatch: pytest.MonkeyPatch, before: list[str], later: list[str], background: Background | None, written: str
 ) -> None:
     """`before`: while it is waited for, read by read."""
-    monkeypatch.setattr(keyboard_input, "WAIT_SECONDS", 0 if DONE not in "".join(before) else 50)
+    monkeypatch.setattr(keyboard_input, "WAIT_SECONDS", 50 if background or DONE in before[-1] else 0)
     monkeypatch.setattr("amanu.cli.ui.terminal.WAIT_SECONDS", 0)
     screen, side = pty.openpty()
     with os.fdopen(side) as stdin, os.fdopen(screen, "wb", buffering=0):
