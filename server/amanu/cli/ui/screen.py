@@ -254,7 +254,7 @@ class Screen:
                 for combination in self._terminal.keys.bound(action):
                     bind(combination, filter & ~vi.esc_is_vis if combination == ("escape",) else filter, handler)
                 for combination in self._terminal.keys.released(action):
-                    bind(combination, filter & ~vi.esc_is_vis, _nothing)
+                    bind(combination, filter, _nothing)
 
             return add
 
