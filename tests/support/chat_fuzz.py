@@ -17,7 +17,7 @@ from typing import Any, Literal
 from support.cli_process import AMANU, call, script
 from support.warm_process import warm
 
-State = Literal["starting", "idle", "running", "asked", "review", "question", "picker"]
+State = Literal["starting", "idle", "running", "asked", "review", "page", "question", "picker"]
 
 KEYS: Sequence[bytes] = (
     *(
@@ -34,6 +34,7 @@ KEYS: Sequence[bytes] = (
         b"\x1b\r",
         b"\x1bx",
     ),
+    *(b"\x0e", b"\x10", b"\x1b[5~", b"\x1b[6~", b"A\r", b"w why\r"),
     *(b"\x0f", b"\x12", b"\x07", b"\x18\x05", b"\x01", b"\x05", b"\x0b", b"\x15", b"\x17", b"\x19", b"\x1b\x1b"),
     *(
         b"?",
@@ -50,14 +51,29 @@ KEYS: Sequence[bytes] = (
         b"\x1b[<0;3;3M",
     ),
     *(b"\x1b[200~half", b"\x1b[200~" + b"line\n" * 30 + b"\x1b[201~", b"\x1b[201~"),
-    *(b"/help\r", b"/model\r", b"/context\r", b"/restore\r", b"/sessions\r", b"go\r", b"\x03", b"\x04", b"\x1a"),
+    *(
+        b"/help\r",
+        b"/model\r",
+        b"/context\r",
+        b"/restore\r",
+        b"/sessions\r",
+        b"go\r",
+        b"h\r",
+        b"/review\r",
+        b"\x03",
+        b"\x04",
+        b"\x1a",
+    ),
 )
+ALTERNATE, MAIN = b"\x1b[?1049h", b"\x1b[?1049l"
+"""To the screen that a page has for itself, and back."""
 SIZES = ((26, 90), (10, 60), (45, 160), (26, 40))
 QUESTION = {"question": "Which?", "header": "H", "options": [{"label": name, "description": ""} for name in "AB"]}
 STEPS: Mapping[State, dict[str, Any]] = {
     "running": {"text": "slow " * 4000, "chunk": 4, "delay_ms": 20},
     "asked": {"calls": [call("run_shell_command", command="pip install x", network=True)]},
     "review": {"calls": [call("write_file", path="a.txt", content="1\n2\n")]},
+    "page": {"calls": [call("write_file", path=name, content="x = 1\n" * 200) for name in ("a.txt", "new/b.py")]},
     "question": {"calls": [call("ask_user", questions=[QUESTION])]},
 }
 
@@ -89,6 +105,11 @@ def fuzz(folder: Path, state: State, seed: int, count: int) -> Fuzzed:
         if state not in ("starting", "idle"):
             chat.types(b"/model\r" if state == "picker" else b"go\r")
             chat.looks(1)
+        if state == "page":
+            chat.sees(b"Review hunk by hunk")
+            chat.looks(1)
+            chat.types(b"h\r")
+            chat.sees(ALTERNATE)
         for number in range(count):
             if chat.process.poll() is not None:
                 chat.begin("--continue")
@@ -164,7 +185,8 @@ class _Chat:
             for key in (b"\x1b[201~", b"\x03", b"\x03", b"\x04"):
                 self.types(key)
                 self.looks(0.2)
-        is_sane = termios.tcgetattr(self._side)[3] == self._before[3]
+        left = self._shown.rfind(MAIN) >= self._shown.rfind(ALTERNATE)
+        is_sane = left and termios.tcgetattr(self._side)[3] == self._before[3]
         return Fuzzed(self._shown.decode(errors="replace"), self.process.poll(), is_sane)
 
     def close(self) -> None:

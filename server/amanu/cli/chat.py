@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TextIO, cast, get_args
 
 from amanu.cli import exits
 from amanu.cli.agent_slash_commands import AgentSlashCommands
@@ -30,6 +30,7 @@ from amanu.cli.question import show_lines
 from amanu.cli.question_input import QuestionInput, why_not
 from amanu.cli.question_prompt import QuestionPrompt
 from amanu.cli.render import Renderer
+from amanu.cli.review_page_decisions import PagedReview
 from amanu.cli.review_prompt import ReviewPrompt
 from amanu.cli.running import RunningServers, show_running
 from amanu.cli.session_lookup import LATEST, begins_an_id, latest, listing, resolve_session_id
@@ -47,12 +48,15 @@ from amanu.cli.ui.notifications import Notifications, notifying
 from amanu.cli.ui.terminal import (
     AttentionNeeded,
     Interrupted,
+    QuestionLeft,
     RewindRequested,
     StopRequested,
     Terminal,
 )
 from amanu.cli.ui.themes import Themes
+from amanu.cli.ui.transcript import Transcript
 from amanu.cli.usage import show_context
+from amanu.cli.waiting_questions import WaitingQuestions
 from amanu.client.base_texts import load_base_texts
 from amanu.client.daemon_client import DaemonClient, Disconnected
 from amanu.client.session_view import SessionView, attach, create, mint
@@ -62,7 +66,7 @@ from amanu.text.sub_agents import count_working, working
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, TurnEnded
-from amanu_protocol.items import Attachment, Effort, Mode, Notice, ToolCall
+from amanu_protocol.items import Approval, Attachment, Effort, Mode, Notice, Question, ToolCall
 from amanu_protocol.state import SessionState
 
 log = logging.getLogger(__name__)
@@ -100,6 +104,7 @@ SLASH_COMMANDS = {
     "/queue": "queue a prompt for after the running turn (plain text steers it)",
     "/unqueue": "remove the queued prompts",
     "/diff": "show the proposals of this session; /diff turn, /diff session: applied changes as one diff",
+    "/review": "review all that waits in this session, on a page of its own: change by change",
     "/accept": "accept open hunks: turn (the last), session, file PATH; they are shown first",
     "/reject": "reject open hunks: turn, session, file PATH; they are shown first",
     "/undo": "undo applied changes: turn (the last), session, file PATH; they are shown first",
@@ -195,7 +200,8 @@ async def _chat(options: ChatOptions, *, alone: bool) -> int:
         return await connect(roots=options.roots, alone=alone)
 
     with unechoed(), patch_stdout(raw=True):
-        console = open_console(sys.stdout)
+        transcript = Transcript(sys.stdout)
+        console = open_console(cast("TextIO", transcript))
         loop = asyncio.get_running_loop()
         try:
             home = find_home().make()
@@ -209,7 +215,11 @@ async def _chat(options: ChatOptions, *, alone: bool) -> int:
                     first_paint.erase()
                     console.line(("yellow", visible(f"{home.settings}: {warning.sentence}")))
                 terminal = Terminal(
-                    chat, history=home.state / "chat-history", keys=keys, editing=settings.terminal.editing
+                    chat,
+                    history=home.state / "chat-history",
+                    keys=keys,
+                    editing=settings.terminal.editing,
+                    transcript=transcript,
                 )
                 loop.add_signal_handler(signal.SIGINT, chat.interrupt)
                 try:
@@ -234,6 +244,8 @@ class Chat(PromptContext):
     _renderer: Renderer
     _completion: SlashCompletion
     _pickers: Pickers
+    _waiting: WaitingQuestions
+    _paged_review: PagedReview
     _review_prompt: ReviewPrompt
     _question_prompt: QuestionPrompt
     _edit_slash_commands: EditSlashCommands
@@ -349,14 +361,12 @@ class Chat(PromptContext):
         try:
             if self._view.client.lost.is_set():
                 await self._reconnect()
-            elif self._view.state.approvals:
-                await self._review_prompt.decide(self._view.state.approvals[0])
-            elif self._view.state.questions:
-                await self._question_prompt.answer(self._view.state.questions[0])
             else:
-                await self._act(await self._terminal.read(self._needed))
+                await self._answer_or_read()
         except AttentionNeeded:
             pass
+        except QuestionLeft as left:
+            self._waiting.move(left.by, left.typed)
         except StopRequested:
             await self._view.cancel()
         except RewindRequested:
@@ -379,6 +389,15 @@ class Chat(PromptContext):
         except Exception as error:
             self._show_mistake(error)
             await asyncio.sleep(MISTAKE_SECONDS)
+
+    async def _answer_or_read(self) -> None:
+        match self._waiting.current:
+            case Approval() as approval:
+                await self._review_prompt.decide(approval, self._waiting.typed(), self._waiting.place)
+            case Question() as question:
+                await self._question_prompt.answer(question, self._waiting.typed(), self._waiting.place)
+            case None:
+                await self._act(await self._terminal.read(self._needed))
 
     def interrupt(self) -> None:
         """Ctrl-C as a signal, which it is while no prompt reads keys: it ends what the chat is doing."""
@@ -550,6 +569,8 @@ class Chat(PromptContext):
                 await load_base_texts(self._view.client, self._view.state, self._view.state.proposals)
                 for proposal in self._view.state.proposals:
                     show_proposal(self._console, proposal, self._view.state.roots)
+            case "/review":
+                await self._paged_review.review_all()
             case "/accept":
                 await self._edit_slash_commands.decide("accept", argument)
             case "/reject":
@@ -733,8 +754,16 @@ class Chat(PromptContext):
         self._renderer = Renderer(self._console, details_hint="/notes", trust="/trust", expand_hint=expand)
         self._pickers = Pickers(view, self._terminal)
         self._completion = SlashCompletion(view, SLASH_COMMANDS)
-        asked = QuestionInput(self._terminal, self._console, self._completion, self._run_while_waiting)
-        self._review_prompt = ReviewPrompt(view, self._renderer, asked)
+        asked = QuestionInput(
+            self._terminal,
+            self._console,
+            self._completion,
+            self._run_while_waiting,
+            lambda: view.client.lost.is_set(),
+        )
+        self._waiting = WaitingQuestions(view)
+        self._paged_review = PagedReview(view, self._terminal, self._console)
+        self._review_prompt = ReviewPrompt(view, self._renderer, asked, self._paged_review)
         self._question_prompt = QuestionPrompt(view, self._console, asked)
         self._edit_slash_commands = EditSlashCommands(view, self._console, asked)
         self._job_slash_commands = JobSlashCommands(view, self._console)
@@ -796,7 +825,7 @@ class Chat(PromptContext):
         if not self._view.state.trusted:
             try:
                 await self._trust_prompt.ask()
-            except (Interrupted, StopRequested):
+            except (Interrupted, StopRequested, Disconnected):
                 pass
             except EOFError:
                 if not self._leaving:

@@ -143,9 +143,14 @@ class RichConsole:
             yield Text.assemble(" " * hang, row)
 
 
+def is_dumb(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether the terminal can only print lines."""
+    return environ.get("TERM", "dumb") in ("", "dumb")
+
+
 def open_console(out: TextIO, environ: Mapping[str, str] = os.environ) -> Console:
     """Rich when `out` is a terminal that can do it. NO_COLOR (no-color.org) takes the colours only."""
-    if not out.isatty() or environ.get("TERM", "dumb") in ("", "dumb"):
+    if not out.isatty() or is_dumb(environ):
         return PlainConsole(out)
     return RichConsole(out, colour=not environ.get("NO_COLOR"))
 

@@ -1,7 +1,7 @@
 """A proposal as lines of a unified diff, per hunk, with a header per file."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from amanu.cli.console import Console, Span, Style
@@ -13,7 +13,7 @@ from amanu.workspace import diagnostics as findings
 from amanu.workspace.diff import unified
 from amanu.workspace.hunks import base_places
 from amanu.workspace.text_file import line_count
-from amanu_protocol.items import Check, Hunk, Proposal, ProposedFile, Row, Tone
+from amanu_protocol.items import Check, Hunk, LineRange, Proposal, ProposedFile, Row, Tone
 
 CONTEXT_LINES = 3
 LONG_FILE, FIRST_LINES = 40, 30
@@ -168,35 +168,78 @@ def is_long_file(file: ProposedFile) -> bool:
     return file.change in ("create", "delete") and file.added + file.removed > LONG_FILE
 
 
-def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "", reason: str | None = None) -> Iterator[Span]:
-    """Styled lines: a header, then context, removed and added lines, control characters visible."""
-    base_text = file.base_text or ""
-    notes = [number, _STATE.get(hunk.state, ""), _altered(hunk)]
-    notes += [one_line(reason, 60)] if reason else []
-    if file.change == "rename":
-        yield from _renamed(hunk, list(filter(None, notes)))
-        return
-    base = _lines(base_text)
-    places = zip(file.hunks, base_places(file.hunks), strict=True)
-    place = next(place for each, place in places if each.hunk_id == hunk.hunk_id)
-    context_before = base[max(0, place.start - CONTEXT_LINES) : place.start]
-    context_after = base[place.end : place.end + CONTEXT_LINES]
+@dataclass(frozen=True)
+class HunkText:
+    """A hunk with its surroundings, as lines that are made when they are asked for."""
+
+    head: Span
+    old_first: int
+    new_first: int
+    """The numbers of its first line in the old and in the new text."""
+    parts: Sequence[tuple[str, Sequence[str], Style]]
+    """Sign, lines and style: the surroundings before it, what goes, what comes, the surroundings after it."""
+    windows: bool
+
+    def line(self, sign: str, line: str) -> str:
+        """Control characters visible."""
+        return sign + visible(line.removesuffix("\r") if self.windows else line)
+
+
+@dataclass(frozen=True)
+class BaseText:
+    """The text below all hunks of a file."""
+
+    lines: Sequence[str]
+    places: Mapping[str, LineRange]
+    """By the hunks' ids."""
+    windows: bool
+
+
+def base_text_of(file: ProposedFile) -> BaseText:
+    text = file.base_text or ""
+    ids = [hunk.hunk_id for hunk in file.hunks]
+    return BaseText(_lines(text), dict(zip(ids, base_places(file.hunks), strict=True)), _only_crlf(text))
+
+
+def hunk_text(base: BaseText, hunk: Hunk, number: str = "", reason: str | None = None) -> HunkText:
+    """Not of a file that is renamed."""
+    place = base.places[hunk.hunk_id]
+    context_before = base.lines[max(0, place.start - CONTEXT_LINES) : place.start]
+    context_after = base.lines[place.end : place.end + CONTEXT_LINES]
     before = len(context_before)
     around = before + len(context_after)  # the header counts what is shown, context too, as everywhere else
-    old_range = _range(place.start - before, place.count + around)
-    new_range = _range(hunk.proposed_lines.start - before, line_count(hunk.new_text) + around)
-    head = f"@@ -{old_range} +{new_range} @@"
-    yield "cyan", " · ".join([head, *(note for note in notes if note)])
-    windows = _only_crlf(base_text) and _only_crlf(hunk.new_text)
-    parts: list[tuple[str, list[str], Style]] = [
-        (" ", context_before, "dim"),
-        ("-", _lines(hunk.old_text), "red"),
-        ("+", _lines(hunk.new_text), "green"),
-        (" ", context_after, "dim"),
-    ]
-    for sign, lines, style in parts:
+    old_first, new_first = place.start - before, hunk.proposed_lines.start - before
+    old_range = _range(old_first, place.count + around)
+    new_range = _range(new_first, line_count(hunk.new_text) + around)
+    return HunkText(
+        ("cyan", " · ".join([f"@@ -{old_range} +{new_range} @@", *_notes(hunk, number, reason)])),
+        old_first + 1,
+        new_first + 1,
+        [
+            (" ", context_before, "dim"),
+            ("-", _lines(hunk.old_text), "red"),
+            ("+", _lines(hunk.new_text), "green"),
+            (" ", context_after, "dim"),
+        ],
+        windows=base.windows and _only_crlf(hunk.new_text),
+    )
+
+
+def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "", reason: str | None = None) -> Iterator[Span]:
+    """Styled lines: a header, then context, removed and added lines, control characters visible."""
+    if file.change == "rename":
+        yield from _renamed(hunk, _notes(hunk, number, reason))
+        return
+    text = hunk_text(base_text_of(file), hunk, number, reason)
+    yield text.head
+    for sign, lines, style in text.parts:
         for line in lines:
-            yield style, sign + visible(line.removesuffix("\r") if windows else line)
+            yield style, text.line(sign, line)
+
+
+def _notes(hunk: Hunk, number: str, reason: str | None) -> list[str]:
+    notes = [number, _STATE.get(hunk.state, ""), _altered(hunk), one_line(reason, 60) if reason else ""]
+    return [note for note in notes if note]
 
 
 def _altered(hunk: Hunk) -> str:

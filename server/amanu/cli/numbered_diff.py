@@ -52,7 +52,7 @@ def _end(lines: Sequence[Span], start: int, old: int, new: int) -> int:
 
 
 def _hunk(texts: Sequence[str], old: int, new: int, name: str, columns: int) -> Iterator[Sequence[Span]]:
-    width = max(_NUMBER, len(str(max(old, new) + len(texts))))
+    width = number_width(max(old, new) + len(texts))
     rows = [(_sign(text), text[1:].expandtabs(TAB)) for text in texts]
     new_side = coloured([code for sign, code in rows if sign in (" ", "+")], name) if name else None
     codes = iter(new_side or ())
@@ -63,15 +63,24 @@ def _hunk(texts: Sequence[str], old: int, new: int, name: str, columns: int) -> 
         pieces: list[Span] = [(style, code)]  # what does not change keeps in the background
         if sign == "+" and coloured_code is not None:
             pieces = coloured_code
-        first, *further = _folded(pieces, columns - width - len(FURTHER))
-        yield [("dim", f"{number:>{width}} "), (style, f"{sign} "), *first]
-        for row in further:
-            yield [("dim", f"{'':{width}}{FURTHER}"), *row]
+        yield from numbered_line(f"{number:>{width}}", (style, sign), pieces, columns)
         old += sign in (" ", "-")
         new += sign in (" ", "+")
 
 
-def _folded(pieces: list[Span], columns: int) -> list[list[Span]]:
+def number_width(highest: int) -> int:
+    return max(_NUMBER, len(str(highest)))
+
+
+def numbered_line(number: str, sign: Span, pieces: list[Span], columns: int) -> Iterator[list[Span]]:
+    """The rows of one line."""
+    first, *further = folded(pieces, columns - len(number) - len(FURTHER))
+    yield [("dim", f"{number} "), (sign[0], f"{sign[1]} "), *first]
+    for row in further:
+        yield [("dim", f"{'':{len(number)}}{FURTHER}"), *row]
+
+
+def folded(pieces: list[Span], columns: int) -> list[list[Span]]:
     """The rows that they take."""
     from rich.cells import cell_len
 
@@ -82,6 +91,14 @@ def _folded(pieces: list[Span], columns: int) -> list[list[Span]]:
     left = columns
     for style, text in pieces:
         start = 0
+        if text.isascii():  # a column each
+            while len(text) - start > left:
+                rows[-1].append((style, text[start : start + left]))
+                rows.append([])
+                start, left = start + left, columns
+            rows[-1].append((style, text[start:]))
+            left -= len(text) - start
+            continue
         for at, character in enumerate(text):
             left -= cell_len(character)
             if left < 0:

@@ -3,12 +3,14 @@
 import difflib
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from amanu.cli.console import Console
 from amanu.cli.review_prompt import UserInput
 from amanu.cli.text import visible
 from amanu.cli.ui.dialog import Dialog
+from amanu.client.daemon_client import Disconnected
 
 WHILE_WAITING = (
     "/agents",
@@ -46,7 +48,7 @@ class SlashCommands(Protocol):
 
 
 class QuestionInput:
-    """A user at a question. `run` performs a slash command."""
+    """A user at a question. `run` performs a slash command; `lost` tells whether the daemon is gone, which asks."""
 
     def __init__(
         self,
@@ -54,16 +56,23 @@ class QuestionInput:
         console: Console,
         slash_commands: SlashCommands,
         run: Callable[[str], Awaitable[None]],
+        lost: Callable[[], bool],
     ) -> None:
         self._user_input = user_input
         self._console = console
         self._slash_commands = slash_commands
         self._run = run
+        self._lost = lost
 
     async def ask(self, dialog: Dialog) -> str | None:
-        """See `UserInput`. Slash commands are run, and `?` shows the choices: then it is asked again."""
+        """See `UserInput`. Slash commands are run, and `?` shows the choices: then it is asked again. Raises
+        Disconnected as soon as nobody asks any more."""
+        is_asked = dialog.valid
+        dialog = replace(dialog, valid=lambda: is_asked() and not self._lost())
         while True:
             answer = await self._user_input.ask(dialog)
+            if self._lost():
+                raise Disconnected
             chosen = next((each.label for each in dialog.choices if each.value == answer), answer)
             if answer is None or dialog.default:  # a text that is edited may begin like one
                 return answer
@@ -74,6 +83,7 @@ class QuestionInput:
                         self._console.line(("dim", f"  › {visible(chosen)}"))
                     return answer
                 await self._perform(word, answer)
+            dialog = replace(dialog, typed="")
             if not dialog.valid():
                 return None
             if dialog.again is not None:

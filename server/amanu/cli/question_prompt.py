@@ -1,7 +1,8 @@
-"""Asks a user at a terminal what the model or a server wants to know: field by field; then all answers are sent."""
+"""Asks a user at a terminal what the model or a server wants to know: field by field, back and forth; several answers
+are sent after a last look."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,8 +11,8 @@ from pydantic import JsonValue
 from amanu.cli.console import Console
 from amanu.cli.review_prompt import UserInput
 from amanu.cli.text import one_line, visible
-from amanu.cli.ui.dialog import Choice, Dialog
-from amanu.cli.ui.terminal import StopRequested
+from amanu.cli.ui.dialog import ALONE, Choice, Dialog, Place
+from amanu.cli.ui.terminal import QuestionLeft, StopRequested
 from amanu.client.session_view import SessionView
 from amanu.text.sub_agents import asker_of
 from amanu_protocol.errors import AmanuError
@@ -19,6 +20,7 @@ from amanu_protocol.items import Question, QuestionField
 from amanu_protocol.labels import BUTTONS, IGNORED
 
 YES, NO = ("y", "yes"), ("n", "no")
+SEND = "y"
 DECLINE = "or say why › "
 DROPPED = "  Declining covers the whole form: answers already given are not sent."
 _PARTS = re.compile(
@@ -32,45 +34,162 @@ class _Declined(Exception):
 
 
 @dataclass
+class _Form:
+    """The answers so far to one question, which may have several fields."""
+
+    question: Question
+    at: int = 0
+    """The field that is asked; behind the last one: the last look."""
+    answers: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    passed: set[str] = field(default_factory=set[str])
+    """Fields whose answer is the default."""
+    typed: dict[int, str] = field(default_factory=dict[int, str])
+    """By field: what stands there when the user comes back."""
+
+    @property
+    def fields(self) -> list[QuestionField]:
+        return self.question.fields
+
+    @property
+    def has_last_look(self) -> bool:
+        return len(self.fields) > 1
+
+    @property
+    def unanswered(self) -> list[int]:
+        return [
+            at
+            for at, each in enumerate(self.fields)
+            if each.field_id not in self.answers and each.field_id not in self.passed
+        ]
+
+    def go_on(self) -> None:
+        """To what has no answer yet, or to the end."""
+        later = [at for at in self.unanswered if at > self.at]
+        self.at = next(iter(later or self.unanswered), len(self.fields))
+
+    def move(self, by: int) -> bool:
+        """False when there is nothing there."""
+        at = self.at + by
+        is_there = 0 <= at < len(self.fields) + self.has_last_look
+        self.at = at if is_there else self.at
+        return is_there
+
+
+@dataclass
 class QuestionPrompt:
     """Puts the open questions of one session to one user."""
 
     view: SessionView
     console: Console
     user_input: UserInput
-    _answers: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    _forms: dict[str, _Form] = field(default_factory=dict[str, _Form])
+    """Of the questions that are open, by id."""
+    _form: _Form = field(init=False)
+    _place: Callable[[], Place] = field(init=False)
 
-    async def answer(self, question: Question) -> None:
-        """Ask every field and send the answers; if the daemon refuses one, ask again from there. Returns when the
-        question is over, here or elsewhere."""
-        self._answers = {}
+    async def answer(self, question: Question, typed: str = "", place: Callable[[], Place] = lambda: ALONE) -> None:
+        """Ask every field, and once more before several answers are sent; if the daemon refuses one, ask again from
+        there. Returns when the question is over, here or elsewhere. Raises QuestionLeft when the user goes to another
+        question. `typed` was left at this one."""
+        form = self._form = self._forms.setdefault(question.item_id, _Form(question))
+        self._place = place
+        if typed:
+            form.typed[form.at] = typed
         self.console.line(("heading", "? "), ("bold", f"{asker_of(question)} asks: {one_line(question.title)}"))
-        start = 0
         while self._is_open(question):
             try:
-                for field in question.fields[start:]:
-                    await self._ask(question, field)
-                outcome, note = "answered", ""
+                note = await self._fill_in(form)
+                outcome = "answered"
             except _Declined as declined:
                 outcome, note = "declined", str(declined)
             if not self._is_open(question):
                 break
             try:
-                result = await self.view.answer_question(question.item_id, outcome, self._answers, note)
+                result = await self.view.answer_question(question.item_id, outcome, form.answers, note)
             except AmanuError as error:
                 self.console.line(("red", f"  {visible(str(error))}"))
-                start = _field_at(question, error.data.path)
+                form.at = _field_at(question, error.data.path)
                 if error.kind != "invalidParams":
                     raise
+                form.answers.pop(form.fields[form.at].field_id, None)
                 continue
             if result.status == "alreadyAnswered":
                 self.console.line(("yellow", f"  {visible(result.summary)}"))
             await self.view.wait(lambda _: not self._is_open(question))
+            self._forms.pop(question.item_id, None)
             return
+        self._forms.pop(question.item_id, None)
         self.console.line(("dim", f"  {IGNORED['settled']}"))
+
+    async def _fill_in(self, form: _Form) -> str:
+        """Ask until all is answered, and the user has looked at it. The note that goes with the answers. Raises
+        `_Declined`."""
+        while self._is_open(form.question):
+            try:
+                if form.at < len(form.fields):
+                    await self._ask(form.question, form.fields[form.at])
+                    form.go_on()
+                    if form.at == len(form.fields) and not form.has_last_look:
+                        return ""
+                elif (note := await self._look(form)) is not None:
+                    return note
+            except QuestionLeft as left:
+                form.typed[form.at] = left.typed
+                if not form.move(left.by) and self._place().count > 1:
+                    raise QuestionLeft(left.by, "") from None
+        return ""
+
+    async def _look(self, form: _Form) -> str | None:
+        """Show all answers before they are sent: the note to go with them, or None to change one."""
+        for number, each in enumerate(form.fields, 1):
+            answer = form.answers.get(each.field_id)
+            shown = _said(answer) if answer is not None else "the default" if each.field_id in form.passed else ""
+            name = one_line(each.header or each.text, 60)
+            self.console.line(
+                ("bold", f"  {number} "),
+                ("", f"{name}: "),
+                ("cyan" if shown else "yellow", shown or "not answered yet"),
+            )
+        send = [] if form.unanswered else [Choice(SEND, "Send the answers")]
+        change = [
+            Choice(
+                f"change {number}",
+                f"{'Answer' if number - 1 in form.unanswered else 'Change'} {number}",
+                one_line(each.header or each.text, 60),
+            )
+            for number, each in enumerate(form.fields, 1)
+        ]
+        try:
+            text = await self.user_input.ask(
+                Dialog(
+                    "or add a note › " if send else "› ",
+                    [*send, *change],
+                    valid=lambda: self._is_open(form.question),
+                    typed=form.typed.pop(form.at, ""),
+                    place=self._field_place,
+                )
+            )
+        except StopRequested:
+            await self._decline(form.question)
+            return None
+        chosen = next((at for at, each in enumerate(change) if each.value == text), None)
+        if chosen is not None:
+            form.at = chosen
+        elif text and send:
+            return "" if text in (SEND, *YES) else text
+        elif text:
+            form.typed[form.at] = text  # not all is answered: it may be a note later
+        return None
+
+    def _field_place(self) -> Place:
+        """Among the fields and the last look; of a single field among the questions."""
+        if not self._form.has_last_look:
+            return self._place()
+        return Place(self._form.at + 1, len(self._form.fields))
 
     async def _ask(self, question: Question, field: QuestionField) -> None:
         """Ask one field until it has an answer. Raises `_Declined`."""
+        form = self._form
         self._show(question, field)
         while self._is_open(question):
             try:
@@ -81,6 +200,8 @@ class QuestionPrompt:
                         valid=lambda: self._is_open(question),
                         again=lambda: self._show(question, field),
                         roots=self.view.state.roots if field.kind == "file" else (),
+                        typed=form.typed.get(form.at, ""),
+                        place=self._field_place,
                     )
                 )
             except StopRequested:
@@ -88,6 +209,7 @@ class QuestionPrompt:
                 continue
             if text is None:
                 continue
+            form.typed[form.at] = text
             if text and field.kind == "file" and not self._exists(text):
                 self.console.line(
                     ("yellow", f"  There is no {visible(text)} here. Type another path; Tab completes it.")
@@ -98,16 +220,20 @@ class QuestionPrompt:
             elif field.required and field.default is None:
                 await self._decline(question)
                 continue
-            else:
-                return  # the daemon takes the default
-            if answer is not None:
-                self._answers[field.field_id] = answer
+            else:  # the daemon takes the default
+                form.passed.add(field.field_id)
+                form.answers.pop(field.field_id, None)
                 return
+            if answer is not None:
+                form.answers[field.field_id] = answer
+                form.passed.discard(field.field_id)
+                return
+            form.typed.pop(form.at)
             self.console.line(("yellow", f"  “{visible(text)}” is not one of the answers. Try again."))
 
     async def _decline(self, question: Question) -> None:
         """Raises `_Declined`, unless the user goes back."""
-        if self._answers:
+        if self._form.answers:
             self.console.line(("yellow", DROPPED))
         try:
             choices = [Choice("y", BUTTONS["decline"]), Choice("", "Back")]
@@ -154,6 +280,16 @@ def _choices(field: QuestionField) -> Sequence[Choice]:
             return [Choice(str(number), one_line(each.label), one_line(each.description)) for number, each in options]
         case _:
             return []
+
+
+def _said(answer: JsonValue) -> str:
+    match answer:
+        case bool():
+            return BUTTONS["yes"] if answer else BUTTONS["no"]
+        case list():
+            return ", ".join(one_line(str(each)) for each in answer)
+        case _:
+            return one_line(str(answer))
 
 
 def _hint(field: QuestionField) -> str:

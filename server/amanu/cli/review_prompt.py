@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePath
 from typing import Protocol
 
@@ -10,8 +10,9 @@ from amanu.cli.diff import show_file_header, show_hunk, show_proposal, show_row
 from amanu.cli.long_text import is_long, printed, show_extent, show_files_again
 from amanu.cli.question import show_lines, show_question, show_reasons, show_title
 from amanu.cli.render import Renderer
+from amanu.cli.review_page_decisions import PagedReview
 from amanu.cli.text import one_line, visible
-from amanu.cli.ui.dialog import Choice, Dialog
+from amanu.cli.ui.dialog import ALONE, Choice, Dialog, Place
 from amanu.client.session_view import SessionView
 from amanu.text.amounts import plural
 from amanu_protocol import requests as r
@@ -29,7 +30,6 @@ from amanu_protocol.items import (
     ToolCall,
 )
 from amanu_protocol.labels import BUTTONS, IGNORED, MODES, SCOPES
-from amanu_protocol.state import SessionState
 
 KEYS: dict[str, Scope] = {"t": "turn", "s": "session", "w": "workspace", "u": "user"}
 UNKNOWN = "  Unknown answer '{}'. Choose a row by its number, or type a few words to reject: the model reads them."
@@ -75,19 +75,25 @@ class UserInput(Protocol):
 class ReviewPrompt:
     """Puts the pending approvals of one session to one user."""
 
-    def __init__(self, view: SessionView, renderer: Renderer, user_input: UserInput) -> None:
+    def __init__(
+        self, view: SessionView, renderer: Renderer, user_input: UserInput, page: PagedReview | None = None
+    ) -> None:
+        self._page = page
         self._view = view
         self._renderer = renderer
         self._console = renderer.console
         self._user_input = user_input
         self._asked_about: set[str] = set()
         """The proposals that were asked about before."""
+        self._typed = ""
+        self._place: Callable[[], Place] = lambda: ALONE
         self._reviewed = False
         """Hunks were decided or the plan was edited here: that what is asked about has changed is no news."""
 
-    async def decide(self, approval: Approval) -> None:
+    async def decide(self, approval: Approval, typed: str = "", place: Callable[[], Place] = lambda: ALONE) -> None:
         """Show it, ask, send the answer; again until it is settled, here or elsewhere. What is asked about may change
-        meanwhile: then it is shown anew."""
+        meanwhile: then it is shown anew. `typed` are words that the user left at it for another question."""
+        self._typed, self._place = typed, place
         if approval.proposal_id in self._asked_about:  # what this one is about may be far above
             self._renderer.forget_diff(approval.proposal_id)
         if approval.proposal_id is not None:
@@ -186,12 +192,15 @@ class ReviewPrompt:
     # Asking --------------------------------------------------------------------------------------------
 
     async def _ask_once(self, approval: Approval) -> bool:
+        typed, self._typed = self._typed, ""
         answer = await self._user_input.ask(
             Dialog(
                 self._prompt(approval),
                 self._choices(approval),
                 valid=lambda: self._unchanged(approval),
                 again=lambda: show_title(approval, self._console),
+                typed=typed,
+                place=self._place,
             )
         )
         if answer is None:
@@ -361,6 +370,8 @@ class ReviewPrompt:
     async def _review_hunks(self, approval: Approval, proposal_id: str) -> bool:
         """True when the review is over; False to come back to the first question."""
         self._reviewed = True
+        if self._page is not None and self._page.is_possible:
+            return await self._review_page(self._page, approval, proposal_id)
         while (open_change := _next_open(self._proposal(proposal_id))) is not None:
             proposal, file, change, number = open_change
             if isinstance(change, Row):
@@ -376,6 +387,12 @@ class ReviewPrompt:
             if not self._pending(approval):
                 break
         return not self._pending(approval) or await self._answer(approval, _finish(approval))
+
+    async def _review_page(self, page: PagedReview, approval: Approval, proposal_id: str) -> bool:
+        await page.review(proposal_id, lambda: self._pending(approval))
+        if (current := self._current(approval)) is None:
+            return True
+        return _next_open(self._proposal(proposal_id)) is None and await self._answer(current, _finish(current))
 
     async def _ask_hunk(self, approval: Approval, proposal: Proposal, file: ProposedFile, hunk: Hunk) -> bool:
         """Ask until this hunk is decided. False when the user wants no more of this."""
@@ -446,27 +463,17 @@ class ReviewPrompt:
     async def _resolve(self, proposal: Proposal, decision: r.HunkDecision | r.RowDecision) -> bool:
         """Send the decision, and show an error if there is one. False when it came too soon to be taken."""
         try:
-            result = await self._view.resolve_change(proposal, decision)
+            result = await self._view.resolve_changes(proposal, [decision])
         except AmanuError as error:
             self._show_error(error)
             return True  # shown again as it is now
         if result.status == "tooSoon":
             self._console.line(("yellow", IGNORED["tooSoon"]))
             return False
-        await self._wait_for_version(result.proposal)
         return True
 
     def _proposal(self, proposal_id: str | None) -> Proposal | None:
         return next((proposal for proposal in self._view.state.proposals if proposal.proposal_id == proposal_id), None)
-
-    async def _wait_for_version(self, replied: Proposal) -> None:
-        """Until the state has what the reply told: replies and events may overtake each other."""
-
-        def has_reply(_: SessionState) -> bool:
-            proposal = self._proposal(replied.proposal_id)
-            return proposal is None or proposal.version >= replied.version
-
-        await self._view.wait(has_reply)
 
     # Small ---------------------------------------------------------------------------------------------
 

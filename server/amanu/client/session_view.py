@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal
 
 from pydantic import JsonValue
@@ -150,19 +150,28 @@ class SessionView:
         )
         return await self.client.request("amanu/question/answer", params, r.QuestionAnswerResult)
 
-    async def resolve_change(
-        self, proposal: Proposal, decision: r.HunkDecision | r.RowDecision
+    async def resolve_changes(
+        self, proposal: Proposal, decisions: Sequence[r.HunkDecision | r.RowDecision]
     ) -> r.ProposalResolveResult:
-        """Decide one hunk or row of the proposal as it was seen."""
-        is_row = isinstance(decision, r.RowDecision)
+        """Decide hunks and rows of the proposal as it was seen. Returns once the state has what the reply tells."""
         params = r.ProposalResolveParams(
             session_id=self.session_id,
             proposal_id=proposal.proposal_id,
             version=proposal.version,
-            hunks=[] if is_row else [decision],
-            rows=[decision] if is_row else [],
+            hunks=[each for each in decisions if isinstance(each, r.HunkDecision)],
+            rows=[each for each in decisions if isinstance(each, r.RowDecision)],
         )
-        return await self.client.request("amanu/proposal/resolve", params, r.ProposalResolveResult)
+        result = await self.client.request("amanu/proposal/resolve", params, r.ProposalResolveResult)
+        if result.status == "resolved":  # replies and events may overtake each other
+            replied = result.proposal
+            await self.wait(
+                lambda state: all(
+                    each.version >= replied.version
+                    for each in state.proposals
+                    if each.proposal_id == replied.proposal_id
+                )
+            )
+        return result
 
     async def set_mode(self, mode: Mode) -> None:
         params = r.SessionSetModeParams(session_id=self.session_id, mode=mode)

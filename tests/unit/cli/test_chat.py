@@ -639,6 +639,38 @@ async def test_a_lost_connection_is_made_again(desk: Desk, tmp_path: Path) -> No
     await desk.sees("Answer.")
 
 
+QUESTION = {"question": "Which?", "header": "H", "options": [{"label": name, "description": ""} for name in "AB"]}
+ASKS = {"tool": "ask_user", "arguments": {"questions": [QUESTION]}}
+RUNS = {"tool": "run_shell_command", "arguments": {"command": "pip install x", "network": True}}
+
+
+@pytest.mark.parametrize(("calls", "seen"), [([EDIT], "+one"), ([ASKS], "asks:"), ([RUNS], "? Run")])
+async def test_a_question_ends_with_the_daemon_that_asks_it(
+    desk: Desk, tmp_path: Path, calls: list[dict[str, Any]], seen: str
+) -> None:
+    if calls == [RUNS]:
+        needs("bwrap")
+    await started(desk, tmp_path, {"calls": calls}, {"text": "Done."})
+    desk.types("go" + ENTER)
+    await desk.sees(seen)
+    await until_open(desk)
+    desk.types("not this")
+    await until_written(desk, "not this")
+    assert desk.client is not None
+    await desk.client.close()
+    await desk.sees("Lost the connection to the daemon; reconnecting …")
+    assert desk.terminal.typed == "not this"
+    await desk.sees("reconnected")
+    assert not (desk.root / "a.txt").exists()
+
+
+async def until_open(desk: Desk) -> None:
+    """A question has the keys."""
+    async with asyncio.timeout(50):
+        while desk.terminal.dialog is None:
+            await asyncio.sleep(0.01)
+
+
 def edit(old: str, new: str) -> dict[str, Any]:
     return {"tool": "edit_file", "arguments": {"path": "a.txt", "old_text": old, "new_text": new}}
 

@@ -59,7 +59,7 @@ async def asked(*typed: str | None) -> tuple[str | None, list[str], str, int]:
         ran.append(text)
 
     person = Typist(*typed)
-    question = QuestionInput(person, PlainConsole(out), COMMANDS, run)
+    question = QuestionInput(person, PlainConsole(out), COMMANDS, run, lambda: False)
     answer = await question.ask(Dialog("May I?", valid=lambda: True, again=lambda: shown.append(True)))
     assert person.typed == []
     return answer, ran, out.getvalue(), len(shown)
@@ -79,5 +79,5 @@ async def test_a_command_is_none(typed: str, outcome: str) -> None:
 
 
 async def test_what_is_settled_meanwhile_is_not_asked_again() -> None:
-    question = QuestionInput(Typist("?"), PlainConsole(io.StringIO()), COMMANDS, lambda _: None)  # pyright: ignore[reportArgumentType]
+    question = QuestionInput(Typist("?"), PlainConsole(io.StringIO()), COMMANDS, lambda _: None, lambda: False)  # pyright: ignore[reportArgumentType]
     assert await question.ask(Dialog("May I?", valid=lambda: False)) is None

@@ -9,7 +9,7 @@ import pytest
 from amanu.cli.console import PlainConsole
 from amanu.cli.question_prompt import DROPPED, QuestionPrompt
 from amanu.cli.ui.dialog import Dialog
-from amanu.cli.ui.terminal import StopRequested
+from amanu.cli.ui.terminal import QuestionLeft, StopRequested
 from amanu.client.daemon_client import DaemonClient
 from amanu.client.session_view import SessionView, create
 from amanu_protocol import requests as r
@@ -25,7 +25,8 @@ CHOICES = CHOICE.model_copy(update={"kind": "choices"})
 TEXT = QuestionField(field_id="q2", kind="text", header="Name", text="What is it called?")
 CONFIRM = QuestionField(field_id="q3", kind="confirm", text="Really?")
 FILE = QuestionField(field_id="q4", kind="file", text="Which file?")
-STOP = object()
+OPTIONAL = TEXT.model_copy(update={"required": False})
+STOP, NEXT, PREVIOUS = object(), object(), object()
 
 
 class User:
@@ -33,12 +34,17 @@ class User:
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
+        self.typed = list[str]()
+        """What stood there when each was asked."""
 
     async def ask(self, dialog: Dialog) -> str | None:
         assert dialog.valid()
         answer = self.answers.pop(0)
+        self.typed.append(dialog.typed)
         if answer is STOP:
             raise StopRequested
+        if answer in (NEXT, PREVIOUS):
+            raise QuestionLeft(1 if answer is NEXT else -1, f"half {len(self.typed)}")
         return answer
 
     async def edit(self, text: str, suffix: str) -> str | None:
@@ -81,7 +87,14 @@ async def put(
 
 
 TYPED: list[tuple[list[QuestionField], list[Any], dict[str, Any]]] = [
-    ([CHOICE, TEXT, CONFIRM], ["2", "shop", "n"], {"q1": "Postgres", "q2": "shop", "q3": False}),
+    ([CHOICE, TEXT, CONFIRM], ["2", "shop", "n", "y"], {"q1": "Postgres", "q2": "shop", "q3": False}),
+    ([CHOICE, TEXT], ["2", PREVIOUS, "1", "shop", "y"], {"q1": "SQLite", "q2": "shop"}),
+    ([CHOICE, TEXT], [NEXT, "shop", "2", "y"], {"q1": "Postgres", "q2": "shop"}),
+    ([CHOICE, TEXT], [NEXT, NEXT, "change 1", "2", "shop", "y"], {"q1": "Postgres", "q2": "shop"}),
+    ([CHOICE, TEXT], [NEXT, NEXT, "y", PREVIOUS, "shop", "1", "yes"], {"q1": "SQLite", "q2": "shop"}),
+    ([CHOICE, TEXT], ["2", "shop", "change 2", "market", "y"], {"q1": "Postgres", "q2": "market"}),
+    ([CHOICE, TEXT], [PREVIOUS, "2", "shop", NEXT, NEXT, "y"], {"q1": "Postgres", "q2": "shop"}),
+    ([CONFIRM, OPTIONAL], ["y", "", "y"], {"q3": True}),
     ([CHOICE], ["sqlite"], {"q1": "SQLite"}),
     ([CHOICE], ["Something else"], {"q1": "Something else"}),
     ([CHOICE], ["3", "1 2", "1"], {"q1": "SQLite"}),
@@ -128,10 +141,45 @@ async def test_nothing_and_escape_lead_to_declining(
 
 
 async def test_the_question_is_shown_with_its_options(pair: tuple[DaemonClient, FakeDaemon]) -> None:
-    shown, _, _ = await put(pair, [CHOICE, TEXT], User("1", "shop"))
+    shown, _, _ = await put(pair, [CHOICE, TEXT], User("1", NEXT, "change 2", "shop", "y"))
     assert shown == (
         "? Amanu asks: Some questions\n  1 of 2 · Database: Which database?\n  2 of 2 · Name: What is it called?\n"
+        "  1 Database: SQLite\n  2 Name: not answered yet\n"
+        "  2 of 2 · Name: What is it called?\n"
+        "  1 Database: SQLite\n  2 Name: shop\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("fields", "typed", "stood", "note"),
+    [
+        ([CHOICE, TEXT], ["1", PREVIOUS, "1", "shop", "y"], ["", "", "1", "half 2", ""], ""),
+        ([CHOICE, TEXT], [NEXT, "shop", "1", "y"], ["", "", "half 1", ""], ""),
+        ([CHOICE, TEXT], ["1", "shop", "change 2", "market", "y"], ["", "", "", "shop", ""], ""),
+        (
+            [CHOICE, TEXT],
+            [
+                "1",
+                "shop",
+                "as you like",
+            ],
+            ["", "", ""],
+            "as you like",
+        ),
+        (
+            [CHOICE, TEXT],
+            [NEXT, NEXT, "a note", PREVIOUS, "shop", "1", "y"],
+            ["", "", "", "a note", "half 2", "half 1", "half 4"],
+            "",
+        ),
+    ],
+)
+async def test_nothing_typed_is_lost_on_the_way(
+    pair: tuple[DaemonClient, FakeDaemon], fields: list[QuestionField], typed: list[Any], stood: list[str], note: str
+) -> None:
+    user = User(*typed)
+    _, (sent,), _ = await put(pair, fields, user)
+    assert (user.typed, sent["note"]) == (stood, note)
 
 
 async def test_one_question_is_said_once(pair: tuple[DaemonClient, FakeDaemon]) -> None:
@@ -149,7 +197,7 @@ async def test_a_refused_answer_is_asked_for_again(pair: tuple[DaemonClient, Fak
         if params["answers"]["q2"] == "bad":
             raise Refusal("invalidParams", "Not that name.", path="answers.q2")
 
-    shown, sent, _ = await put(pair, [CHOICE, TEXT], User("1", "bad", "good"), refuse)
+    shown, sent, _ = await put(pair, [CHOICE, TEXT], User("1", "bad", "y", "good", "y"), refuse)
     assert [each["answers"] for each in sent] == [{"q1": "SQLite", "q2": "bad"}, {"q1": "SQLite", "q2": "good"}]
     assert "Not that name." in shown
 

@@ -51,6 +51,23 @@ class RowKey:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Among the questions that can be gone to from each other."""
+
+    number: int
+    """From 1; beyond the last: a look at all of them."""
+    count: int
+
+    def __str__(self) -> str:
+        if self.number > self.count:
+            return "Ctrl-P back"
+        return f"{self.number} of {self.count}, Ctrl-N next" if self.count > 1 else ""
+
+
+ALONE = Place(1, 1)
+
+
+@dataclass(frozen=True)
 class Dialog:
     """All there is to ask. Digits, arrows and Enter choose a row; a letter begins words of the user's own."""
 
@@ -62,6 +79,9 @@ class Dialog:
     """Once it no longer holds, nothing is asked any more."""
     default: str = ""
     """Stands there as if the user had typed it."""
+    typed: str = ""
+    """What the user typed at it before, or the value of the row that was marked."""
+    place: Callable[[], Place] = lambda: ALONE
     is_picker: bool = False
     """What is typed filters the rows."""
     selected: int = 0
@@ -85,6 +105,20 @@ class OpenDialog:
 
     def __post_init__(self) -> None:
         self.selected = self.asked.selected
+        values = [each.value for each in self.asked.choices]
+        if self.asked.typed in values:
+            self.selected = values.index(self.asked.typed)
+
+    @property
+    def text(self) -> str:
+        """What stands there at first."""
+        is_row = any(each.value == self.asked.typed for each in self.asked.choices)
+        return self.asked.default or ("" if is_row else self.asked.typed)
+
+    def left_with(self, typed: str) -> str:
+        """What is to stand there when the user comes back."""
+        rows = self.rows(typed)
+        return typed or (rows[self.selected].value if 0 < self.selected < len(rows) else "")
 
     def rows(self, typed: str) -> Sequence[Choice]:
         words = typed.lower().split() if self.asked.is_picker else []

@@ -19,6 +19,8 @@ Action = Literal[
     "picture",
     "keys",
     "suspend",
+    "nextQuestion",
+    "previousQuestion",
 ]
 Combination = tuple[str, ...]
 """Keys pressed one after the other, in prompt_toolkit's names."""
@@ -48,6 +50,8 @@ KEYS: Sequence[Key] = (
     Key("everything", ["ctrl-o"], "show all that was cut above: outputs, thoughts"),
     Key("picture", ["ctrl-v"], "take the picture in the clipboard; the path of one can be pasted"),
     Key("suspend", ["ctrl-z"], "back to the shell; fg returns"),
+    Key("nextQuestion", ["ctrl-n"], "where several questions wait: the next one"),
+    Key("previousQuestion", ["ctrl-p"], "the one before; what is typed stays there"),
     Key("keys", ["?"], "show these keys, where nothing is typed"),
 )
 

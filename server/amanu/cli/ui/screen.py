@@ -28,19 +28,22 @@ from prompt_toolkit.key_binding.bindings import search
 from prompt_toolkit.key_binding.bindings.named_commands import get_by_name
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import BufferControl, ConditionalContainer, Dimension, FormattedTextControl, HSplit, Layout
-from prompt_toolkit.layout.containers import AnyContainer, Window
+from prompt_toolkit.layout.containers import AnyContainer, DynamicContainer, Window
 from prompt_toolkit.output import Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
+from amanu.cli.review_page import ReviewPage
 from amanu.cli.styles import LOOKS, Theme, toolkit_style
 from amanu.cli.text import cell_width, cut, one_line, visible
 from amanu.cli.ui import vi
 from amanu.cli.ui.completer import PromptCompleter
 from amanu.cli.ui.context import PromptContext
-from amanu.cli.ui.dialog import MOST_PREVIEW, MOST_ROWS, ROW_KEYS, Dialog, OpenDialog
+from amanu.cli.ui.dialog import MOST_PREVIEW, MOST_ROWS, ROW_KEYS, OpenDialog
 from amanu.cli.ui.keys import Action, Combination, KeyMap
+from amanu.cli.ui.page_keys import PageAction
 from amanu.cli.ui.pastes import Pastes
+from amanu.cli.ui.review_page import PageView
 from amanu.config import Editing
 from amanu_protocol.items import Line
 
@@ -67,9 +70,13 @@ class Keyed(Protocol):
     pastes: Pastes
     dialog: OpenDialog | None
     below: Callable[[], Sequence[Line]] | None
+    page: ReviewPage | None
 
+    @property
+    def leaves_question(self) -> bool: ...
     def submit(self) -> None: ...
     def answer(self, text: str | None) -> None: ...
+    def leave_question(self, by: int, typed: str) -> None: ...
     def ctrl_c(self) -> None: ...
     def ctrl_d(self) -> None: ...
     def escape(self) -> None: ...
@@ -79,6 +86,8 @@ class Keyed(Protocol):
     async def take_picture(self) -> None: ...
     async def take_pasted(self, pasted: str) -> None: ...
     async def suspend(self) -> None: ...
+    def press(self, key: PageAction, words: str = "") -> None: ...
+    def draft(self, text: str) -> None: ...
 
 
 class Screen:
@@ -107,8 +116,13 @@ class Screen:
         )
         self._composer_window = self._line_of(self.composer, lambda: _PROMPT, search=self._search)
         self._answer_window = self._line_of(self.answer, self._answer_prompt)
+        self._page = PageView(terminal, lambda window: self.app.layout.focus(window))
+        rows = self._rows()
         self.app: Application[None] = Application(
-            layout=Layout(self._rows(), focused_element=self._composer_window),
+            layout=Layout(
+                DynamicContainer(lambda: rows if terminal.page is None else self._page.container),
+                focused_element=self._composer_window,
+            ),
             key_bindings=self._keys(),
             style=styles("neutral"),
             input=keyboard,
@@ -122,12 +136,14 @@ class Screen:
         self.app.ttimeoutlen = self.app.timeoutlen = vi.ESC_SECONDS[terminal.editing]
         vi.edit_as(self.app, terminal.editing)
 
-    def open_dialog(self, dialog: Dialog) -> None:
-        self._roots = dialog.roots
-        self._paths.get_paths = lambda: list(dialog.roots)
+    def open_dialog(self, dialog: OpenDialog) -> None:
+        self._roots = dialog.asked.roots
+        self._paths.get_paths = lambda: list(dialog.asked.roots)
+        selected = dialog.selected
         self.answer.reset()
-        self.answer.text = dialog.default
-        self.answer.cursor_position = len(dialog.default)
+        self.answer.text = dialog.text
+        self.answer.cursor_position = len(dialog.text)
+        dialog.selected = selected
         vi.edit_as(self.app, "emacs")
         self.app.layout.focus(self._answer_window)
         self.app.invalidate()
@@ -141,6 +157,23 @@ class Screen:
 
     def draw_in(self, theme: Theme) -> None:
         self.app.style = styles(theme)
+        self.app.invalidate()
+
+    def open_page(self) -> None:
+        """Everything else gives way: the page has the alternate screen, and the transcript stays as it is."""
+        self._cover(True)
+        vi.edit_as(self.app, "emacs")
+        self._page.begin()
+
+    def close_page(self) -> None:
+        self._cover(False)
+        vi.edit_as(self.app, self._terminal.editing)
+        self.app.layout.focus(self._composer_window)
+
+    def _cover(self, covered: bool) -> None:
+        if self.app.is_running:
+            self.app.renderer.erase()
+        self.app.renderer.full_screen = covered
         self.app.invalidate()
 
     # Rows ------------------------------------------------------------------------------------------------
@@ -173,7 +206,10 @@ class Screen:
         return _joined([[(f"class:{style}" if style else "", row)] for style, row in self._terminal.context.above()])
 
     def _answer_prompt(self) -> str:
-        return self._terminal.dialog.asked.prompt if self._terminal.dialog is not None else ""
+        if self._terminal.dialog is None:
+            return ""
+        asked = self._terminal.dialog.asked
+        return " · ".join(filter(None, [str(asked.place()), asked.prompt]))
 
     def _choices_text(self) -> StyleAndTextTuples:
         dialog = self._terminal.dialog
@@ -261,31 +297,36 @@ class Screen:
         def bind(combination: Combination, filter: Filter, handler: Callable[[KeyPressEvent], object]) -> None:
             keys.add(*combination, filter=filter)(handler)  # pyright: ignore[reportArgumentType]
 
-        on("send", ~is_searching)(lambda _: self._enter())
-        on("newLine", ~is_searching)(lambda event: event.current_buffer.insert_text("\n"))
-        on("mode", ~menu & ~asked)(lambda _: self._terminal.context.next_mode())
-        on("stop", ~is_searching)(lambda _: self._escape())
+        chat = Condition(lambda: self._terminal.page is None)
+        on("send", ~is_searching & chat)(lambda _: self._enter())
+        on("newLine", ~is_searching & chat)(lambda event: event.current_buffer.insert_text("\n"))
+        on("mode", ~menu & ~asked & chat)(lambda _: self._terminal.context.next_mode())
+        on("stop", ~is_searching & chat)(lambda _: self._escape())
         on("interrupt")(lambda _: self._terminal.ctrl_c())
         on("leave", nothing_typed)(lambda _: self._terminal.ctrl_d())
-        on("editor", ~asked)(lambda _: self._terminal.edit_composer())
-        on("everything")(lambda _: self._terminal.show_everything())
-        on("picture", ~asked & ~vi_navigation_mode)(lambda _: self._terminal.take_picture())
+        on("editor", ~asked & chat)(lambda _: self._terminal.edit_composer())
+        on("everything", chat)(lambda _: self._terminal.show_everything())
+        on("picture", ~asked & chat & ~vi_navigation_mode)(lambda _: self._terminal.take_picture())
         on("suspend")(lambda _: self._terminal.suspend())
-        on("keys", nothing_typed & ~asked)(lambda _: self._toggle_keys())
+        on("keys", nothing_typed & ~asked & chat)(lambda _: self._toggle_keys())
         for key in ROW_KEYS:
             keys.add(key, filter=Condition(partial(self._has_row_key, key)), eager=True)(partial(self._row_key, key))
         on("complete", vi_insert_mode | emacs_insert_mode)(get_by_name("menu-complete").call)
-        on("search", ~is_searching & ~asked & ~vi_navigation_mode)(search.start_reverse_incremental_search.call)
+        on("search", ~is_searching & ~asked & chat & ~vi_navigation_mode)(search.start_reverse_incremental_search.call)
         on("search", is_searching)(search.reverse_incremental_search.call)
+        several = Condition(lambda: self._terminal.leaves_question)
+        on("nextQuestion", several & ~menu)(lambda _: self._terminal.leave_question(1, self.answer.text))
+        on("previousQuestion", several & ~menu)(lambda _: self._terminal.leave_question(-1, self.answer.text))
         keys.add("up", filter=choosing)(partial(self._move, -1))
         keys.add("down", filter=choosing)(partial(self._move, 1))
         for digit in "123456789":
             keys.add(digit, filter=asked)(self._digit)
         keys.add(Keys.BracketedPaste)(self._paste)
+        self._page.bind(keys)
 
         # An Alt with a key that means nothing is no Esc. The mouse, which nobody asked for, would fail on a button it
         # does not know.
-        keys.add("escape", "escape", filter=~vi_mode)(self._escape_twice)
+        keys.add("escape", "escape", filter=~vi_mode & chat)(self._escape_twice)
         keys.add("escape", "<any>", filter=~vi_mode)(_nothing)
         keys.add(Keys.Vt100MouseEvent)(_nothing)
         return keys

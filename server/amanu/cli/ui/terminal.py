@@ -11,19 +11,23 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from amanu.cli.console import is_dumb
+from amanu.cli.review_page import Decision, HunkEdit, ReviewPage
 from amanu.cli.styles import Theme
 from amanu.cli.ui.background import WAIT_SECONDS, Background
 from amanu.cli.ui.clipboard import clipboard_picture
 from amanu.cli.ui.context import PromptContext
 from amanu.cli.ui.dialog import Dialog, OpenDialog, Preview
 from amanu.cli.ui.keys import KeyMap, key_map
+from amanu.cli.ui.page_keys import PageAction
 from amanu.cli.ui.pastes import Pastes
 from amanu.cli.ui.pictures import Pictures, pasted_paths, read_picture
 from amanu.cli.ui.programs import edit_text, page_text
+from amanu.cli.ui.transcript import Transcript
 from amanu.client.daemon_client import Disconnected
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Line
@@ -45,6 +49,9 @@ PAUSE_SECONDS = 0.7
 """A pause of that length in typing a prompt lets a question take the keys."""
 
 
+DECIDING: Collection[PageAction] = ("accept", "reject", "why", "edit", "undo", "acceptFile", "rejectFile")
+
+
 class AttentionNeeded(Exception):
     """Something else needs the user now; what was typed stays in the composer."""
 
@@ -57,13 +64,23 @@ class StopRequested(Exception):
     """Esc: what runs is to stop. Like Ctrl-C, but it never leaves."""
 
 
+class QuestionLeft(Exception):
+    """Another question is to be asked: the next (1) or the one before (-1). `typed` stands at the one that was left."""
+
+    def __init__(self, by: int, typed: str) -> None:
+        super().__init__()
+        self.by = by
+        self.typed = typed
+
+
 class RewindRequested(Exception):
     """Esc twice while nothing runs."""
 
 
 class Terminal:
     """The application at the bottom of the screen. It begins with the first question or prompt, and ends with `close`.
-    `history` is the file of earlier prompts; `keyboard` and `screen` are those of the process by default."""
+    `history` is the file of earlier prompts; `keyboard` and `screen` are those of the process by default. `transcript`
+    is where is printed, above it."""
 
     def __init__(
         self,
@@ -74,6 +91,8 @@ class Terminal:
         editing: "Editing" = "emacs",
         keyboard: "Input | None" = None,
         screen: "Output | None" = None,
+        transcript: Transcript | None = None,
+        has_pages: bool | None = None,
     ) -> None:
         from amanu.cli.ui.keyboard import PromptKeyboard
         from amanu.cli.ui.screen import Screen
@@ -88,10 +107,18 @@ class Terminal:
         """The open question."""
         self.below: Callable[[], Sequence[Line]] | None = None
         """The effect that the words typed at the question would have."""
+        self.page: ReviewPage | None = None
+        """The page that covers everything else."""
+        self._transcript = transcript
+        self.has_pages = self._own_keyboard is not None and not is_dumb() if has_pages is None else has_pages
+        self._pressed: Decision | HunkEdit | Literal["back"] | None = None
+        """What a key on the page asked for."""
         self._reader: asyncio.Future[str] | None = None
         """The one that waits for the user."""
         self._submitted: deque[str | type[EOFError]] = deque()
         """Sent while nobody waited for it."""
+        self._moves: int | None = None
+        """While one question gives way to another: how many further ones the user has gone on meanwhile."""
         self._typed_at = 0.0
         self._escaped_at = 0.0
         self._application: asyncio.Task[None] | None = None
@@ -103,6 +130,7 @@ class Terminal:
         """A prompt, of one line or many, never blank. Raises Interrupted on Ctrl-C, EOFError on Ctrl-D,
         AttentionNeeded when `wake` holds, StopRequested on Esc while something can be stopped, RewindRequested on Esc
         twice."""
+        self._moves = None
         await self._start()
         if not wake() and self._submitted:
             text = self._submitted.popleft()
@@ -115,22 +143,55 @@ class Terminal:
         return text
 
     async def ask(self, dialog: Dialog) -> str | None:
-        """See `review_prompt.UserInput`. Raises Interrupted on Ctrl-C, StopRequested on Esc, EOFError on Ctrl-D."""
+        """See `review_prompt.UserInput`. Raises Interrupted on Ctrl-C, StopRequested on Esc, EOFError on Ctrl-D,
+        QuestionLeft where several wait."""
         await self._pause(dialog.valid)
         self._take_back()
+        moves, self._moves = self._moves, None
+        if moves:
+            raise QuestionLeft(moves, dialog.typed)
         shown = self.dialog = OpenDialog(dialog)
         watched = None
         if dialog.preview is not None:
             watched = LivePreview(dialog.preview, lambda: shown.answer(self._screen.answer.text), dialog.is_picker)
             self.below = watched.lines
-        self._screen.open_dialog(dialog)
+        self._screen.open_dialog(shown)
         try:
             answer = await self._wait(lambda: not dialog.valid())
+            if not dialog.valid():
+                self._give_back(dialog, self._screen.answer.text if answer is None else answer)
+                return None
         finally:
             self._close_dialog()
             if watched is not None:
                 watched.end()
         return None if answer is None else answer.strip()
+
+    @contextlib.asynccontextmanager
+    async def paged(self, page: ReviewPage) -> AsyncGenerator[None]:
+        """Show the page until the end of the block. What is printed meanwhile stands in the transcript afterwards; what
+        was written on it and not sent is the user's draft."""
+        await self._start()
+        self.page = page
+        if self._transcript is not None:
+            self._transcript.hold()
+        self._screen.open_page()
+        try:
+            yield
+        finally:
+            self.page = None
+            self._screen.close_page()
+            if self._transcript is not None:
+                self._transcript.release()
+            for text in filter(str.strip, (*page.kept_texts.values(), page.words)):
+                self.draft(text)
+
+    async def pressed(self, until: Callable[[], bool]) -> Decision | HunkEdit | Literal["back"] | None:
+        """The next thing that a key on the page asks for; None as soon as `until` holds. Raises what keys raise."""
+        self._pressed = None
+        self.app.invalidate()
+        await self._wait(until)
+        return self._pressed
 
     async def edit(self, text: str, suffix: str) -> str | None:
         """See `review_prompt.UserInput`."""
@@ -215,9 +276,23 @@ class Terminal:
             self._give(text)
             self._close_dialog()  # what is typed from now on is no answer to it
 
+    @property
+    def leaves_question(self) -> bool:
+        """Whether another question can be gone to, or is about to come."""
+        if self.dialog is None:
+            return self._moves is not None
+        return self.dialog.asked.place().count > 1
+
+    def leave_question(self, by: int, typed: str) -> None:
+        if self.dialog is not None and self._raise(QuestionLeft(by, self.dialog.left_with(typed))):
+            self._moves = 0
+            self._close_dialog()  # what is typed from now on is no word to it
+        elif self._moves is not None:
+            self._moves += by
+
     def ctrl_c(self) -> None:
         """Clear what is typed in the composer; else interrupt whatever the chat does."""
-        if self.dialog is None and self._screen.composer.text:
+        if self.dialog is None and self.page is None and self._screen.composer.text:
             self._screen.composer.reset()
         elif not self._raise(Interrupted()):
             signal.raise_signal(signal.SIGINT)
@@ -234,6 +309,21 @@ class Terminal:
             self._raise(StopRequested())
         elif twice and not self._screen.composer.text:
             self._raise(RewindRequested())
+
+    def press(self, key: PageAction, words: str = "") -> None:
+        """A key on the page."""
+        page = self.page
+        if page is None:
+            return
+        if key == "back":
+            self._pressed = None if page.escape() else "back"
+        elif not self.waits and key in DECIDING:
+            page.say("yellow", "Wait: the last decision is being carried out.")
+            return
+        else:
+            self._pressed = page.editing() if key == "edit" else page.press(key, words)
+        if self._pressed is not None:
+            self._give("")
 
     def notice_typing(self) -> None:
         self._typed_at = time.monotonic()
@@ -294,6 +384,11 @@ class Terminal:
     def _close_dialog(self) -> None:
         self.dialog = self.below = None
         self._screen.close_dialog()
+
+    def _give_back(self, dialog: Dialog, typed: str) -> None:
+        """Put words into the composer that were typed at a question which is over."""
+        if typed.strip() and not dialog.is_picker and typed not in (dialog.default, *(e.value for e in dialog.choices)):
+            self.draft(typed)
 
     def _take_back(self) -> None:
         """Put back into the composer what was sent before this question was drawn: it may be meant for the last one."""

@@ -103,3 +103,13 @@ def test_a_preview_has_the_room_that_the_rows_leave(
     dialog = OpenDialog(asked)
     assert (dialog.list_height(screen[1]), dialog.preview_height(*screen)) == heights
     assert OpenDialog(replace(asked, preview=None)).preview_height(*screen) == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "text", "selected"),
+    [("", "", 0), ("n", "", 2), ("a", "", 0), ("half a sen", "half a sen", 0), ("h h", "h h", 0)],
+)
+def test_who_comes_back_finds_the_words_or_the_row(typed: str, text: str, selected: int) -> None:
+    dialog = OpenDialog(Dialog("› ", ROWS, valid=lambda: True, typed=typed))
+    assert (dialog.text, dialog.selected) == (text, selected)
+    assert dialog.left_with(dialog.text) == ("" if typed == "a" else typed)
