@@ -22,6 +22,7 @@ ErrorKind = Literal[
     "blobNotFound",
     "itemNotFound",
     "jobNotFound",
+    "commandNotMovable",
     "agentNotFound",
     "authRequired",
     "modelNotFound",

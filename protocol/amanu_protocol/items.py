@@ -333,6 +333,8 @@ class ToolCall(Wire):
     error: str | None = None
     sandbox: CommandSandbox | None = None
     """Of a command that ran: what held it."""
+    movable: bool = False
+    """A command that has been running for a second, and that `amanu/job/begin` can put in the background."""
     agent_id: str | None = None
     """The sub-agent whose work this is: it belongs below the call that started it. None: the session's own."""
     warns: bool = False

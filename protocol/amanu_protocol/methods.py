@@ -62,6 +62,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/checkpoint/list", "toDaemon", r.CheckpointListParams, r.CheckpointListResult, "The turns one can go back before."),
     Method("amanu/checkpoint/preview", "toDaemon", r.CheckpointPreviewParams, r.CheckpointPreviewResult, "What going back would do."),
     Method("amanu/checkpoint/restore", "toDaemon", r.CheckpointRestoreParams, r.CheckpointRestoreResult, "Go back: files, conversation, or both."),
+    Method("amanu/job/begin", "toDaemon", r.JobBeginParams, r.JobBeginResult, "Put a running command in the background: its call ends, and it goes on as a job. Refused (commandNotMovable) if none runs, or it runs on a private copy of the workspace, whose changes are decided on when it ends."),
     Method("amanu/job/output", "toDaemon", r.JobOutputParams, r.JobOutputResult, "What a background command has printed."),
     Method("amanu/job/input", "toDaemon", r.JobInputParams, r.Empty, "Type into a background command."),
     Method("amanu/job/stop", "toDaemon", r.JobParams, r.JobResult, "End a background command and all its processes. One that has ended stays as it is."),

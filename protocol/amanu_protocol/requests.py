@@ -340,6 +340,17 @@ class JobResult(Message):
     job: Job
 
 
+class JobBeginParams(Message):
+    session_id: Id
+    tool_call_id: Id | None = None
+    """Whose command; None: every command that a running call of the session, or of its sub-agents, waits for."""
+
+
+class JobBeginResult(Message):
+    jobs: list[Job]
+    """Those that go on in the background from now on."""
+
+
 class AgentParams(Message):
     session_id: Id
     """Of the session it works for."""

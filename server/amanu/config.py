@@ -255,8 +255,8 @@ class TerminalSettings(SettingsSection):
     keys: dict[str, str | tuple[str, ...]] = {}
     """Other keys for what `?` lists: under `[terminal.keys]`, `mode = "f2"` or `editor = ["ctrl-e", "ctrl-x e"]`. The
     actions: `send`, `newLine`, `complete`, `mode`, `stop`, `interrupt`, `leave`, `search`, `editor`, `everything`,
-    `picture`, `suspend`, `keys`. Enter, Esc and Ctrl-C keep their meaning. What cannot be bound keeps its default, and
-    the chat says why."""
+    `picture`, `background`, `suspend`, `nextQuestion`, `previousQuestion`, `keys`. Enter, Esc and Ctrl-C keep their
+    meaning. What cannot be bound keeps its default, and the chat says why."""
 
     notify: bool = True
     """The window's title names the session; a bell and a notification tell of a question and of the end of a turn, if

@@ -378,6 +378,8 @@ export interface ToolCall {
   error: string | null;
   /** Of a command that ran: what held it. */
   sandbox: CommandSandbox | null;
+  /** A command that has been running for a second, and that `amanu/job/begin` can put in the background. */
+  movable: boolean;
   /** The sub-agent whose work this is: it belongs below the call that started it. None: the session's own. */
   agentId: string | null;
   /** Whether a part of it failed, as `summary` says, though its exit code is a success: not to be drawn as success. */
@@ -1619,6 +1621,17 @@ export interface JobParams {
 
 export interface JobResult {
   job: Job;
+}
+
+export interface JobBeginParams {
+  sessionId: Id;
+  /** Whose command; None: every command that a running call of the session, or of its sub-agents, waits for. */
+  toolCallId?: Id | null;
+}
+
+export interface JobBeginResult {
+  /** Those that go on in the background from now on. */
+  jobs: Job[];
 }
 
 export interface AgentParams {
@@ -2875,6 +2888,7 @@ export type ErrorKind =
   | "blobNotFound"
   | "itemNotFound"
   | "jobNotFound"
+  | "commandNotMovable"
   | "agentNotFound"
   | "authRequired"
   | "modelNotFound"
@@ -2981,6 +2995,8 @@ export interface RequestsToDaemon {
   "amanu/checkpoint/preview": { params: CheckpointPreviewParams; result: CheckpointPreviewResult };
   /** Go back: files, conversation, or both. */
   "amanu/checkpoint/restore": { params: CheckpointRestoreParams; result: CheckpointRestoreResult };
+  /** Put a running command in the background: its call ends, and it goes on as a job. Refused (commandNotMovable) if none runs, or it runs on a private copy of the workspace, whose changes are decided on when it ends. */
+  "amanu/job/begin": { params: JobBeginParams; result: JobBeginResult };
   /** What a background command has printed. */
   "amanu/job/output": { params: JobOutputParams; result: JobOutputResult };
   /** Type into a background command. */

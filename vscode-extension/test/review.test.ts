@@ -47,6 +47,7 @@ function call(itemId: string): ToolCall {
     error: null,
     sandbox: null,
     warns: false,
+    movable: false,
     notUndone: [],
   };
 }

@@ -72,6 +72,7 @@ export const CALL: ToolCall = {
   error: null,
   sandbox: null,
   warns: false,
+  movable: false,
   notUndone: [],
 };
 const ASKED: Approval = {

@@ -231,6 +231,7 @@
 ---@field decision? amanu.Decision
 ---@field error? string
 ---@field sandbox? amanu.CommandSandbox Of a command that ran: what held it.
+---@field movable boolean A command that has been running for a second, and that `amanu/job/begin` can put in the background.
 ---@field agentId? string The sub-agent whose work this is: it belongs below the call that started it. None: the session's own.
 ---@field warns boolean Whether a part of it failed, as `summary` says, though its exit code is a success: not to be drawn as success.
 ---@field notUndone string[] What it changed that cannot be undone, as names shown to the user: "logo.png", "the folder old".
@@ -1006,6 +1007,13 @@
 
 ---@class amanu.JobResult
 ---@field job amanu.Job
+
+---@class amanu.JobBeginParams
+---@field sessionId amanu.Id
+---@field toolCallId? amanu.Id Whose command; None: every command that a running call of the session, or of its sub-agents, waits for.
+
+---@class amanu.JobBeginResult
+---@field jobs amanu.Job[] Those that go on in the background from now on.
 
 ---@class amanu.AgentParams
 ---@field sessionId amanu.Id Of the session it works for.
@@ -1828,7 +1836,7 @@
 ---`approvalNotFound`, `proposalNotFound`: attach again, and draw the state · `staleTurn`: send a prompt instead ·
 ---`sessionNotFound`: create it, or list · `sessionReadOnly`: only show it · `authRequired`, `modelNotFound`,
 ---`modelUnavailable`: another model. It shows the message of any other, and the hint.
----@alias amanu.ErrorKind "sessionNotFound"|"sessionReadOnly"|"tooManySessions"|"turnInProgress"|"staleTurn"|"approvalNotFound"|"questionNotFound"|"proposalNotFound"|"proposalConflict"|"blobNotFound"|"itemNotFound"|"jobNotFound"|"agentNotFound"|"authRequired"|"modelNotFound"|"modelUnavailable"|"overloaded"|"contextTooLong"|"unsupportedVersion"|"trustChanged"|"mcpServerNotFound"|"mcpServerChanged"|"permissionDenied"|"providerError"|"storageError"|"invalidRule"|"invalidParams"|"internalError"
+---@alias amanu.ErrorKind "sessionNotFound"|"sessionReadOnly"|"tooManySessions"|"turnInProgress"|"staleTurn"|"approvalNotFound"|"questionNotFound"|"proposalNotFound"|"proposalConflict"|"blobNotFound"|"itemNotFound"|"jobNotFound"|"commandNotMovable"|"agentNotFound"|"authRequired"|"modelNotFound"|"modelUnavailable"|"overloaded"|"contextTooLong"|"unsupportedVersion"|"trustChanged"|"mcpServerNotFound"|"mcpServerChanged"|"permissionDenied"|"providerError"|"storageError"|"invalidRule"|"invalidParams"|"internalError"
 
 ---`error.data` of a failed request. The code is −32602 with `invalidParams` and `unsupportedVersion`, −32603 with
 ---`internalError`, else −32803. JSON-RPC's own errors have no data.
@@ -1884,6 +1892,7 @@ M.methods = {
   checkpoint_list = "amanu/checkpoint/list",
   checkpoint_preview = "amanu/checkpoint/preview",
   checkpoint_restore = "amanu/checkpoint/restore",
+  job_begin = "amanu/job/begin",
   job_output = "amanu/job/output",
   job_input = "amanu/job/input",
   job_stop = "amanu/job/stop",

@@ -234,6 +234,7 @@ class Calls:
                 step=self._step,
                 agent=self._label,
                 output=lambda text: self._show_live(run, text),
+                movable=lambda: self._show_movable(run),
                 allowed=self._approvals.allowed,
                 denied=self._approvals.denied,
                 guarded=self._approvals.guarded,
@@ -325,6 +326,11 @@ class Calls:
         text = self._emit.redact(text)
         run.live_output += text
         self._emit.delta(run.call.call_id, text)
+
+    def _show_movable(self, run: CallRun) -> None:
+        if run.result is None:
+            run.item = run.item.model_copy(update={"movable": True, "output": run.live_output})
+            self._emit(ItemChanged(item=run.item))
 
     def _may_ask_for(self, blocked: Blocked | None, decision: Decision, context: CallContext) -> bool:
         """Whether something was blocked that the user was not asked for before: who left it out once is not asked
@@ -571,6 +577,7 @@ class Calls:
     def _shown(self, outcome: Outcome) -> dict[str, Any]:
         """What the user sees of it, as fields of the call's item."""
         return {
+            "movable": False,
             "output": self._emit.redact(outcome.for_user),
             "summary": one_line(self._emit.redact(outcome.line)),
             "warns": outcome.warns,
@@ -631,7 +638,7 @@ class Calls:
         if run.result is not None:
             return
         run.result = result = _result_as_called(run, result)
-        run.item = run.item.model_copy(update={"state": state, "error": error})
+        run.item = run.item.model_copy(update={"state": state, "error": error, "movable": False})
         entry = result if self._environment.following == 0 else None
         if entry is not None and self._by_user:
             self._notes.append(_told(result, run.tool))

@@ -29,10 +29,11 @@ from amanu.cli.pickers import Pickers
 from amanu.cli.question import show_lines
 from amanu.cli.question_input import QuestionInput, why_not
 from amanu.cli.question_prompt import QuestionPrompt
-from amanu.cli.render import Renderer
+from amanu.cli.render import Renderer, running_commands
 from amanu.cli.review_page_decisions import PagedReview
 from amanu.cli.review_prompt import ReviewPrompt
 from amanu.cli.running import RunningServers, show_running
+from amanu.cli.session_board import SessionBoard
 from amanu.cli.session_lookup import LATEST, begins_an_id, latest, listing, resolve_session_id
 from amanu.cli.slash_completion import SlashCompletion
 from amanu.cli.status_line import IDLE, SENDING, status_line
@@ -57,6 +58,7 @@ from amanu.cli.ui.themes import Themes
 from amanu.cli.ui.transcript import Transcript
 from amanu.cli.usage import show_context
 from amanu.cli.waiting_questions import WaitingQuestions
+from amanu.cli.work_pickers import WorkPickers
 from amanu.client.base_texts import load_base_texts
 from amanu.client.daemon_client import DaemonClient, Disconnected
 from amanu.client.session_view import SessionView, attach, create, mint
@@ -118,12 +120,13 @@ SLASH_COMMANDS = {
     "/copy": "copy the last answer to the clipboard",
     "/export": "[FILE]: write the conversation to a new file, as Markdown, or as JSON if it ends in .json",
     "/edit": "put your last prompt into the composer, to be changed and sent again",
-    "/agents": "list the sub-agents; /agents stop ID, /agents open ID",
+    "/agents": "choose a sub-agent, to see or stop it; /agents stop ID, /agents open ID",
     "/running": "show everything that runs: agents, background commands, MCP servers",
-    "/jobs": "list the background commands; /jobs output ID, /jobs stop ID",
+    "/jobs": "choose a background command (Ctrl-B puts one there); /jobs output ID, /jobs stop ID",
     "/todos": "show the model's to-do list",
     "/notes": "show the details behind notices: summaries, masked output",
     "/sessions": "choose another session (/resume); its id, a prefix of it, latest, or words it has",
+    "/dashboard": "all sessions, live: which wait for you, which work; Enter goes to one",
     "/new": "start a new session (/clear does too)",
     "/trust": "show what trusting this folder enables, and trust it; /untrust reverts that",
     "/untrust": "stop trusting this folder",
@@ -254,6 +257,8 @@ class Chat(PromptContext):
     _cost: SessionCost
     _agent_slash_commands: AgentSlashCommands
     _servers: RunningServers
+    _board: SessionBoard
+    _work_pickers: WorkPickers
     _trust_prompt: TrustPrompt
     _terminal: Terminal
     _themes: Themes
@@ -281,6 +286,8 @@ class Chat(PromptContext):
         """Prompts on their way to the daemon, which may look for what they mention; the first is being sent."""
         self._sender: asyncio.Task[None] | None = None
         self._changing_mode: asyncio.Task[None] | None = None
+        self._moving: asyncio.Task[None] | None = None
+        """Has a command put in the background."""
         self._wanted_mode: Mode | None = None
         """The mode that the user chose with Shift-Tab and the daemon has not set yet."""
         self._begun_at = -BEGIN_SECONDS
@@ -342,6 +349,21 @@ class Chat(PromptContext):
     def stoppable(self) -> bool:
         """A turn runs."""
         return self._view.state.turn is not None
+
+    def has_command(self) -> bool:
+        return bool(running_commands(self._view.state))
+
+    def background(self) -> None:
+        self._moving = asyncio.create_task(self._put_in_background())
+
+    async def _put_in_background(self) -> None:
+        params = r.JobBeginParams(session_id=self._view.session_id)
+        try:
+            await self._view.client.request("amanu/job/begin", params, r.JobBeginResult)
+        except AmanuError as error:
+            self._show_error(error)
+        except Disconnected:
+            pass
 
     def everything(self) -> str:
         return self._renderer.expanded(self._view.state)
@@ -602,8 +624,15 @@ class Chat(PromptContext):
                 self._terminal.draft(self._conversation.last_prompt())
             case "/todos":
                 self._renderer.show_todos(self._view.state)
+            case "/jobs" if not argument and self._view.state.jobs and not self._asked():
+                await self._run_chosen(self._work_pickers.job())
             case "/jobs":
                 await self._job_slash_commands.run(argument)
+            case "/agents" if not argument and self._view.state.agents and not self._asked():
+                await self._run_chosen(self._work_pickers.agent())
+            case "/mcp" if not argument and not self._asked():
+                if not await self._work_pickers.server():
+                    self._send(text)
             case "/agents":
                 await self._agent_slash_commands.run(argument)
             case "/running":
@@ -615,6 +644,11 @@ class Chat(PromptContext):
                     await self._enter(await attach(self._view.client, session_id), detach=True)
                 else:
                     self._console.line(("dim", "You are in this session still; /new begins another."))
+            case "/dashboard" if not self._asked():
+                if (session_id := await self._board.pick()) is not None:
+                    await self._enter(await attach(self._view.client, session_id), detach=True)
+            case "/dashboard":
+                self._console.line(("dim", "Answer the question first, or decide later."))
             case "/new" | "/clear":
                 await self._enter(await self._create(self._view.client), detach=True)
             case "/trust":
@@ -639,6 +673,10 @@ class Chat(PromptContext):
                 self._send(text)
             case _:
                 self._console.line(("red", why_not(word, self._completion.names)))
+
+    async def _run_chosen(self, picking: Awaitable[str | None]) -> None:
+        if (command := await picking) is not None:
+            await self._command(command)
 
     async def _go_back(self, words: str = "") -> None:
         """Have a turn chosen, and go back to before it."""
@@ -750,8 +788,14 @@ class Chat(PromptContext):
         if detach and self._view.session_id != view.session_id:
             await self._put_away("amanu/session/detach")
         self._view = view
-        expand = self._terminal.keys.shown("everything")
-        self._renderer = Renderer(self._console, details_hint="/notes", trust="/trust", expand_hint=expand)
+        keys = self._terminal.keys
+        self._renderer = Renderer(
+            self._console,
+            details_hint="/notes",
+            trust="/trust",
+            expand_hint=keys.shown("everything"),
+            background_hint=keys.shown("background"),
+        )
         self._pickers = Pickers(view, self._terminal)
         self._completion = SlashCompletion(view, SLASH_COMMANDS)
         asked = QuestionInput(
@@ -771,7 +815,9 @@ class Chat(PromptContext):
         self._cost = SessionCost(view, self._console)
         self._agent_slash_commands = AgentSlashCommands(view, self._console)
         self._servers = RunningServers(view)
-        view.client.on_notification = self._servers.on_notification
+        self._board = SessionBoard(view, self._terminal)
+        self._work_pickers = WorkPickers(view, self._terminal, self._console)
+        view.client.on_notification = self._on_notification
         self._trust_prompt = TrustPrompt(view, self._console, asked, self._terminal.draft)
         show_header(view.state, self._console)
         self._console.line(("dim", f"session {view.session_id} · /help"))
@@ -797,6 +843,10 @@ class Chat(PromptContext):
             view.listeners.append(self._notifications.show)
             view.replaced.append(self._notifications.enter)
 
+    def _on_notification(self, method: str, params: Any) -> None:
+        self._servers.on_notification(method, params)
+        self._board.on_notification(method, params)
+
     async def _put_away(self, method: str | None = None) -> None:
         """Leave this session; one in which nobody said anything is not kept."""
         await self._sent()
@@ -813,7 +863,7 @@ class Chat(PromptContext):
             try:
                 client = await self._connect()
                 await self._view.reattach(client)
-                client.on_notification = self._servers.on_notification
+                client.on_notification = self._on_notification
                 self._client = client
                 self._console.line(("dim", "reconnected"))
                 return

@@ -60,6 +60,16 @@ def farewell(state: SessionState, idle_seconds: float | None) -> str:
     )
 
 
+def standing(job: Job, now: float) -> str:
+    """How it stands, for how long it runs, its last line."""
+    parts = [one_line(job.summary)]
+    if job.state == "running":
+        parts.append(seconds(max(0.0, now - job.started_at / 1000)))
+    if job.last_line:
+        parts.append(one_line(job.last_line, 80))
+    return " · ".join(parts)
+
+
 class JobSlashCommands:
     """The slash commands of the chat that are about background commands. Raise `AmanuError`."""
 

@@ -8,6 +8,7 @@ import math
 import re
 import shutil
 import time
+from collections.abc import Iterable
 from pathlib import PurePath
 
 from amanu.cli.agent_lines import LEVELS, MARKS, AgentLines, mark_of
@@ -99,7 +100,8 @@ _ENDED: dict[EndReason, tuple[Style, str]] = {
 class Renderer:
     """Feed it every event after it was folded. `answers` False leaves answers out (someone else prints them);
     `thoughts` False prints only their subjects; `details_hint` is how a user gets to what stands behind a notice,
-    `trust` to what trust enables, `expand_hint` to all of what is shown in part."""
+    `trust` to what trust enables, `expand_hint` to all of what is shown in part; `background_hint` is the key that puts
+    a command in the background."""
 
     def __init__(
         self,
@@ -110,6 +112,7 @@ class Renderer:
         details_hint: str = "",
         trust: str = "",
         expand_hint: str = "",
+        background_hint: str = "",
     ) -> None:
         self.console = console
         self._answers = answers
@@ -117,6 +120,7 @@ class Renderer:
         self._details_hint = details_hint
         self._trust = trust
         self._expand_hint = expand_hint
+        self._background_hint = background_hint
         self._streams: dict[str, tuple[Blocks, Stripper, Style]] = {}
         self._received: dict[str, int] = {}
         """Characters of a stream that were fed to it."""
@@ -248,7 +252,7 @@ class Renderer:
         return "\n\n".join(reversed(sections))
 
     def _command_tail(self, call: ToolCall, lines: int, clock_time: float) -> list[Span]:
-        figures = _seconds_since(self._started_at.get(call.item_id, 0), clock_time)
+        figures = (*_seconds_since(self._started_at.get(call.item_id, 0), clock_time), *self._background([call]))
         title = Activity("▸", one_line(call.title), figures).line(shutil.get_terminal_size().columns)
         return [("bold", title), *(("dim", line) for line in _live_lines(call, lines - 1, "    "))]
 
@@ -267,11 +271,18 @@ class Renderer:
         if titles := [*(one_line(call.title) for call in calls), *map(doing, agents)]:
             since = [self._started_at[call.item_id] for call in calls if call.item_id in self._started_at]
             figures = _seconds_since(min([*since, *(agent.started_at for agent in agents)], default=0), clock_time)
+            if not any(call.output.strip() for call in calls):  # else it stands beside what one prints
+                figures += self._background(running_commands(state))
             return Activity(spinner(clock_time), _SEPARATOR.join(titles), figures)
         edit = _live_edit(state)
         lines = () if edit is None else (plural(edit.output.count("\n"), "line"),)
         figures = (*lines, *_seconds_since(self._turn_started_at, clock_time), *self._tokens_written())
         return Activity(spinner(clock_time), self._what_the_model_does(state), figures)
+
+    def _background(self, calls: Iterable[ToolCall]) -> tuple[str, ...]:
+        """The key, if it can put one of these in the background."""
+        can = self._background_hint and any(call.movable for call in calls)
+        return (f"{self._background_hint} background",) if can else ()
 
     def _what_the_model_does(self, state: SessionState) -> str:
         last = _last(state)
@@ -674,6 +685,12 @@ def _live_lines(call: ToolCall, count: int, before: str = "") -> list[str]:
     columns = shutil.get_terminal_size().columns
     lines = stripped(call.output[-_LIVE_END:]).expandtabs().splitlines()[-count:]
     return [cut(before + line, columns) for line in lines]
+
+
+def running_commands(state: SessionState) -> list[ToolCall]:
+    """The commands that calls wait for, those of sub-agents as well."""
+    calls = (item for item in _recent(state) if isinstance(item, ToolCall) and _executes(item))
+    return [call for call in calls if call.effect == "run"]
 
 
 def _running(state: SessionState) -> list[ToolCall]:

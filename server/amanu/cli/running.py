@@ -1,6 +1,5 @@
 """`/running` in the chat: everything that runs for a session, and the MCP servers among it, kept fresh."""
 
-import asyncio
 import time
 from typing import Any
 
@@ -8,13 +7,12 @@ from amanu.cli.agent_slash_commands import AgentSlashCommands
 from amanu.cli.console import Console
 from amanu.cli.job_slash_commands import describe
 from amanu.cli.question import STYLES
+from amanu.cli.renewal import Renewal
 from amanu.cli.text import visible
-from amanu.client.daemon_client import Disconnected
 from amanu.client.session_view import SessionView
 from amanu.text.amounts import plural
 from amanu.text.sub_agents import working
 from amanu_protocol import requests as r
-from amanu_protocol.errors import AmanuError
 
 _RUNNING = ("starting", "ready")
 
@@ -24,16 +22,13 @@ class RunningServers:
 
     def __init__(self, view: SessionView) -> None:
         self._view = view
-        self._asking: asyncio.Task[None] | None = None
-        self._again = False
+        self._renewal = Renewal(self.refresh)
         self.servers: list[r.McpServer] = []
 
     def on_notification(self, method: str, params: Any) -> None:
         """A `DaemonClient.on_notification`."""
         if method == "amanu/mcp/changed":
-            self._again = True
-            if self._asking is None or self._asking.done():
-                self._asking = asyncio.create_task(self._ask())
+            self._renewal.request()
 
     async def refresh(self) -> None:
         """Ask now. Raises `AmanuError`, `Disconnected`."""
@@ -45,14 +40,6 @@ class RunningServers:
     def count(self) -> str:
         """For the line below the prompt; "" when none runs."""
         return plural(len(self.servers), "server") if self.servers else ""
-
-    async def _ask(self) -> None:
-        while self._again:
-            self._again = False
-            try:
-                await self.refresh()
-            except (AmanuError, Disconnected):  # the line below the prompt shows what was known
-                return
 
 
 async def show_running(view: SessionView, servers: RunningServers, console: Console) -> None:

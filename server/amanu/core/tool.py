@@ -251,6 +251,8 @@ class CallContext:
     """The sub-agent that calls; None: the session's own agent."""
     output: Callable[[str], None] = field(default=lambda text: None)
     """Shows live output to the user."""
+    movable: Callable[[], None] = field(default=lambda: None)
+    """Shows the user that the command which runs can be put in the background."""
     accept_all: bool = True
     """For tools that make proposals. True: policy or the user allowed the whole call. False: the hunks were decided
     one by one, and `run` only reports."""

@@ -17,10 +17,24 @@ from amanu.tools.shell.jobs import Jobs
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import JobChanged, JobProgress
 from amanu_protocol.items import Job as ShownJob
-from amanu_protocol.requests import JobInputParams, JobOutputParams, JobOutputResult, JobParams, JobResult
+from amanu_protocol.requests import (
+    JobBeginParams,
+    JobBeginResult,
+    JobInputParams,
+    JobOutputParams,
+    JobOutputResult,
+    JobParams,
+    JobResult,
+)
 from amanu_protocol.state import SessionState
 
 _PIECE = 64 * 1024  # bytes of output in one answer
+_NOTHING_RUNS = "No command is running that could be put in the background."
+_STAYS = (
+    "This command stays in the foreground: it runs on a private copy of the workspace, or is only tried, and what "
+    "comes of it is decided on when it ends."
+)
+_INSTEAD = "Tell the agent to stop it and run it in the background."
 
 
 def running_jobs(state: SessionState) -> list[ShownJob]:
@@ -38,7 +52,7 @@ class SessionJobs(SessionPart):
         self._emit = emit
         self._notices = notices
         self._journal = journal
-        self.jobs = Jobs(self, mask, state.jobs)
+        self.jobs = Jobs(self, mask, state.jobs, journal.put_blob)
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -59,6 +73,21 @@ class SessionJobs(SessionPart):
         self.jobs.reopen()
 
     # Requests ---------------------------------------------------------------------------------------
+
+    async def begin(self, params: JobBeginParams) -> JobBeginResult:
+        """Put what calls wait for in the background. Raises `AmanuError` (commandNotMovable)."""
+        waited_for = [each for each in self.jobs.foreground if params.tool_call_id in (None, each.call_id)]
+        refusal = _STAYS if waited_for else _NOTHING_RUNS
+        begun: list[ShownJob] = []
+        for command in [each for each in waited_for if each.may_move]:
+            try:
+                begun.append((await self.jobs.move(command)).shown)
+            except ToolError as error:
+                refusal = str(error)
+        if not begun:
+            raise AmanuError("commandNotMovable", refusal, hint=_INSTEAD if refusal == _STAYS else None)
+        await self._emit.durable()
+        return JobBeginResult(jobs=begun)
 
     async def end(self, params: JobParams) -> JobResult:
         """End a job, unless it has ended. Raises `AmanuError` (jobNotFound)."""

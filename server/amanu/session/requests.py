@@ -51,6 +51,7 @@ SESSION_REQUESTS: Mapping[str, Request] = {
     "amanu/checkpoint/list": _session(r.CheckpointListParams, lambda s, _, __: s.checkpoints.list(), reads=True),
     "amanu/checkpoint/preview": _session(r.CheckpointPreviewParams, lambda s, p, _: s.checkpoints.preview(p)),
     "amanu/checkpoint/restore": _session(r.CheckpointRestoreParams, lambda s, p, _: s.checkpoints.restore(p)),
+    "amanu/job/begin": _session(r.JobBeginParams, lambda s, p, _: s.core.jobs.begin(p)),
     "amanu/job/output": _session(r.JobOutputParams, lambda s, p, _: s.core.jobs.output(p), reads=True),
     "amanu/job/input": _session(r.JobInputParams, lambda s, p, _: s.core.jobs.input(p)),
     "amanu/job/stop": _session(r.JobParams, lambda s, p, _: s.core.jobs.end(p)),

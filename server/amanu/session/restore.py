@@ -223,6 +223,7 @@ def _close_what_is_open(state: SessionState) -> list[tuple[Event, Entry | None]]
             ended = item.model_copy(
                 update={
                     "state": "failed" if ran else "cancelled",
+                    "movable": False,
                     "error": MAY_HAVE_RUN if ran else DID_NOT_RUN,
                 }
             )

@@ -10,6 +10,14 @@ def seconds(value: float) -> str:
     return f"{int(value // 60)} min {int(value % 60)} s"
 
 
+def age(value: float) -> str:
+    """How long ago, in seconds: "now", "3 min", "2 h", "4 d"."""
+    minutes = int(max(0.0, value) // 60)
+    if minutes < 60:
+        return f"{minutes} min" if minutes else "now"
+    return f"{minutes // 60} h" if minutes < 48 * 60 else f"{minutes // (24 * 60)} d"
+
+
 def token_count(value: int) -> str:
     """A number of tokens: "950", "1.2k", "400k", "1.05M"."""
     if value < 1000:

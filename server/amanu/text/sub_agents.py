@@ -69,10 +69,12 @@ def count_working(agents: Sequence[SubAgent]) -> str:
 def describe_agent(agent: SubAgent, now: float) -> str:
     """An agent on one line: what it is, what for, how it stands, for how long, what it does. `now` in seconds since the
     epoch."""
-    parts = [
-        f"{agent_label(agent.name, agent.agent_id)}: {_short(agent.description, MAX_WORDS)}",
-        one_line(agent.summary),
-    ]
+    return f"{agent_label(agent.name, agent.agent_id)}: {agent_standing(agent, now)}"
+
+
+def agent_standing(agent: SubAgent, now: float) -> str:
+    """What it is for, how it stands, for how long, what it does."""
+    parts = [_short(agent.description, MAX_WORDS), one_line(agent.summary)]
     if agent.works:
         parts.append(seconds(max(0.0, now - agent.started_at / 1000)))
         parts.append(_short(agent.activity, MAX_WORDS) if agent.state == "running" else "")

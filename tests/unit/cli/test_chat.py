@@ -31,6 +31,7 @@ from amanu.config import load_settings
 from amanu.home import find_home
 from amanu.permissions import approvals
 from amanu.proposals import tracking
+from amanu_protocol import requests as r
 from amanu_protocol.base import Wire
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, TurnEnded
@@ -190,6 +191,17 @@ async def test_the_daemon_is_told_once_that_the_user_types(desk: Desk, tmp_path:
 async def until_written(desk: Desk, text: str) -> None:
     async with asyncio.timeout(50):
         while desk.terminal.app.current_buffer.text != text:
+            await asyncio.sleep(0.01)
+
+
+async def rows_shown(desk: Desk, *parts: str) -> OpenDialog:
+    """The picker that is open, once it has a row for each of these, with these words in it."""
+    async with asyncio.timeout(50):
+        while True:
+            dialog = desk.terminal.dialog
+            rows = [] if dialog is None else [f"{each.label} {each.about}" for each in dialog.rows("")]
+            if dialog is not None and all(any(part in row for row in rows) for part in parts):
+                return dialog
             await asyncio.sleep(0.01)
 
 
@@ -1067,8 +1079,13 @@ async def test_background_commands_are_listed_read_and_stopped(desk: Desk, tmp_p
     desk.types("go" + ENTER)
     await desk.sees("Started.")
     assert "1 in the background" in desk.chat.toolbar()
+    desk.types("/jobs" + ENTER)
+    await rows_shown(desk, "▸ job-1  echo ready; sleep 300 Running")
+    desk.types(ENTER)
+    await rows_shown(desk, "Show its output ready", "Stop it")
+    desk.types(ENTER)
+    await desk.sees("ready\n")
     for typed, seen in (
-        ("/jobs", "job-1  echo ready; sleep 300 · Running · "),
         ("/jobs output 1", "ready\n"),
         ("/jobs stop", "Usage: /jobs [stop ID | output ID]"),
         ("/jobs stop job-9", "This session has no background command job-9."),
@@ -1077,6 +1094,47 @@ async def test_background_commands_are_listed_read_and_stopped(desk: Desk, tmp_p
         desk.types(typed + ENTER)
         await desk.sees(seen)
     assert "in the background" not in desk.chat.toolbar()
+    desk.types(CTRL_D)
+    assert await desk.left() == 0
+
+
+async def test_a_running_command_is_put_in_the_background(desk: Desk, tmp_path: Path) -> None:
+    waits = "echo up; until [ -e go ]; do sleep 0.02; done"
+    shell = {"tool": "run_shell_command", "arguments": {"command": waits}}
+    desk.start(model_id=script(tmp_path, {"text": "", "calls": [shell]}, {"text": "I go on."}), mode="auto")
+    await desk.sees("This folder is not trusted")
+    desk.types("n" + ENTER)
+    desk.types("go" + ENTER)
+    async with asyncio.timeout(50):
+        while not any("up" in text for _, text in desk.chat.above()):
+            await asyncio.sleep(0.01)
+    desk.keyboard.send_text("\x02")
+    await desk.sees("Goes on in the background as job-1.")
+    await desk.sees("I go on.")
+    assert "1 in the background" in desk.chat.toolbar()
+    desk.types(CTRL_D)
+    assert await desk.left() == 0
+
+
+async def test_the_dashboard_follows_all_sessions_and_goes_to_one(desk: Desk, tmp_path: Path) -> None:
+    await started(desk, tmp_path, {"text": "First."})
+    desk.types("one" + ENTER)
+    await desk.sees("First.")
+    desk.types("/dashboard" + ENTER)
+    dialog = await rows_shown(desk, "you are here")
+    assert desk.client is not None
+    (tmp_path / "other").mkdir()
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps([{"text": "", "calls": [EDIT]}, {"text": "Done."}]))
+    created = r.SessionCreateParams(session_id="o" * 32, roots=[str(tmp_path / "other")], model_id=f"scripted:{other}")
+    await desk.client.request("amanu/session/create", created, r.SessionResult)
+    said = r.PromptSendParams(session_id="o" * 32, prompt_id="p", text="write it")
+    await desk.client.request("amanu/prompt/send", said, r.PromptSendResult)
+    assert await rows_shown(desk, "you are here", "? waits write it now · Create a.txt · other") is dialog
+    assert dialog.answer("") != "o" * 32, "what was marked before stays marked"
+    desk.types("waits" + ENTER)
+    await desk.sees(f"session {'o' * 32}")
+    await desk.sees("a.txt")
     desk.types(CTRL_D)
     assert await desk.left() == 0
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from amanu.cli import review_page
-from amanu.cli.ui import screen, terminal
+from amanu.cli.ui import terminal, vi
 from amanu.client.session_view import SessionView, attach
 from amanu.permissions import approvals
 from amanu_protocol import requests as r
@@ -72,7 +72,7 @@ async def press(desk: Desk, *keys: str) -> None:
     for before, key in zip(("", *keys), keys, strict=False):
         desk.terminal.app.invalidate()
         # After Esc the next key would be one with Alt.
-        await asyncio.sleep(3 * screen.ESC_SECONDS if before == ESC else 2 * terminal.LOOK_SECONDS)
+        await asyncio.sleep(3 * vi.ESC_SECONDS["emacs"] if before == ESC else 2 * terminal.LOOK_SECONDS)
         await until(desk, lambda: (page := desk.terminal.page) is None or (page.is_drawn and desk.terminal.waits))
         desk.keyboard.send_text(key)
 

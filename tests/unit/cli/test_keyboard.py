@@ -156,8 +156,10 @@ async def test_the_live_line_gives_way_to_what_stays() -> None:
 
 
 @asynccontextmanager
-async def terminal_of(keyboard: PipeInput | None = None) -> AsyncGenerator[Terminal]:
-    terminal = Terminal(PromptContext(), keyboard=keyboard, screen=DummyOutput())
+async def terminal_of(
+    keyboard: PipeInput | None = None, context: PromptContext | None = None
+) -> AsyncGenerator[Terminal]:
+    terminal = Terminal(context or PromptContext(), keyboard=keyboard, screen=DummyOutput())
     try:
         yield terminal
     finally:
@@ -326,6 +328,26 @@ async def test_what_is_given_back_comes_before_what_is_typed() -> None:
             terminal.draft("given back")
             keyboard.send_text("X\r")
             assert await reading == "given back\nfirst aXnd"
+
+
+@pytest.mark.parametrize(("runs", "expected"), [(True, ("ab", 1)), (False, ("ba", 0))])
+async def test_ctrl_b_is_for_the_command_that_runs_else_it_moves_the_cursor(
+    runs: bool, expected: tuple[str, int]
+) -> None:
+    moved: list[str] = []
+
+    class Running(PromptContext):
+        def has_command(self) -> bool:
+            return runs
+
+        def background(self) -> None:
+            moved.append("moved")
+
+    with create_pipe_input() as keyboard:
+        async with terminal_of(keyboard, context=Running()) as terminal:
+            reading = asyncio.create_task(terminal.read(lambda: False))
+            keyboard.send_text("a\x02b\r")
+            assert (await reading, len(moved)) == expected
 
 
 async def test_what_is_typed_while_an_editor_is_open_is_not_for_the_chat(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,5 @@
 import re
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -431,6 +431,32 @@ def test_the_status_says_what_goes_on(events: list[Event], expected: str, monkey
     story = Story().tell(*events)
     activity = story.renderer.status(story.state, clock_time=4.0)
     assert ("" if activity is None else activity.line(200)) == expected
+
+
+def command(output: str = "", **fields: Any) -> Event:
+    return ItemChanged(item=call("executing", title="Run x", effect="run", output=output, **fields))
+
+
+@pytest.mark.parametrize(
+    ("event", "status", "tail"),
+    [
+        (command(), "⠋ Run x · 2 s", ""),
+        (command(movable=True), "⠋ Run x · 2 s · Ctrl-B background", ""),
+        (command("one\n", movable=True), "⠋ Run x · 2 s", "▸ Run x · 2 s · Ctrl-B background"),
+        (command("one\n"), "⠋ Run x · 2 s", "▸ Run x · 2 s"),
+        (command(movable=True, agent_id="agent-1"), "⠋ working · 3 s", ""),
+    ],
+)
+def test_the_key_that_puts_a_command_in_the_background_is_said_once(
+    event: Event, status: str, tail: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    for hint in ("Ctrl-B", ""):
+        story = Story(background_hint=hint).tell(BEGUN, event)
+        activity = story.renderer.status(story.state, clock_time=4.0)
+        assert activity is not None
+        shown = (activity.line(200), next((text for _, text in story.renderer.tail(3, story.state, 4.0)), ""))
+        assert shown == (status, tail) if hint else "background" not in "".join(shown)
 
 
 def test_the_tail_is_the_answer_being_written() -> None:

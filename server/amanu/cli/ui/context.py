@@ -47,6 +47,13 @@ class PromptContext:
         """Whether Esc has something to stop."""
         return False
 
+    def has_command(self) -> bool:
+        """Whether a command runs that the turn waits for."""
+        return False
+
+    def background(self) -> None:
+        """Ctrl-B, while one runs."""
+
     def everything(self) -> str:
         """All that was cut from what was printed lately, for the pager."""
         return ""

@@ -100,14 +100,13 @@ class OpenDialog:
     """A dialog, and the row that is marked."""
 
     asked: Dialog
-    selected: int = field(init=False)
-    """Index into `rows`."""
+    marked: str | None = field(init=False)
+    """The value of that row; None: the first is."""
 
     def __post_init__(self) -> None:
-        self.selected = self.asked.selected
-        values = [each.value for each in self.asked.choices]
-        if self.asked.typed in values:
-            self.selected = values.index(self.asked.typed)
+        rows = self.rows(self.text)
+        at = next((at for at, each in enumerate(rows) if each.value == self.asked.typed), self.asked.selected)
+        self.marked = rows[min(at, len(rows) - 1)].value if rows else None
 
     @property
     def text(self) -> str:
@@ -118,7 +117,7 @@ class OpenDialog:
     def left_with(self, typed: str) -> str:
         """What is to stand there when the user comes back."""
         rows = self.rows(typed)
-        return typed or (rows[self.selected].value if 0 < self.selected < len(rows) else "")
+        return typed or (rows[at].value if (at := self.index(rows)) > 0 else "")
 
     def rows(self, typed: str) -> Sequence[Choice]:
         words = typed.lower().split() if self.asked.is_picker else []
@@ -137,11 +136,17 @@ class OpenDialog:
 
     def move(self, by: int, typed: str) -> None:
         if rows := self.rows(typed):
-            self.selected = (self.selected + by) % len(rows)
+            self.marked = rows[(self.index(rows) + by) % len(rows)].value
 
     def begin_again(self) -> None:
         """The rows are others: the first is chosen."""
-        self.selected = 0
+        self.marked = None
+
+    def index(self, rows: Sequence[Choice]) -> int:
+        """Of the marked row among these: it stays marked wherever it moves. Of the first, if it is not among them."""
+        at = next((at for at, each in enumerate(rows) if each.value == self.marked), 0)
+        self.marked = rows[at].value if rows else None
+        return at
 
     def numbered(self, digit: str, typed: str) -> str | None:
         """The answer that a digit gives; None where it is a character like any other."""
@@ -165,5 +170,5 @@ class OpenDialog:
         """The answer that Enter gives; None where there is nothing to answer with."""
         rows = self.rows(typed)
         if self.asked.choices and (self.asked.is_picker or not typed.strip()):
-            return rows[min(self.selected, len(rows) - 1)].value if rows else None
+            return rows[self.index(rows)].value if rows else None
         return typed

@@ -21,6 +21,7 @@ Action = Literal[
     "suspend",
     "nextQuestion",
     "previousQuestion",
+    "background",
 ]
 Combination = tuple[str, ...]
 """Keys pressed one after the other, in prompt_toolkit's names."""
@@ -49,6 +50,7 @@ KEYS: Sequence[Key] = (
     Key("editor", ["ctrl-g", "ctrl-x ctrl-e"], "write the prompt in your editor"),
     Key("everything", ["ctrl-o"], "show all that was cut above: outputs, thoughts"),
     Key("picture", ["ctrl-v"], "take the picture in the clipboard; the path of one can be pasted"),
+    Key("background", ["ctrl-b"], "put the command that runs in the background"),
     Key("suspend", ["ctrl-z"], "back to the shell; fg returns"),
     Key("nextQuestion", ["ctrl-n"], "where several questions wait: the next one"),
     Key("previousQuestion", ["ctrl-p"], "the one before; what is typed stays there"),

@@ -139,11 +139,11 @@ class Screen:
     def open_dialog(self, dialog: OpenDialog) -> None:
         self._roots = dialog.asked.roots
         self._paths.get_paths = lambda: list(dialog.asked.roots)
-        selected = dialog.selected
+        marked = dialog.marked
         self.answer.reset()
         self.answer.text = dialog.text
         self.answer.cursor_position = len(dialog.text)
-        dialog.selected = selected
+        dialog.marked = marked
         vi.edit_as(self.app, "emacs")
         self.app.layout.focus(self._answer_window)
         self.app.invalidate()
@@ -220,7 +220,7 @@ class Screen:
         if dialog.asked.is_picker and not rows:
             return [("class:dim", "  Nothing has these words." if typed.strip() else "  Type to find others.")]
         words = bool(typed.strip()) and not dialog.asked.is_picker  # they are the answer, no row is
-        selected = min(dialog.selected, len(rows) - 1)
+        selected = dialog.index(rows)
         height = dialog.list_height(_size()[1])
         first = max(0, min(selected - height // 2, len(rows) - height))
         seen = rows[first : first + height]
@@ -305,6 +305,8 @@ class Screen:
         on("interrupt")(lambda _: self._terminal.ctrl_c())
         on("leave", nothing_typed)(lambda _: self._terminal.ctrl_d())
         on("editor", ~asked & chat)(lambda _: self._terminal.edit_composer())
+        has_command = Condition(self._terminal.context.has_command)
+        on("background", has_command & chat)(lambda _: self._terminal.context.background())
         on("everything", chat)(lambda _: self._terminal.show_everything())
         on("picture", ~asked & chat & ~vi_navigation_mode)(lambda _: self._terminal.take_picture())
         on("suspend")(lambda _: self._terminal.suspend())

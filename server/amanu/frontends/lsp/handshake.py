@@ -58,6 +58,7 @@ METHODS = (
     "amanu/checkpoint/list",
     "amanu/checkpoint/preview",
     "amanu/checkpoint/restore",
+    "amanu/job/begin",
     "amanu/job/output",
     "amanu/job/input",
     "amanu/job/stop",

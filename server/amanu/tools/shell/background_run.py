@@ -1,7 +1,6 @@
 """A command that goes on after its call."""
 
 import asyncio
-import contextlib
 
 from amanu.core.tool import CallContext, Outcome
 from amanu.system.tasks import run_to_completion
@@ -15,8 +14,6 @@ from amanu.tools.shell.job import Job, JobEnd
 from amanu.tools.shell.job_report import report
 from amanu.tools.shell.places import opened
 from amanu.tools.shell.report import CommandEnd
-from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import BlobRef
 
 _READY_SECONDS, _BRIEF_SECONDS = 30.0, 2.0
 """How long to wait for a background command if the call does not say: for it to be ready; and, where nothing says when
@@ -41,7 +38,7 @@ class BackgroundRuns:
         """Start it as a job and wait until it is ready. A cancelled call ends the job: it belongs to the session only
         once the model knows of it."""
         limit, place = params.timeout_s, plan.need.place
-        if (place.on_copy or not place.writes) and not plan.by_user:
+        if plan.is_held_short:
             limit = min(limit or self._limits.shell_read_only, self._limits.shell_read_only)
 
         copied = ""
@@ -55,7 +52,7 @@ class BackgroundRuns:
             ):
                 copied = at.note
                 end.stop_reason = await job.follow(process, limit, self._limits.shell_endless)
-            return await self._job_end(job, end, plan)
+            return await self._results.job_end(job.output, end, plan)
 
         jobs = self._environment.jobs
         sandbox = None if self._sandbox is None else self._sandbox.describe(place)
@@ -71,16 +68,6 @@ class BackgroundRuns:
         except asyncio.CancelledError:
             await run_to_completion(job.stop("with its call"))
             raise
-
-    async def _job_end(self, job: Job, end: CommandEnd, plan: CommandPlan) -> JobEnd:
-        output = await asyncio.to_thread(job.output.kept)
-        text = output.decode("utf-8", "replace")
-        notes = await self._results.notes(text, end, plan)
-        details = "\n".join(notes) + await self._results.put_aside(end)
-        blob: BlobRef | None = None
-        with contextlib.suppress(AmanuError):  # a full disk: the output is in memory still
-            blob = await self._environment.blobs.put_blob(output) if output else None
-        return JobEnd(end.code, end.exit_note(), details, blob, end.failed)
 
 
 def _not_ready(params: RunShellCommandParams, seconds: float) -> str:

@@ -99,6 +99,13 @@ class CommandPlan:
     pipe: Sequence[PipedCommand] = ()
     """The pipe its line ends with, whose every status is to be known; () for none."""
 
+    @property
+    def is_held_short(self) -> bool:
+        """Whether it may not run for long in the background: nothing that it writes is kept, and the user was not
+        asked."""
+        place = self.need.place
+        return (place.on_copy or not place.writes) and not self.by_user
+
 
 class CommandProcess:
     """A running command."""
@@ -127,6 +134,8 @@ class CommandProcess:
 
     async def write(self, data: bytes) -> None:
         """Type that. Raises `ToolError` when the command does not take it."""
+        if self._terminal is None and self.process.stdin is None:
+            raise ToolError("The command was started without input, so nothing can be typed into it.")
         try:
             async with asyncio.timeout(_INPUT_SECONDS):
                 while self._terminal is not None and data:
@@ -210,9 +219,8 @@ class CommandLauncher:
         end.code = running.process.returncode
         end.seconds = time.monotonic() - running.started
         # In the hours that a command of the background may run, the user and the model go on editing.
-        end.was_swapped = watch.swapped or (
-            not plan.background and await asyncio.to_thread(_identities, need) != identities
-        )
+        in_call = not (plan.background or end.outlived_call)
+        end.was_swapped = watch.swapped or (in_call and await asyncio.to_thread(_identities, need) != identities)
         if watch.swapped:
             end.stop_reason = STOPPED_SWAPPED
 

@@ -1,6 +1,7 @@
 """What a command that has ended comes to: the texts for the model and the user, and the fields for the model."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ from amanu.tools.environment import ToolEnvironment
 from amanu.tools.files.read_output import ID_LENGTH
 from amanu.tools.shell.command_process import CommandLauncher, CommandPlan
 from amanu.tools.shell.denial_hints import denial_hint, hidden_hint, missing_program_hint, network_hint
+from amanu.tools.shell.job import JobEnd
+from amanu.tools.shell.job_output import JobOutput
 from amanu.tools.shell.output import TO_LOOK_AT_BINARY, CommandOutput
 from amanu.tools.shell.report import CommandEnd
 from amanu.workspace.text_file import FileText
@@ -100,6 +103,17 @@ class CommandResults:
             summary=end.summary(user_text),
             warns=bool(end.hidden_failures),
         )
+
+    async def job_end(self, job_output: JobOutput, end: CommandEnd, plan: CommandPlan) -> JobEnd:
+        """The end of a command that ran in the background."""
+        output = await asyncio.to_thread(job_output.kept)
+        text = output.decode("utf-8", "replace")
+        notes = await self.notes(text, end, plan)
+        details = "\n".join(notes) + await self.put_aside(end)
+        blob: BlobRef | None = None
+        with contextlib.suppress(AmanuError):  # a full disk: the output is in memory still
+            blob = await (self._environment.jobs.keep or self._environment.blobs.put_blob)(output) if output else None
+        return JobEnd(end.code, end.exit_note(), details, blob, end.failed)
 
     async def notes(self, text: str, end: CommandEnd, plan: CommandPlan, *, binary: bool = False) -> list[str]:
         """What there is to say of a command that printed `text`, besides how it ended."""

@@ -14,12 +14,16 @@ from amanu.tools.shell.blocked import Attempt, find_blocked
 from amanu.tools.shell.command_params import RunShellCommandParams
 from amanu.tools.shell.command_process import CommandLauncher, CommandPlan, CommandProcess
 from amanu.tools.shell.command_result import CommandResults, CommandStreams
+from amanu.tools.shell.foreground_command import ForegroundCommand
 from amanu.tools.shell.git_looks import look_at_repository
+from amanu.tools.shell.job import Job, JobEnd
 from amanu.tools.shell.output import LiveOutput
 from amanu.tools.shell.report import CommandEnd
 from amanu.tools.shell.utf_16 import Utf8Stream
 from amanu.workspace.git.refs import RepositoryLook
 
+MOVABLE_SECONDS = 1.0
+"""After which the user is shown that a command can be put in the background."""
 _SHOW_EVERY = 0.1  # seconds between two pieces of live output
 _WAITS = (
     "The command was ended: {editor} waits for somebody to type, but the command has no terminal. Change files with "
@@ -43,6 +47,14 @@ class ForegroundRuns:
 
     async def run(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
         """Run it to its end. The outcome says what blocked it."""
+        outcome = await self.run_movable(params, plan, call, None)
+        assert isinstance(outcome, Outcome)
+        return outcome
+
+    async def run_movable(
+        self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext, command: ForegroundCommand | None
+    ) -> Outcome | JobEnd:
+        """Do the same with a command that may be put in the background, if it is one; then its end is that of a job."""
         need = plan.need
         unsaved = [] if need.layer is not None else [f for f in await self._workspace.unsaved() if not f.draft]
         total = params.timeout_s or self._limits.shell_total
@@ -51,7 +63,17 @@ class ForegroundRuns:
         streams, end = CommandStreams(self._environment), CommandEnd()
         floor = None if need.layer is None or plan.by_user else await asyncio.to_thread(DiskFloor, need.layer)
         async with self._launcher.launched(plan, end) as process:
-            await self._follow(process, streams, call, total, end, floor)
+            if command is not None:
+                command.may_move = True
+            job = await self._follow(process, streams, call, total, end, floor, command)
+            if command is not None and job is not None:
+                end.outlived_call = True
+                job.take_over(process.started, streams.merged.received())
+                command.moved.set()
+                seconds = self._limits.shell_read_only if plan.is_held_short else None
+                end.stop_reason = await job.follow(process, seconds, self._limits.shell_endless)
+        if job is not None:
+            return await self._results.job_end(job.output, end, plan)
         outcome = await self._results.outcome(streams, end, unsaved, plan)
         return replace(outcome, blocked=await self._find_blocked(streams, end, plan, call))
 
@@ -99,9 +121,12 @@ class ForegroundRuns:
         total: float,
         end: CommandEnd,
         floor: DiskFloor | None,
-    ) -> None:
-        """Collect and show output until the shell has ended, or must be ended: then `end` has the reason."""
+        command: ForegroundCommand | None,
+    ) -> Job | None:
+        """Collect and show output until the shell has ended, or must be ended: then `end` has the reason. Returns the
+        job as which it is to go on, if the user puts it in the background."""
         output, live = streams.merged, LiveOutput(self._limits.shell_live, self._mask)
+        command = command or ForegroundCommand(call.call_id, "", None)
 
         utf_8 = {False: Utf8Stream(), True: Utf8Stream()}
 
@@ -114,11 +139,13 @@ class ForegroundRuns:
 
         started = last_output = time.monotonic()
         size = 0
+        offered = False
         reading = asyncio.create_task(process.read(take))
         waiting = asyncio.create_task(process.process.wait())
+        wanted = asyncio.create_task(command.wanted.wait())
         try:
             while process.process.returncode is None:  # `wait` also waits for whoever inherited the pipe
-                await asyncio.wait({waiting}, timeout=_SHOW_EVERY)
+                await asyncio.wait({waiting, wanted}, timeout=_SHOW_EVERY, return_when=asyncio.FIRST_COMPLETED)
                 current_time = time.monotonic()
                 if output.size > size:
                     last_output, size = current_time, output.size
@@ -134,10 +161,18 @@ class ForegroundRuns:
                             f"The command was ended before it filled the disk: {floor.bytes >> 20:,} MB are left."
                         )
                 if end.stop_reason:
-                    return
+                    return None
+                if command.job is not None:
+                    reading.cancel()
+                    await asyncio.wait({reading})
+                    return command.job
+                if command.may_move and not offered and current_time - started >= MOVABLE_SECONDS:
+                    offered = True
+                    call.movable()
             await process.drain(reading)
+            return None
         finally:
-            for task in (reading, waiting):
+            for task in (reading, waiting, wanted):
                 task.cancel()
             for is_error, stream in utf_8.items():
                 show(stream.finish(), is_error)

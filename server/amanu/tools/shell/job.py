@@ -108,6 +108,13 @@ class Job:
 
     # For whoever runs it ----------------------------------------------------------------------------
 
+    def take_over(self, began: float, printed: bytes) -> None:
+        """It has been running since that time of the monotonic clock, and has printed that."""
+        self.began = began
+        started_at = int((time.time() - self.seconds) * 1000)
+        self.shown = self.shown.model_copy(update={"started_at": started_at})
+        self.output.add(printed)
+
     async def follow(self, process: JobProcess, seconds: float | None, most_bytes: int) -> str:
         """Collect its output until it has ended or must be ended. Returns why it must be, as a sentence; "" when it
         ended by itself."""

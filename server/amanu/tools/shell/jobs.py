@@ -1,16 +1,18 @@
 """The background commands of one session. They belong to it and not to the turn that started them."""
 
 import asyncio
+import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 
 from amanu.core.tool import ToolError
 from amanu.text.amounts import plural
+from amanu.tools.shell.foreground_command import ForegroundCommand
 from amanu.tools.shell.job import Job, JobEnd, JobListener
 from amanu.tools.shell.job_output import JobOutput
 from amanu.tools.shell.output import Mask
-from amanu_protocol.items import MAX_JOBS, CommandSandbox
+from amanu_protocol.items import MAX_JOBS, BlobRef, CommandSandbox
 from amanu_protocol.items import Job as ShownJob
 
 log = logging.getLogger(__name__)
@@ -31,13 +33,23 @@ class _Nobody:
 
 
 class Jobs:
-    """Starts and finds jobs. `earlier`: those of the session before this daemon."""
+    """Starts and finds jobs. `earlier`: those of the session before this daemon. `keep` stores the output of one that
+    has ended where the session finds it, whichever agent started it."""
 
-    def __init__(self, listener: JobListener | None = None, mask: Mask = str, earlier: Sequence[ShownJob] = ()) -> None:
+    def __init__(
+        self,
+        listener: JobListener | None = None,
+        mask: Mask = str,
+        earlier: Sequence[ShownJob] = (),
+        keep: Callable[[bytes], Awaitable[BlobRef]] | None = None,
+    ) -> None:
+        self.keep = keep
         self._listener = listener or _Nobody()
         self._mask = mask
         self._jobs: dict[str, Job] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self.foreground: list[ForegroundCommand] = []
+        """The commands that calls wait for."""
         numbers = (job.job_id.removeprefix("job-") for job in earlier)
         self._count = max((int(number) for number in numbers if number.isdecimal()), default=0)
         self._closed = False
@@ -92,6 +104,24 @@ class Jobs:
             await task  # raises why it could not be started
             raise ToolError("The command could not be started.")
         return job
+
+    @contextlib.contextmanager
+    def waited_for(self, command: ForegroundCommand) -> Generator[None]:
+        """Stay in the context while a call waits for that command."""
+        self.foreground.append(command)
+        try:
+            yield
+        finally:
+            self.foreground.remove(command)
+
+    async def move(self, command: ForegroundCommand) -> Job:
+        """Put that command in the background, which may be. Raises `ToolError`."""
+        command.may_move = False
+        try:
+            return await self.start(command.call_id, command.title, command.go_on, sandbox=command.sandbox)
+        except ToolError:
+            command.may_move = not command.has_ended
+            raise
 
     async def stop_all(self, by: str) -> None:
         """Stop all jobs; none starts until `reopen`."""

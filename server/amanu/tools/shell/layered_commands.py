@@ -28,7 +28,6 @@ _WITHOUT_DRAFT = "This command saw the workspace without the draft."
 _OVERTAKEN = (
     "Not drafted, because another command drafted another version while this one ran: {names}. Run the command again."
 )
-_THROWN_AWAY = "Plan mode: what this command changed in the workspace was thrown away."
 
 
 class LayeredCommands:
@@ -46,13 +45,10 @@ class LayeredCommands:
         self._review = review
 
     async def run(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> Outcome:
-        """Run it on a private copy of the workspace. The outcome contains its changes, unless they are thrown away;
-        those of a blocked run are discarded, except ignored files."""
+        """Run it on a private copy of the workspace that keeps its changes. The outcome contains them; those of a
+        blocked run are discarded, except ignored files."""
         place = plan.need.place
         async with opened(plan, call, self._layer) as at:
-            if at.dropped is not None:
-                outcome = await self._runs.run(params, at.plan, call)
-                return with_notes(outcome, [_THROWN_AWAY] if await at.dropped.has_changes() else [])
             layered = at.kept
             assert layered is not None
             floor = await asyncio.to_thread(DiskFloor, layered.folder)

@@ -74,6 +74,10 @@ class CommandOutput:
             while self._tail_size - len(self._tail[0]) >= _SHOWN:
                 self._tail_size -= len(self._tail.popleft())
 
+    def received(self) -> bytes:
+        """All that is kept."""
+        return bytes(self._kept) + b"".join(self._tail)
+
     def masked(self) -> bytes:
         """The content for the blob. Slow: call it in a thread."""
         text = self._mask(self._kept.decode("utf-8", "surrogateescape"))

@@ -51,6 +51,8 @@ class CommandEnd:
     """The pipe its line ends with."""
     pipe_statuses: Sequence[int] = ()
     """The exit codes of the last pipe's commands, as bash's `PIPESTATUS`."""
+    outlived_call: bool = False
+    """The user put it in the background."""
     left_over: int = 0
     """Processes that it had left running, and that were ended with it."""
     was_swapped: bool = False

@@ -18,7 +18,7 @@ from amanu.core.tool import CallContext, CommandPreview, Outcome, Preview, ToolE
 from amanu.permissions.placing import PlacingFacts, placing
 from amanu.permissions.policy import drafts
 from amanu.shell.pipes import last_pipe
-from amanu.text.display import all_files, unbroken, visible
+from amanu.text.display import all_files, one_line, unbroken, visible
 from amanu.tools.environment import SessionTool, ToolEnvironment
 from amanu.tools.shell.background_run import BackgroundRuns
 from amanu.tools.shell.command_analysis import CommandAnalysis, CommandAnalyzer
@@ -26,13 +26,14 @@ from amanu.tools.shell.command_params import TOOL, RunShellCommandParams, is_wor
 from amanu.tools.shell.command_process import CommandLauncher, CommandPlan
 from amanu.tools.shell.command_question import background_lines, blocked_line, request_line, short_line
 from amanu.tools.shell.deletions import Count, dry_clean, removed_by_rm, would_remove
+from amanu.tools.shell.foreground_command import ForegroundCommand
 from amanu.tools.shell.foreground_run import ForegroundRuns
 from amanu.tools.shell.git_looks import git_prints
 from amanu.tools.shell.job import check_pattern
 from amanu.tools.shell.layer_changes import LayerChanges
 from amanu.tools.shell.layer_review import LayerReview, with_notes
 from amanu.tools.shell.layered_commands import LayeredCommands
-from amanu.tools.shell.places import opened
+from amanu.tools.shell.movable_run import MovableRuns
 from amanu.tools.shell.same_changes import are_same
 from amanu_protocol.items import Line
 
@@ -60,6 +61,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         self._launcher = CommandLauncher(environment)
         self._analyzer = CommandAnalyzer(environment, self._launcher)
         self._foreground = ForegroundRuns(environment, self._launcher)
+        self._movable = MovableRuns(environment, self._foreground)
         self._background = BackgroundRuns(environment, self._launcher)
         self._layered = LayeredCommands(environment, self._analyzer, self._foreground, self._review)
 
@@ -160,15 +162,21 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             tty=params.tty,
             pipe=() if params.background else await asyncio.to_thread(last_pipe, params.command),
         )
-        if need.place.on_copy and need.place.writes and not params.background:
-            return await self._layered.run(params, plan, call)
+        if need.place.on_copy and need.place.writes and need.place.then != "dropped" and not params.background:
+            with self._environment.jobs.waited_for(self._in_foreground(params, plan, call)):
+                return await self._layered.run(params, plan, call)
         works_there = need.place.writes and not need.place.on_copy
         if works_there or need.place.base == "machine":
             await self._bring_built(call)
         if params.background:
             return _in_place(await self._background.start(params, plan, call), params, works_there)
-        async with opened(plan, call, self._layer) as at:
-            return _in_place(await self._foreground.run(params, at.plan, call), params, works_there)
+        command = self._in_foreground(params, plan, call)
+        with self._environment.jobs.waited_for(command):
+            return _in_place(await self._movable.run(params, plan, call, command), params, works_there)
+
+    def _in_foreground(self, params: RunShellCommandParams, plan: CommandPlan, call: CallContext) -> ForegroundCommand:
+        sandbox = None if self._sandbox is None else self._sandbox.describe(plan.need.place)
+        return ForegroundCommand(call.call_id, one_line(short_line(params.command)), sandbox)
 
     async def _deletion_notes(self, reading: Reading, folder: Path) -> tuple[Line, ...]:
         """How much it deletes, where that is easily known."""

@@ -111,5 +111,5 @@ def test_a_preview_has_the_room_that_the_rows_leave(
 )
 def test_who_comes_back_finds_the_words_or_the_row(typed: str, text: str, selected: int) -> None:
     dialog = OpenDialog(Dialog("› ", ROWS, valid=lambda: True, typed=typed))
-    assert (dialog.text, dialog.selected) == (text, selected)
+    assert (dialog.text, dialog.index(dialog.rows(dialog.text))) == (text, selected)
     assert dialog.left_with(dialog.text) == ("" if typed == "a" else typed)
