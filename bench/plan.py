@@ -25,6 +25,10 @@ class Plan:
     pace: float = 0.0
     stamped: bool = False
     """A paced piece is the moment it is sent: `t` and the nanoseconds of the monotonic clock."""
+    paragraph: int = 0
+    """A paced text has a blank line after so many pieces; 0: it has none."""
+    said: str = ""
+    """The text, instead of pieces that mean nothing."""
     before: str = ""
     """Text of the user's before the plan; no part of what the prompt says of it."""
 

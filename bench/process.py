@@ -25,13 +25,17 @@ class Tree:
         with errors.open("ab") as log:
             return await asyncio.create_subprocess_exec(
                 *command,
-                env={**environment, MARK: self._mark},
+                env=self.marked(environment),
                 cwd=folder,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
                 limit=1 << 26,
             )
+
+    def marked(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """The environment of a process that is one of them."""
+        return {**environment, MARK: self._mark}
 
     def pids(self) -> list[int]:
         """The living ones. A process whose parent is one of them belongs too (some clean their environment)."""

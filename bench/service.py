@@ -3,22 +3,25 @@
 Lax on purpose: it looks for the plan in a request (`plan.py`), counts the results of calls after it and sends a
 reply made ahead. What it saw of each request is at `GET /bench/log` (and forgotten), in seconds of the monotonic
 clock, which all processes of a machine share. `GET /bench/aside/2` makes it take two seconds for each later request
-beside the conversation.
+beside the conversation. `GET /bench/words/` and base64 of JSON, `{words: plan}`, has these words of the user's stand
+for these plans from then on.
 """
 
 import asyncio
+import base64
 import json
 import os
 import re
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from bench.plan import Plan, find
-from bench.wires import END, WIRES, call_reply, chunk, pieces, text_reply
+from bench.wires import END, WIRES, call_reply, chunk, pieces, said_reply, text_reply
 
 PATHS = (
     ("/messages", "anthropic"),
@@ -64,6 +67,7 @@ class Service:
         self.log: list[Seen] = []
         self.aside_seconds = 0.0
         """For the answer to a request beside the conversation: as long as a model takes."""
+        self.words: dict[str, Plan] = {}
 
     def connection(self) -> asyncio.Protocol:
         return Connection(self)
@@ -119,8 +123,12 @@ class Connection(asyncio.Protocol):
         if path.startswith("/bench/aside/"):
             self._service.aside_seconds = float(path.rpartition("/")[2])
             return self._json(b"{}")
+        if path.startswith("/bench/words/"):
+            told: dict[str, dict[str, Any]] = json.loads(base64.urlsafe_b64decode(path.rpartition("/")[2]))
+            self._service.words = {words: Plan(**plan) for words, plan in told.items()}
+            return self._json(b"{}")
         name = next((name for part, name in PATHS if part in path), None)
-        found = find(body)
+        found = find(body) or _worded(body, self._service.words)
         if SAVE:
             (Path(SAVE) / f"{time.monotonic_ns()}.txt").write_bytes(head + b"\n\n" + body)
         if ":generateContent" in path:
@@ -139,6 +147,9 @@ class Connection(asyncio.Protocol):
             self._transport.write(reply)
         elif plan.pace:
             self._replying = asyncio.ensure_future(self._paced(name, plan, seen))
+        elif plan.said:
+            seen.first = seen.ended = time.monotonic()
+            self._transport.write(HEAD + said_reply(name, plan.said))
         elif aside and self._service.aside_seconds:
             self._aside(self._transport.write, HEAD + b"".join(text_reply(name, plan.chunks)))
         else:
@@ -155,6 +166,8 @@ class Connection(asyncio.Protocol):
         words: list[str] = []
         for n, word in enumerate(pieces(plan.chunks)):
             text = f"t{time.monotonic_ns()} " if plan.stamped else word
+            if plan.paragraph and n % plan.paragraph == plan.paragraph - 1:
+                text += "\n\n"
             words.append(text)
             seen.first = seen.first or time.monotonic()
             self._transport.write(chunk(wire.piece(text)))
@@ -169,6 +182,12 @@ class Connection(asyncio.Protocol):
         self._transport.write(
             b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
         )
+
+
+def _worded(body: bytes, known: Mapping[str, Plan]) -> tuple[Plan, int] | None:
+    """The plan of the last known words in a request, and where they end."""
+    at, words = max(((body.rfind(each.encode()), each) for each in known), default=(-1, ""))
+    return (known[words], at + len(words)) if at >= 0 else None
 
 
 def _unchunked(data: bytes) -> bytes:

@@ -1,24 +1,31 @@
 """The service of a run, and the folders its subjects work in."""
 
 import asyncio
+import base64
 import json
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from bench.plan import Plan
 from bench.service import Seen
 from bench.subject import Place, Subject
 from bench.subjects.environment import ROOT
 
 
 class Stage:
-    """`async with Stage() as stage:` — a running service (on `port`) and a temporary folder."""
+    """`async with Stage() as stage:` — a running service (on `port`) and a temporary folder, in `parent` if given."""
+
+    def __init__(self, parent: Path | None = None) -> None:
+        self._parent = parent
 
     async def __aenter__(self) -> "Stage":
-        self.folder = Path(tempfile.mkdtemp(prefix="amanu-bench-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="amanu-bench-", dir=self._parent))
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -51,6 +58,11 @@ class Stage:
     async def answer_aside_in(self, seconds: float) -> None:
         """How long the service takes from now on for requests beside the conversation."""
         await self._get(f"/bench/aside/{seconds}")
+
+    async def understand(self, words: Mapping[str, Plan]) -> None:
+        """The user's words that stand for a plan each from now on, in the place of those before."""
+        told = json.dumps({each: asdict(plan) for each, plan in words.items()})
+        await self._get(f"/bench/words/{base64.urlsafe_b64encode(told.encode()).decode()}")
 
     async def _get(self, path: str) -> Any:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 26)

@@ -12,7 +12,7 @@ from bench.plan import Plan
 from bench.process import Tree
 from bench.rpc import Rpc
 
-Deed = Literal["read", "grep", "glob", "edit", "hunks"]
+Deed = Literal["read", "grep", "glob", "edit", "hunks", "run"]
 
 
 @dataclass

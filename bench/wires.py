@@ -37,6 +37,12 @@ def text_reply(name: str, count: int) -> tuple[bytes, bytes]:
     return b"".join(map(chunk, first)), b"".join(map(chunk, rest)) + END
 
 
+def said_reply(name: str, text: str) -> bytes:
+    """HTTP chunks of a reply with that text."""
+    wire = WIRES[name]
+    return b"".join(map(chunk, [*wire.head(), wire.piece(text), *wire.tail([text])])) + END
+
+
 def call_reply(name: str, plan: Plan, step: int) -> bytes:
     """HTTP chunks of a reply that calls the plan's tool."""
     return b"".join(map(chunk, WIRES[name].call(plan, step))) + END

@@ -45,15 +45,16 @@ def subjects() -> list[Subject]:
 async def start(wire: str, place: Place, *, alone: bool = False, more: str = "") -> "AmanuAgent":
     """`more`: further settings."""
     command = [str(COMMAND), "serve", *(["--alone"] if alone else [])]
-    return await AmanuAgent(MODELS[wire]).start(command, _environment(wire, place, more), place)
+    return await AmanuAgent(MODELS[wire]).start(command, variables(wire, place, more), place)
 
 
 async def start_acp(wire: str, place: Place) -> AcpAgent:
     """As an ACP client sees it."""
-    return await AcpAgent().start([str(COMMAND), "acp"], _environment(wire, place, ""), place)
+    return await AcpAgent().start([str(COMMAND), "acp"], variables(wire, place), place)
 
 
-def _environment(wire: str, place: Place, more: str) -> dict[str, str]:
+def variables(wire: str, place: Place, more: str = "") -> dict[str, str]:
+    """The environment of its processes, with a home that is ready."""
     home = place.home / "amanu"
     (home / "config").mkdir(parents=True, exist_ok=True)
     address = f'[base_urls]\nopenrouter = "{place.url}/v1"\n'
@@ -86,6 +87,8 @@ def uses(deed: Deed, what: Mapping[str, str]) -> dict[str, Any] | None:
         case "hunks":
             content = f"{{each:{what['kept']}\n{what['new']}\n:each}}"
             return {"tool": "write_file", "arguments": {"path": what["path"], "content": content}}
+        case "run":
+            return {"tool": "run_shell_command", "arguments": {"command": what["command"]}}
 
 
 class AmanuAgent(Agent):

@@ -61,17 +61,21 @@ async def _start_gemini(place: Place) -> Agent:
         "model": {"name": "gemini-2.5-flash", "maxSessionTurns": -1},
     }
     _write(place.home / ".gemini" / "settings.json", settings)
-    env = environment(
+    env = gemini_environment(place)
+    node = shutil.which("node") or "node"
+    script = PEERS / "node_modules" / "@google" / "gemini-cli" / "bundle" / "gemini.js"
+    agent = AcpAgent("gemini-api-key")
+    return await agent.start([node, str(script), "--acp", "--model", "gemini-2.5-flash"], env, place)
+
+
+def gemini_environment(place: Place) -> dict[str, str]:
+    return environment(
         place.home,
         GEMINI_API_KEY="dummy",
         GOOGLE_GEMINI_BASE_URL=place.url,
         GEMINI_CLI_NO_RELAUNCH="1",
         GEMINI_TELEMETRY_ENABLED="false",
     )
-    node = shutil.which("node") or "node"
-    script = PEERS / "node_modules" / "@google" / "gemini-cli" / "bundle" / "gemini.js"
-    agent = AcpAgent("gemini-api-key")
-    return await agent.start([node, str(script), "--acp", "--model", "gemini-2.5-flash"], env, place)
 
 
 def _gemini_uses(deed: Deed, what: Mapping[str, str]) -> dict[str, Any] | None:
@@ -87,6 +91,8 @@ def _gemini_uses(deed: Deed, what: Mapping[str, str]) -> dict[str, Any] | None:
             return {"tool": "replace", "arguments": {**arguments, "instruction": "Change the line."}}
         case "hunks":
             return {"tool": "write_file", "arguments": {"file_path": what["path"], "content": _rewritten(what)}}
+        case "run":
+            return {"tool": "run_shell_command", "arguments": {"command": what["command"]}}
 
 
 # OpenCode -------------------------------------------------------------------------------------------
@@ -132,6 +138,8 @@ def _opencode_uses(deed: Deed, what: Mapping[str, str]) -> dict[str, Any] | None
             return {"tool": "edit", "arguments": arguments}
         case "hunks":
             return {"tool": "write", "arguments": {"filePath": what["path"], "content": _rewritten(what)}}
+        case "run":
+            return {"tool": "bash", "arguments": {"command": what["command"], "description": "Run it."}}
 
 
 # Codex ----------------------------------------------------------------------------------------------
@@ -142,10 +150,10 @@ async def _start_codex(place: Place) -> Agent:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.toml").write_text(codex_config(place.url, place.workspace))
     env = environment(place.home, CODEX_HOME=str(folder), BENCH_KEY="dummy")
-    return await CodexAgent().start([_native_codex(), "app-server"], env, place)
+    return await CodexAgent().start([native_codex(), "app-server"], env, place)
 
 
-def _native_codex() -> str:
+def native_codex() -> str:
     """The program itself: its npm launcher starts Node first."""
     found = sorted((PEERS / "node_modules" / "@openai").glob("codex-*/vendor/*/bin/codex"))
     return str(found[0]) if found else _bin("codex")
@@ -164,6 +172,8 @@ def _codex_uses(deed: Deed, what: Mapping[str, str]) -> dict[str, Any] | None:
             return _codex_patch(what["path"], f"@@\n{lines}\n")
         case "hunks":
             return _codex_patch(what["path"], f"{{each:@@\n {what['kept']}\n-{what['old']}\n+{what['new']}\n:each}}")
+        case "run":
+            return _codex_shell(what["command"])
 
 
 def _codex_patch(path: str, hunks: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from amanu.cli.keyboard_mode import unechoed
 from amanu.cli.live import TICK_SECONDS, LiveConsole
 from amanu.cli.mentions import line_mentions
 from amanu.cli.status_line import Activity
-from amanu.cli.ui import completer
+from amanu.cli.ui import completer, screen
 from amanu.cli.ui import keyboard as keyboard_input
 from amanu.cli.ui.completer import PromptCompleter
 from amanu.cli.ui.completions import Row
@@ -163,6 +163,46 @@ async def terminal_of(
     try:
         yield terminal
     finally:
+        await terminal.close()
+
+
+async def test_the_screen_is_drawn_again_only_when_something_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Working(PromptContext):
+        status = "idle"
+
+        def toolbar(self) -> str:
+            return self.status
+
+    monkeypatch.setattr(screen, "DRAW_SECONDS", 0)
+    context, drawn = Working(), 0
+
+    def count(_: Application[None]) -> None:
+        nonlocal drawn
+        drawn += 1
+
+    async def settled() -> int:
+        before = -1
+        while before != drawn:
+            before = drawn
+            for _ in range(50):
+                await asyncio.sleep(0)
+        return drawn
+
+    with create_pipe_input() as keyboard:
+        terminal = Terminal(context, keyboard=keyboard, screen=DummyOutput())
+        terminal.app.after_render += count
+        reading = asyncio.create_task(terminal.read(lambda: False))
+        while not drawn:
+            await asyncio.sleep(0)
+        at_rest = await settled()
+        assert await settled() == at_rest
+        for status in ("working", "done"):
+            context.status = status
+            while drawn == at_rest:
+                await asyncio.sleep(0)
+            at_rest = await settled()
+        keyboard.send_text("go\r")
+        assert await reading == "go"
         await terminal.close()
 
 

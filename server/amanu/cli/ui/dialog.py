@@ -121,7 +121,9 @@ class OpenDialog:
 
     def rows(self, typed: str) -> Sequence[Choice]:
         words = typed.lower().split() if self.asked.is_picker else []
-        return [each for each in self.asked.choices if each.has(words) and (words or not each.hidden)]
+        found = [each for each in self.asked.choices if each.has(words) and (words or not each.hidden)]
+        # "hi" is in "this model's default", too: what begins with it is meant.
+        return sorted(found, key=lambda each: not each.label.lower().startswith(typed.lower())) if words else found
 
     def list_height(self, screen_rows: int) -> int:
         """Rows that are seen at once."""

@@ -1,5 +1,6 @@
 """The layout below the transcript, and its keys. Imports prompt_toolkit."""
 
+import asyncio
 import shutil
 import textwrap
 from collections.abc import Awaitable, Callable, Sequence
@@ -128,7 +129,6 @@ class Screen:
             input=keyboard,
             output=output,
             erase_when_done=True,
-            refresh_interval=DRAW_SECONDS,
             include_default_pygments_style=False,
             cursor=vi.cursor(terminal.editing),
         )
@@ -175,6 +175,23 @@ class Screen:
             self.app.renderer.erase()
         self.app.renderer.full_screen = covered
         self.app.invalidate()
+
+    async def follow(self) -> None:
+        """Draw again whenever something moves that no key moved: at rest nothing is drawn, nor sent to a terminal that
+        may be far away."""
+        drawn: list[object] = []
+        while True:
+            await asyncio.sleep(DRAW_SECONDS)
+            now = [
+                self._live_text(),
+                self._choices_text(),
+                self._answer_prompt(),
+                self._below_text(),
+                self._status_text(),
+            ]
+            if now != drawn or self._terminal.page is not None:  # what moves on a page, only it knows
+                drawn = list[object](now)
+                self.app.invalidate()
 
     # Rows ------------------------------------------------------------------------------------------------
 

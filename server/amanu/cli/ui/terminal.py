@@ -433,8 +433,12 @@ class Terminal:
             starting.cancel()
 
     async def _run(self, begun: asyncio.Event) -> None:
+        def begin() -> None:
+            self.app.create_background_task(self._screen.follow())
+            begun.set()
+
         # Ours is the signal (`interrupt`), and what fails meanwhile is for the log.
-        await self.app.run_async(pre_run=begun.set, handle_sigint=False, set_exception_handler=False)
+        await self.app.run_async(pre_run=begin, handle_sigint=False, set_exception_handler=False)
 
     def _give(self, text: str) -> None:
         if self._reader is not None and not self._reader.done():

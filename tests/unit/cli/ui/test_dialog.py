@@ -47,6 +47,12 @@ def test_digits_arrows_and_enter_choose_and_letters_begin_words(keys: Sequence[s
     assert pressed(Dialog("› ", ROWS, valid=lambda: True), keys) == answer
 
 
+@pytest.mark.parametrize(("typed", "answer"), [("hi", "high"), ("HI", "high"), ("default", "medium"), ("m", "medium")])
+def test_the_row_that_begins_with_what_is_typed_comes_first(typed: str, answer: str) -> None:
+    efforts = [Choice("medium", "medium", "this model's default"), Choice("low", "low"), Choice("high", "high")]
+    assert pressed(Dialog("effort › ", efforts, is_picker=True, valid=lambda: True), [typed, "\r"]) == answer
+
+
 @pytest.mark.parametrize(
     ("keys", "answer"),
     [
