@@ -93,6 +93,7 @@ bench: setup .tools/typescript/.installed $(EXTENSION)  ## speed, as ratios with
 	@$(BIN)/python -m bench.sandbox || echo "bench: a goal is missed, see bench/sandbox.md"
 	@$(BIN)/python -m bench.storing || echo "bench: a goal is missed, see bench/storing.md"
 	@$(BIN)/python -m bench.terminal || echo "bench: the terminal is not measured"
+	@$(BIN)/python -m bench.search || echo "bench: a goal is missed, see bench/search.md"
 	@$(BIN)/python -m bench.questions
 	@if [ -f bench/__main__.py ]; then $(BIN)/python -m bench; else echo "bench: nothing to measure yet"; fi
 

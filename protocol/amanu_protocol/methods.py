@@ -26,6 +26,7 @@ class Method:
 METHODS: tuple[Method, ...] = (
     Method("amanu/session/create", "toDaemon", r.SessionCreateParams, r.SessionResult, "Start a session and attach to it. A known `sessionId` returns that session."),
     Method("amanu/session/list", "toDaemon", r.SessionListParams, r.SessionListResult, "Sessions, newest first."),
+    Method("amanu/session/search", "toDaemon", r.SessionSearchParams, r.SessionSearchResult, "Sessions in which something was said, done or changed, and where."),
     Method("amanu/session/attach", "toDaemon", r.SessionAttachParams, r.SessionAttachResult, "Receive the session's events from here on."),
     Method("amanu/session/detach", "toDaemon", r.SessionParams, r.Empty, "Stop receiving. Never cancels."),
     Method("amanu/session/rename", "toDaemon", r.SessionRenameParams, r.Empty, "Give it a title."),
@@ -37,6 +38,8 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/session/setEffort", "toDaemon", r.SessionSetEffortParams, r.Empty, "Change how much models think; takes effect with the next turn."),
     Method("amanu/session/setServiceTier", "toDaemon", r.SessionSetServiceTierParams, r.Empty, "Change how requests are served, and at what price; takes effect with the next turn. Refused if the model has no such tier."),
     Method("amanu/session/compact", "toDaemon", r.SessionCompactParams, r.SessionCompactResult, "Put a summary in the place of what is old in the conversation. The visible items stay."),
+    Method("amanu/session/export", "toDaemon", r.SessionExportParams, r.SessionExportResult, "The whole conversation as a text to keep."),
+    Method("amanu/session/fork", "toDaemon", r.SessionForkParams, r.SessionResult, "A new session with the conversation up to the end of a turn, and attach to it. Changes, open or applied, commands and sub-agents stay with the old one. A known `newSessionId` returns that session."),
     Method("amanu/session/record", "toDaemon", r.SessionRecordParams, r.Empty, "Write the exchanges with models to a file, secrets removed, from the next request on."),
     Method("amanu/prompt/begin", "toDaemon", r.PromptBeginParams, None, "The user has begun to type a prompt: if the connection to the model's service was closed, it is opened again, at most once a minute."),
     Method("amanu/prompt/send", "toDaemon", r.PromptSendParams, r.PromptSendResult, "Say something: starts a turn, or queues on a busy session. Answers at once. Refused (turnInProgress) in the session of a sub-agent at work: `amanu/prompt/steer` its turn."),

@@ -154,6 +154,77 @@ class SessionListResult(Message):
     sessions: list[SessionSummary]
 
 
+class SessionSearchParams(Message):
+    """Any text is fine: all words and "quoted phrases" of it must be found in one place, in any case and without
+    accents; the last word (from two letters on) may be the beginning of a longer one, unless a space follows it."""
+
+    text: str = Field(max_length=1000)
+    root: str | None = None
+    """Only sessions of this workspace folder."""
+    limit: int = Field(default=20, ge=1, le=100)
+    """Of sessions."""
+    agents: bool = False
+    """Also in the sessions of sub-agents."""
+    archived: bool = False
+    """Also in archived ones."""
+
+
+class ExcerptPart(Message):
+    text: str
+    """Untrusted, as it was written; on one line."""
+    found: bool = False
+    """It is what was looked for."""
+
+
+class FoundPlace(Message):
+    kind: Literal["title", "userMessage", "answer", "toolCall", "question", "change"]
+    """`title`: the session's. `change`: the lines of an edit, of the first call that made it."""
+    item_id: str = ""
+    """"" for a title."""
+    turn_id: str = ""
+    at: int
+    excerpt: list[ExcerptPart]
+    """What stands there, in pieces to be put together."""
+
+
+class FoundSession(Message):
+    session: SessionSummary
+    places: list[FoundPlace]
+    """The best ones, at most five."""
+    count: int
+    """Of all that were found in it."""
+
+
+class SessionSearchResult(Message):
+    sessions: list[FoundSession]
+    """The best and latest first."""
+    unread: int = 0
+    """Sessions that are not looked through yet, as after an update: ask again for what is in them."""
+
+
+class SessionExportParams(Message):
+    session_id: Id
+    format: Literal["markdown", "json"] = "markdown"
+
+
+class SessionExportResult(Message):
+    text: str
+    """The conversation with its calls, decisions and diffs, secrets removed. `json`: an object with the items and
+    proposals of this protocol."""
+    name: str
+    """For a file, without a suffix: after the title, of letters, digits and `._-`."""
+
+
+class SessionForkParams(Message):
+    """Failures: `itemNotFound` when the session has no such turn; `turnInProgress` when it has not ended."""
+
+    session_id: Id
+    """Of the session that is forked, and stays as it is."""
+    new_session_id: Id
+    turn_id: str | None = None
+    """The last turn that the new session has. None: all that have ended."""
+
+
 class SessionAttachParams(Message):
     """A session that another process has open (`readOnly`) sends no events: attach again to see its newest state."""
 

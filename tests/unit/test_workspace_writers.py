@@ -42,7 +42,7 @@ OWN: dict[str, str] = {
         frontends.lsp.plain.documents home mcp.pins mcp.process mcp.server_log models.chatgpt_tokens
         models.recording permissions.trust_store sandbox.command_records sandbox.process_records
         session.sessions storage.audit_chain storage.file_store storage.files storage.journal
-        storage.journal_sqlite storage.lease storage.preimages storage.session_index
+        storage.journal_sqlite storage.lease storage.preimages storage.session_index storage.index_file
         storage.toml_file system.logs system.private_file
         """,
     "a layer, which is below the state folder": """

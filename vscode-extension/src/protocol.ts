@@ -1444,6 +1444,79 @@ export interface SessionListResult {
   sessions: SessionSummary[];
 }
 
+/**
+ * Any text is fine: all words and "quoted phrases" of it must be found in one place, in any case and without
+ * accents; the last word (from two letters on) may be the beginning of a longer one, unless a space follows it.
+ */
+export interface SessionSearchParams {
+  text: string;
+  /** Only sessions of this workspace folder. */
+  root?: string | null;
+  /** Of sessions. */
+  limit?: number;
+  /** Also in the sessions of sub-agents. */
+  agents?: boolean;
+  /** Also in archived ones. */
+  archived?: boolean;
+}
+
+export interface ExcerptPart {
+  /** Untrusted, as it was written; on one line. */
+  text: string;
+  /** It is what was looked for. */
+  found: boolean;
+}
+
+export interface FoundPlace {
+  /** `title`: the session's. `change`: the lines of an edit, of the first call that made it. */
+  kind: "title" | "userMessage" | "answer" | "toolCall" | "question" | "change";
+  /** "" for a title. */
+  itemId: string;
+  turnId: string;
+  at: number;
+  /** What stands there, in pieces to be put together. */
+  excerpt: ExcerptPart[];
+}
+
+export interface FoundSession {
+  session: SessionSummary;
+  /** The best ones, at most five. */
+  places: FoundPlace[];
+  /** Of all that were found in it. */
+  count: number;
+}
+
+export interface SessionSearchResult {
+  /** The best and latest first. */
+  sessions: FoundSession[];
+  /** Sessions that are not looked through yet, as after an update: ask again for what is in them. */
+  unread: number;
+}
+
+export interface SessionExportParams {
+  sessionId: Id;
+  format?: "markdown" | "json";
+}
+
+export interface SessionExportResult {
+  /**
+   * The conversation with its calls, decisions and diffs, secrets removed. `json`: an object with the items and
+   * proposals of this protocol.
+   */
+  text: string;
+  /** For a file, without a suffix: after the title, of letters, digits and `._-`. */
+  name: string;
+}
+
+/** Failures: `itemNotFound` when the session has no such turn; `turnInProgress` when it has not ended. */
+export interface SessionForkParams {
+  /** Of the session that is forked, and stays as it is. */
+  sessionId: Id;
+  newSessionId: Id;
+  /** The last turn that the new session has. None: all that have ended. */
+  turnId?: string | null;
+}
+
 /** A session that another process has open (`readOnly`) sends no events: attach again to see its newest state. */
 export interface SessionAttachParams {
   sessionId: Id;
@@ -2925,6 +2998,8 @@ export interface RequestsToDaemon {
   "amanu/session/create": { params: SessionCreateParams; result: SessionResult };
   /** Sessions, newest first. */
   "amanu/session/list": { params: SessionListParams; result: SessionListResult };
+  /** Sessions in which something was said, done or changed, and where. */
+  "amanu/session/search": { params: SessionSearchParams; result: SessionSearchResult };
   /** Receive the session's events from here on. */
   "amanu/session/attach": { params: SessionAttachParams; result: SessionAttachResult };
   /** Stop receiving. Never cancels. */
@@ -2947,6 +3022,10 @@ export interface RequestsToDaemon {
   "amanu/session/setServiceTier": { params: SessionSetServiceTierParams; result: Empty };
   /** Put a summary in the place of what is old in the conversation. The visible items stay. */
   "amanu/session/compact": { params: SessionCompactParams; result: SessionCompactResult };
+  /** The whole conversation as a text to keep. */
+  "amanu/session/export": { params: SessionExportParams; result: SessionExportResult };
+  /** A new session with the conversation up to the end of a turn, and attach to it. Changes, open or applied, commands and sub-agents stay with the old one. A known `newSessionId` returns that session. */
+  "amanu/session/fork": { params: SessionForkParams; result: SessionResult };
   /** Write the exchanges with models to a file, secrets removed, from the next request on. */
   "amanu/session/record": { params: SessionRecordParams; result: Empty };
   /** Say something: starts a turn, or queues on a busy session. Answers at once. Refused (turnInProgress) in the session of a sub-agent at work: `amanu/prompt/steer` its turn. */

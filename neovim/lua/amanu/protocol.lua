@@ -883,6 +883,49 @@
 ---@class amanu.SessionListResult
 ---@field sessions amanu.SessionSummary[]
 
+---Any text is fine: all words and "quoted phrases" of it must be found in one place, in any case and without
+---accents; the last word (from two letters on) may be the beginning of a longer one, unless a space follows it.
+---@class amanu.SessionSearchParams
+---@field text string
+---@field root? string Only sessions of this workspace folder.
+---@field limit? integer Of sessions.
+---@field agents? boolean Also in the sessions of sub-agents.
+---@field archived? boolean Also in archived ones.
+
+---@class amanu.ExcerptPart
+---@field text string Untrusted, as it was written; on one line.
+---@field found boolean It is what was looked for.
+
+---@class amanu.FoundPlace
+---@field kind "title"|"userMessage"|"answer"|"toolCall"|"question"|"change" `title`: the session's. `change`: the lines of an edit, of the first call that made it.
+---@field itemId string "" for a title.
+---@field turnId string
+---@field at integer
+---@field excerpt amanu.ExcerptPart[] What stands there, in pieces to be put together.
+
+---@class amanu.FoundSession
+---@field session amanu.SessionSummary
+---@field places amanu.FoundPlace[] The best ones, at most five.
+---@field count integer Of all that were found in it.
+
+---@class amanu.SessionSearchResult
+---@field sessions amanu.FoundSession[] The best and latest first.
+---@field unread integer Sessions that are not looked through yet, as after an update: ask again for what is in them.
+
+---@class amanu.SessionExportParams
+---@field sessionId amanu.Id
+---@field format? "markdown"|"json"
+
+---@class amanu.SessionExportResult
+---@field text string The conversation with its calls, decisions and diffs, secrets removed. `json`: an object with the items and proposals of this protocol.
+---@field name string For a file, without a suffix: after the title, of letters, digits and `._-`.
+
+---Failures: `itemNotFound` when the session has no such turn; `turnInProgress` when it has not ended.
+---@class amanu.SessionForkParams
+---@field sessionId amanu.Id Of the session that is forked, and stays as it is.
+---@field newSessionId amanu.Id
+---@field turnId? string The last turn that the new session has. None: all that have ended.
+
 ---A session that another process has open (`readOnly`) sends no events: attach again to see its newest state.
 ---@class amanu.SessionAttachParams
 ---@field sessionId amanu.Id
@@ -1856,6 +1899,7 @@ M.INVALID_PARAMS = -32602
 M.methods = {
   session_create = "amanu/session/create",
   session_list = "amanu/session/list",
+  session_search = "amanu/session/search",
   session_attach = "amanu/session/attach",
   session_detach = "amanu/session/detach",
   session_rename = "amanu/session/rename",
@@ -1867,6 +1911,8 @@ M.methods = {
   session_set_effort = "amanu/session/setEffort",
   session_set_service_tier = "amanu/session/setServiceTier",
   session_compact = "amanu/session/compact",
+  session_export = "amanu/session/export",
+  session_fork = "amanu/session/fork",
   session_record = "amanu/session/record",
   prompt_begin = "amanu/prompt/begin",
   prompt_send = "amanu/prompt/send",

@@ -35,6 +35,7 @@ from amanu.cli.review_prompt import ReviewPrompt
 from amanu.cli.running import RunningServers, show_running
 from amanu.cli.session_board import SessionBoard
 from amanu.cli.session_lookup import LATEST, begins_an_id, latest, listing, resolve_session_id
+from amanu.cli.session_search import show_found
 from amanu.cli.slash_completion import SlashCompletion
 from amanu.cli.status_line import IDLE, SENDING, status_line
 from amanu.cli.text import one_line, stripped, visible
@@ -64,11 +65,12 @@ from amanu.client.daemon_client import DaemonClient, Disconnected
 from amanu.client.session_view import SessionView, attach, create, mint
 from amanu.config import ThemeChoice, load_settings
 from amanu.system.missing_folder import missing_folder
+from amanu.text.amounts import plural
 from amanu.text.sub_agents import count_working, working
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, TurnEnded
-from amanu_protocol.items import Approval, Attachment, Effort, Mode, Notice, Question, ToolCall
+from amanu_protocol.items import Approval, Attachment, Effort, Mode, Notice, Question, ToolCall, UserMessage
 from amanu_protocol.state import SessionState
 
 log = logging.getLogger(__name__)
@@ -118,7 +120,7 @@ SLASH_COMMANDS = {
     "/context": "show what fills the model's context window",
     "/cost": "show what the session has cost: its last turn, each model, each sub-agent",
     "/copy": "copy the last answer to the clipboard",
-    "/export": "[FILE]: write the conversation to a new file, as Markdown, or as JSON if it ends in .json",
+    "/export": "[md|json] [FILE]: write the conversation to a new file, with its calls, decisions and diffs",
     "/edit": "put your last prompt into the composer, to be changed and sent again",
     "/agents": "choose a sub-agent, to see or stop it; /agents stop ID, /agents open ID",
     "/running": "show everything that runs: agents, background commands, MCP servers",
@@ -127,6 +129,8 @@ SLASH_COMMANDS = {
     "/notes": "show the details behind notices: summaries, masked output",
     "/sessions": "choose another session (/resume); its id, a prefix of it, latest, or words it has",
     "/dashboard": "all sessions, live: which wait for you, which work; Enter goes to one",
+    "/fork": "[N]: go on in a session of its own with this conversation, without its last N turns",
+    "/search": "WORDS: find sessions by what was said, done and changed in them",
     "/new": "start a new session (/clear does too)",
     "/trust": "show what trusting this folder enables, and trust it; /untrust reverts that",
     "/untrust": "stop trusting this folder",
@@ -136,6 +140,13 @@ SLASH_COMMANDS = {
     "/help": "show this list",
     "/quit": "leave (/exit and Ctrl-D do too)",
 }
+
+
+def ended_turns(state: SessionState) -> list[str]:
+    """The turns that prompts began and that have ended, of the items the chat has."""
+    running = None if state.turn is None else state.turn.turn_id
+    turns = dict.fromkeys(item.turn_id for item in state.items if isinstance(item, UserMessage) and not item.steer)
+    return [turn_id for turn_id in turns if turn_id != running]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -649,6 +660,12 @@ class Chat(PromptContext):
                     await self._enter(await attach(self._view.client, session_id), detach=True)
             case "/dashboard":
                 self._console.line(("dim", "Answer the question first, or decide later."))
+            case "/fork":
+                await self._fork(argument)
+            case "/search" if argument:
+                params = r.SessionSearchParams(text=argument[:1000])
+                result = await self._view.client.request("amanu/session/search", params, r.SessionSearchResult)
+                show_found(result, argument, self._console)
             case "/new" | "/clear":
                 await self._enter(await self._create(self._view.client), detach=True)
             case "/trust":
@@ -677,6 +694,22 @@ class Chat(PromptContext):
     async def _run_chosen(self, picking: Awaitable[str | None]) -> None:
         if (command := await picking) is not None:
             await self._command(command)
+
+    async def _fork(self, argument: str) -> None:
+        """Enter a session with this conversation, without its last turns."""
+        ended = ended_turns(self._view.state)
+        if argument and not argument.isdecimal():
+            self._console.line(("red", "Usage: /fork [N], without the last N turns"))
+            return
+        dropped = int(argument[:9] or 0)
+        if dropped >= len(ended):
+            self._console.line(("red", f"It has {plural(len(ended), 'turn')}; /new begins without any."))
+            return
+        params = r.SessionForkParams(
+            session_id=self._view.session_id, new_session_id=mint(), turn_id=ended[-1 - dropped]
+        )
+        await self._view.client.request("amanu/session/fork", params, r.SessionResult)
+        await self._enter(await attach(self._view.client, params.new_session_id), detach=True)
 
     async def _go_back(self, words: str = "") -> None:
         """Have a turn chosen, and go back to before it."""

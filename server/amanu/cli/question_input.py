@@ -30,6 +30,7 @@ WHILE_WAITING = (
     "/queue",
     "/quit",
     "/running",
+    "/search",
     "/skills",
     "/todos",
     "/unqueue",

@@ -1,4 +1,4 @@
-"""`amanu sessions`: list, show, rename and delete sessions; see their changes and decide on them. Through the
+"""`amanu sessions`: list, search, show, rename and delete sessions; see their changes and decide on them. Through the
 daemon if it runs, else in this process."""
 
 import argparse
@@ -13,11 +13,13 @@ from amanu.cli import exits
 from amanu.cli.console import open_console
 from amanu.cli.render import Renderer
 from amanu.cli.session_changes import Chosen, decide, show_patch
-from amanu.cli.session_lookup import listing, resolve_session_id, session_line
+from amanu.cli.session_lookup import WHOLE, listing, resolve_session_id, session_line
+from amanu.cli.session_search import show_found
 from amanu.cli.text import one_line, visible
 from amanu.cli.usage import usage_line
 from amanu.client.daemon_client import DaemonClient, Disconnected
 from amanu.client.session_view import attach
+from amanu.text.amounts import plural
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Item
@@ -28,15 +30,15 @@ _DECISIONS = {
     "undo": "undo what was applied",
 }
 _EXITS = (
-    "exit codes: 0 done · 1 failed · 2 wrong usage, or there is nothing at a PATH · 3 some of it could not be applied, "
-    "undone or put into the patch"
+    "exit codes: 0 done · 1 failed, or nothing was found · 2 wrong usage, or there is nothing at a PATH · 3 some of it "
+    "could not be applied, undone or put into the patch"
 )
 
 
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="amanu sessions",
-        description="List, show, rename and delete stored sessions; see their changes and decide on them.",
+        description="List, search, show, rename and delete stored sessions; see their changes and decide on them.",
         epilog=_EXITS,
     )
     commands = parser.add_subparsers(dest="command", required=True)
@@ -45,6 +47,12 @@ def parser() -> argparse.ArgumentParser:
     listing.add_argument("--limit", type=_limit, default=50, metavar="N", help="at most N (default: 50; 1 to 500)")
     listing.add_argument("--archived", action="store_true", help="archived ones as well")
     listing.add_argument("--json", action="store_true", help="one JSON object")
+    search = commands.add_parser("search", help="find sessions by what was said, done and changed in them")
+    search.add_argument("words", metavar="WORD", nargs="+", help='all of these words, or "quoted phrases"')
+    search.add_argument("--root", metavar="DIR", help="only sessions of this workspace folder")
+    search.add_argument("--limit", type=_limit, default=20, metavar="N", help="at most N (default: 20; 1 to 100)")
+    search.add_argument("--archived", action="store_true", help="archived ones as well")
+    search.add_argument("--json", action="store_true", help="one JSON object")
     show = commands.add_parser("show", help="print a session")
     show.add_argument("id", metavar="ID", help="session id, a prefix of it, or latest")
     show.add_argument("--json", action="store_true", help="the whole state as one JSON object")
@@ -70,7 +78,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv or ["list"])  # the bare word looks
-    if arguments.command == "list" and arguments.root is not None:
+    if arguments.command in ("list", "search") and arguments.root is not None:
         arguments.root = str(Path(arguments.root).resolve())
     return on_running(lambda client: _run(client, arguments))
 
@@ -102,6 +110,8 @@ async def _run(client: DaemonClient, arguments: argparse.Namespace) -> int:
         case "list":
             params = r.SessionListParams(root=arguments.root, limit=arguments.limit, archived=arguments.archived)
             await _list(client, params, arguments.json)
+        case "search":
+            return await _search(client, arguments)
         case "show":
             await _show(client, await resolve_session_id(arguments.id, None, listing(client)), arguments.json)
         case "rename":
@@ -152,6 +162,27 @@ async def _list(client: DaemonClient, params: r.SessionListParams, as_json: bool
         print(session_line(summary))
     if not listed:
         print("There are no sessions yet.", file=sys.stderr)
+
+
+async def _search(client: DaemonClient, arguments: argparse.Namespace) -> int:
+    """Nothing found is a failure, as of `grep`. Returns the exit code."""
+    typed = " ".join(arguments.words)
+    params = r.SessionSearchParams(
+        text=typed[:1000], root=arguments.root, limit=min(arguments.limit, 100), archived=arguments.archived
+    )
+    unread = -1
+    while True:
+        result = await client.request("amanu/session/search", params, r.SessionSearchResult)
+        if not result.unread:
+            break
+        if unread < 0:
+            unread = result.unread
+            print(f"Looking through {plural(unread, 'session')} for the first time …", file=sys.stderr)
+    if arguments.json:
+        print(json.dumps(result.model_dump(mode="json")))
+    else:
+        show_found(result, typed, open_console(sys.stdout), WHOLE)
+    return exits.OK if result.sessions else exits.FAILED
 
 
 async def _show(client: DaemonClient, session_id: str, as_json: bool) -> None:

@@ -173,6 +173,7 @@ class Daemon:
         except Exception:
             log.exception("what the last daemon left could not be looked through")
         await asyncio.sleep(SETTLED_SECONDS)
+        self._sessions.search.changed()
         while True:
             try:
                 await self._sessions.apply_retention()

@@ -3,19 +3,21 @@
 import contextlib
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from amanu.permissions.trust_store import Standing
 from amanu.session.core import Assignment
 from amanu.session.daemon_part import DaemonPart
+from amanu.session.fork import beginning, ending, forked, named_blobs
 from amanu.session.restore import REWINDS, Restored, restore, rewound
 from amanu.session.sandbox_report import SandboxReport
 from amanu.session.services import Services
 from amanu.session.session import Session
 from amanu.session.settings import UserSettings
 from amanu.session.summaries import Summaries
-from amanu.storage.journal import Journal, Record
+from amanu.storage.journal import Journal, Record, kept_blobs, write_new
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import SessionChanged
 from amanu_protocol.state import fold
@@ -45,8 +47,25 @@ class SessionLoader:
             journal.append(Record(0, 0, int(time.time() * 1000), first.model_dump_json(), None))
         return await self._load(session_id, journal, begins=begins, assignment=assignment)
 
-    async def open(self, session_id: str) -> Session:
-        """The session on disk; read-only while another daemon holds it. Raises `AmanuError` (sessionNotFound)."""
+    async def copy(self, source: Session, session_id: str, turn_id: str | None, standing: Standing) -> bool:
+        """Write a session with the conversation of `source` up to the end of that turn, which `open` opens. Nothing is
+        done, and False returned, where the id is known. Raises `AmanuError` (itemNotFound, turnInProgress)."""
+        folder, old = (await self._summaries.index()).folder(session_id), source.core.journal
+        spans = rewound(await old.beginning(REWINDS))
+        state = source.state
+        first = beginning(state, trusted=standing == "trusted", trust_changed=standing == "changed")
+
+        def copy(taken: Iterable[Record]) -> bool:
+            records = [first, *forked(taken, spans, turn_id), ending(state)]
+            blobs = named_blobs(records, kept_blobs(old.folder))
+            return write_new(folder, [each.position or each for each in records], old.folder, blobs)
+
+        await old.durable()  # records are copied from file to file
+        return await old.read_through(copy)
+
+    async def open(self, session_id: str, *, begins: bool = False) -> Session:
+        """The session on disk; read-only while another daemon holds it. `begins`: it was just copied. Raises
+        `AmanuError` (sessionNotFound)."""
         folder = (await self._summaries.index()).folder(session_id)
         if not folder.exists():
             raise _not_found(session_id)
@@ -56,7 +75,7 @@ class SessionLoader:
             if error.kind != "sessionReadOnly":
                 raise
             journal = await Journal.read(folder)
-        return await self._load(session_id, journal)
+        return await self._load(session_id, journal, begins=begins)
 
     async def recover(self, session_id: str) -> None:
         """Finish what a killed daemon left half done in it. What fails is in the log."""

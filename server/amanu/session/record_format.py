@@ -55,6 +55,12 @@ def read_event(record: Record, entry: AnyEntry | None = None) -> Event:
     return event
 
 
+def read_bare(text: str | bytes) -> Event:
+    """The event of a record's text; the output is missing where only the result of the call has it. Raises
+    `ValidationError`."""
+    return _EVENT.validate_json(text)
+
+
 def serializable(value: M) -> tuple[M, str]:
     """The value as it can be sent, and its JSON."""
     global _last

@@ -31,6 +31,7 @@ SESSION_REQUESTS: Mapping[str, Request] = {
     "amanu/session/setEffort": _session(r.SessionSetEffortParams, lambda s, p, _: s.set_effort(p.effort)),
     "amanu/session/compact": _session(r.SessionCompactParams, lambda s, p, c: s.prompts.compact(p.focus, c)),
     "amanu/session/record": _session(r.SessionRecordParams, lambda s, p, _: s.record(p.path)),
+    "amanu/session/export": _session(r.SessionExportParams, lambda s, p, _: s.export.text(p), reads=True),
     "amanu/prompt/send": _session(r.PromptSendParams, lambda s, p, c: s.send_prompt(p, c)),
     "amanu/prompt/steer": _session(r.PromptSteerParams, lambda s, p, c: s.prompts.steer(p, c)),
     "amanu/prompt/unqueue": _session(r.PromptUnqueueParams, lambda s, p, _: s.prompts.unqueue(p.prompt_id)),
@@ -60,6 +61,7 @@ SESSION_REQUESTS: Mapping[str, Request] = {
 }
 DAEMON_REQUESTS: Mapping[str, Request] = {
     "amanu/session/list": _daemon(r.SessionListParams, lambda s, p, _: s.summaries.list(p), reads=True),
+    "amanu/session/search": _daemon(r.SessionSearchParams, lambda s, p, _: s.search.find(p), reads=True),
     "amanu/session/close": _daemon(
         r.SessionCloseParams, lambda s, p, _: s.put_away(p.session_id) if p.idle_only else s.close(p.session_id)
     ),

@@ -20,6 +20,7 @@ from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import Assignment, SessionCore
 from amanu.session.daemon_part import DaemonPart, parts_of
 from amanu.session.events import Client
+from amanu.session.export import SessionExport
 from amanu.session.history import SHOWN_ITEMS
 from amanu.session.mention_completion import MentionCompletion
 from amanu.session.own_parts import OwnParts
@@ -114,6 +115,7 @@ class Session:
         self._rewrite = turn_factory.rewrite
         self.prompts = Prompts(core, self.composer, self.trust, self.recording, self.checkpoints)
         self.pages = ItemPages(core)
+        self.export = SessionExport(core)
         self._mode = self.state.mode
         self._answering = asyncio.Lock()
         """Held while an answer is taken: the next one is late."""

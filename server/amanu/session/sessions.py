@@ -25,6 +25,7 @@ from amanu.session.keys import Keys
 from amanu.session.loader import SessionLoader
 from amanu.session.prompt_completion import PromptCompletion
 from amanu.session.roots import real_root
+from amanu.session.search import SessionSearch
 from amanu.session.services import Services, make_services
 from amanu.session.session import Session
 from amanu.session.settings import UserSettings
@@ -51,6 +52,7 @@ from amanu_protocol.requests import (
     SessionAttachParams,
     SessionAttachResult,
     SessionCreateParams,
+    SessionForkParams,
     SessionResult,
 )
 from amanu_protocol.state import SessionState
@@ -84,6 +86,8 @@ class Sessions:
         """Once in a process."""
         self.settings = UserSettings(services, environ, self._settings_changed)
         self.summaries = Summaries(services.home.sessions)
+        mask = services.secrets.mask_output
+        self.search = SessionSearch(services.home.sessions, self.summaries, mask, self._written)
         self.models = ClientModels(services, self.settings)
         self.keys = Keys(services)
         self.trust = FolderTrust(services, self._open)
@@ -98,6 +102,16 @@ class Sessions:
         """Start a session and attach the client. A known id returns that session, unchanged."""
         await self._create(params, client)
         return await self._attach_new(params.session_id, client)
+
+    async def fork(self, params: SessionForkParams, client: Client) -> SessionResult:
+        """A session of its own with the conversation up to a turn. A known id returns that session."""
+        async with self.lock:
+            session = await run_to_completion(self._fork(params, client))
+        await session.trust.refresh(client)
+        await self.summaries.put(session.state)
+        self._announce(params.new_session_id)
+        await session.emit.durable()
+        return await self._attach_new(params.new_session_id, client)
 
     async def start_rewrite(self, params: RewriteStartParams, client: Client) -> SessionResult:
         """Rewrite lines of a file in a session of its own, and attach the client. A known id returns that session."""
@@ -227,6 +241,7 @@ class Sessions:
         if services.mcp is not None:
             await services.mcp.close()
         await services.sandbox.close()
+        await self.search.close()
         await self.summaries.close()
         await services.audit.close()
         await self.models.close()
@@ -345,6 +360,16 @@ class Sessions:
         self._announce(params.session_id)
         await session.emit.durable()
 
+    async def _fork(self, params: SessionForkParams, client: Client) -> Session:
+        if (known := self._open.get(params.new_session_id)) is not None:
+            return known
+        source = await self._get(params.session_id)
+        standing = await asyncio.to_thread(self.services.trust.standing, source.state.roots, client.trusted_roots)
+        is_new = await self._loader.copy(source, params.new_session_id, params.turn_id, standing)
+        await self._make_room()
+        session = self._open[params.new_session_id] = await self._loader.open(params.new_session_id, begins=is_new)
+        return session
+
     async def _attach_new(self, session_id: str, client: Client) -> SessionResult:
         session = await self.get(session_id)  # it may have been closed meanwhile
         self.models.connect(session.state.model_id, client)  # only now: an import blocks everything else
@@ -399,6 +424,7 @@ class Sessions:
             if summary.parent_session_id == session_id:
                 await self._delete(summary.session_id)
         await (await self.summaries.index()).delete(session_id)
+        await self.search.forget(session_id)
         await asyncio.to_thread(shutil.rmtree, self.documents / f"s-{session_id}", ignore_errors=True)
         self._announce(session_id)
 
@@ -453,7 +479,12 @@ class Sessions:
     def _session_changed(self, state: SessionState) -> None:
         """A turn began or ended, or the title changed: update the list."""
         self.summaries.changed(state)
+        self.search.changed()
         self._announce(state.session_id)
+
+    def _written(self, session_id: str) -> int | None:
+        session = self._open.get(session_id)
+        return None if session is None or session.state.read_only else session.core.journal.position
 
     def _settings_changed(self) -> None:
         self.services.registry.base_urls = self.settings.current.base_urls

@@ -35,6 +35,10 @@ class Summaries:
         listed = await index.list(root, params.limit, agents=params.agents, archived=params.archived)
         return SessionListResult(sessions=listed)
 
+    async def settled(self) -> None:
+        """Return when the list says how things are now."""
+        await self._writer.settled()
+
     async def all(self) -> "list[SessionSummary]":
         """Sub-agents' included."""
         await self._writer.settled()

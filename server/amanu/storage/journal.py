@@ -117,6 +117,11 @@ class Journal:
         """Nothing is on record. Of a journal that can be written."""
         return self._last == 0
 
+    @property
+    def position(self) -> int:
+        """Of the last record. Of a journal that can be written."""
+        return self._last
+
     def append(self, record: Record, texts: Mapping[str, str] | None = None) -> int:
         """Add a record, in order, at once; its position. Never fails for want of disk: `durable` tells whether it is
         safe. `texts`: the blobs it names and that are not there yet, by id; they are on the disk before it is.
@@ -125,10 +130,7 @@ class Journal:
         """
         for entry in (texts or {}).items():
             self._add(_ADD_BLOB, entry)
-        event = _encode(record.event)
-        private = None if record.private is None else _encode(record.private)
-        row = (self._last + 1, record.epoch, record.seq, record.timestamp, event, private)
-        self._add(journal_file.ADD_RECORD, row)
+        self._add(journal_file.ADD_RECORD, _row(self._last + 1, record))
         self._last += 1
         return self._last
 
@@ -285,6 +287,54 @@ class Journal:
         if self._closed:
             raise RuntimeError("the journal is closed")
         self._commits.add((statement, row))
+
+
+def write_new(folder: Path, records: Iterable[Record | int], source: Path, blob_ids: Iterable[str]) -> bool:
+    """Make a journal of these records, all or none; a number is the position of one of the session in the folder
+    `source`, to be taken as it is. Payloads of that session never change, so that both may have the same. Where a
+    journal is, nothing is done and False returned. Blocks. Raises `AmanuError` `storageError`."""
+    path = folder / journal_file.NAME
+    try:
+        if path.exists():
+            return False
+        (folder / "blobs").mkdir(mode=0o700, parents=True, exist_ok=True)
+        sync_folder(folder.parent)
+        for blob_id in blob_ids:
+            _share(source / "blobs" / blob_id, folder / "blobs" / blob_id)
+        sync_folder(folder / "blobs")
+        entries = [_entry(position, record) for position, record in enumerate(records, 1)]
+        journal_file.create_from(path, source / journal_file.NAME, entries)
+        return True
+    except (sqlite3.Error, OSError) as error:
+        raise storage_error(error, folder) from error
+
+
+def _entry(position: int, record: Record | int) -> journal_file.Entry:
+    if isinstance(record, int):
+        return journal_file.TAKE_RECORD, (position, record)
+    return journal_file.packed((journal_file.ADD_RECORD, _row(position, record)))
+
+
+def kept_blobs(folder: Path) -> list[str]:
+    """The ids of a session's payloads. Blocks."""
+    with contextlib.suppress(FileNotFoundError):
+        return [entry.name for entry in os.scandir(folder / "blobs")]
+    return []
+
+
+def _share(source: Path, target: Path) -> None:
+    with contextlib.suppress(FileNotFoundError, FileExistsError):  # gone meanwhile; left by an attempt that was killed
+        try:
+            os.link(source, target)
+        except OSError as error:
+            if isinstance(error, FileNotFoundError | FileExistsError):
+                raise
+            files.write_blob(target.parent, source.read_bytes(), target.name)
+
+
+def _row(position: int, record: Record) -> journal_file.Row:
+    private = None if record.private is None else _encode(record.private)
+    return position, record.epoch, record.seq, record.timestamp, _encode(record.event), private
 
 
 _Opened = tuple[sqlite3.Connection, str, lease.Lease, int]

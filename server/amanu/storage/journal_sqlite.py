@@ -26,6 +26,10 @@ _OLDEST = 2
 
 ADD_RECORD = "INSERT INTO records (position, epoch, seq, at, event, private, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)"
 ADD_PREIMAGE = "INSERT INTO preimages (turn_id, path, blob_id, mode) VALUES (?, ?, ?, ?)"
+TAKE_RECORD = (
+    "INSERT INTO records SELECT ?, epoch, seq, at, event, private, checksum FROM source.records WHERE position = ?"
+)
+"""(its position here, and in the source)"""
 REMOVE_PREIMAGES = "DELETE FROM preimages WHERE turn_id = ?"
 Row = tuple[Any, ...]
 Entry = tuple[str, Row]
@@ -66,15 +70,15 @@ def open_to_write(folder: Path) -> tuple[sqlite3.Connection, str]:
         if _is_damaged(path, newest=SCHEMA_VERSION):
             content = read(path, newest=SCHEMA_VERSION)
             aside = _set_aside(path)
-            _create(path, content)
+            create(path, content)
             damage = _sentence(content, aside)
     elif asides := _asides(folder):  # a daemon died between setting aside and making anew
         _bring_wal(path, asides[-1])
         content = read(asides[-1], newest=SCHEMA_VERSION)
-        _create(path, content)
+        create(path, content)
         damage = _sentence(content, asides[-1])
     else:
-        _create(path, JournalContent())
+        create(path, JournalContent())
     db = connect(path, "rw")
     try:
         if _version(db, SCHEMA_VERSION) < SCHEMA_VERSION:
@@ -206,6 +210,17 @@ def beginning(db: sqlite3.Connection, text: bytes) -> list[Row]:
     return list(filter(_is_valid, rows))
 
 
+def after(db: sqlite3.Connection, position: int, limit: int) -> list[Row]:
+    """The first valid rows behind that position, at most so many; those before the first broken page."""
+    rows: list[Row] = []
+    try:
+        rows.extend(db.execute(f"{_COLUMNS} WHERE position > ? ORDER BY position LIMIT ?", (position, limit)))
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+    return list(filter(_is_valid, rows))
+
+
 def last_position(db: sqlite3.Connection) -> int:
     """Of the last record; 0 if there is none."""
     return db.execute("SELECT coalesce(max(position), 0) FROM records").fetchone()[0]
@@ -324,16 +339,27 @@ def _version(db: sqlite3.Connection, newest: int | None) -> int:
     return version
 
 
-def _create(path: Path, content: JournalContent) -> None:
+def create(path: Path, content: JournalContent) -> None:
+    """Build a journal of these rows, which is there when it is complete."""
+    _build(path, [*((ADD_RECORD, row) for row in content.records), *((ADD_PREIMAGE, row) for row in content.preimages)])
+
+
+def create_from(path: Path, source: Path, entries: Iterable[Entry]) -> None:
+    """The same of entries, which may take records of the journal `source`."""
+    _build(path, entries, source)
+
+
+def _build(path: Path, entries: Iterable[Entry], source: Path | None = None) -> None:
     building = path.with_name("building.sqlite")
     building.unlink(missing_ok=True)
-    db = sqlite3.connect(building, isolation_level=None)
+    db = sqlite3.connect(building, uri=True, isolation_level=None)
     try:
         db.execute("PRAGMA journal_mode = MEMORY")  # one file and nothing beside it; a crash starts over
         db.execute("PRAGMA synchronous = FULL")
+        if source is not None:
+            db.execute("ATTACH ? AS source", (f"{source.absolute().as_uri()}?mode=ro",))
         schema = [(statement, ()) for statement in _SCHEMA]
-        rows = [(ADD_RECORD, row) for row in content.records]
-        insert(db, [*schema, *rows, *((ADD_PREIMAGE, row) for row in content.preimages)])
+        insert(db, [*schema, *entries])
     finally:
         db.close()
     Path(f"{path}-wal").unlink(missing_ok=True)  # of a file that is gone; SQLite would mix it into this one

@@ -8,63 +8,60 @@ was copied in or removed by hand is noticed.
     <sessions>/<session id>/summary.json, and what journal.py keeps
 """
 
-import asyncio
 import contextlib
-import random
+import json
 import re
 import shutil
 import sqlite3
-import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from pydantic import ValidationError
 
 from amanu.storage import files, lease
-from amanu.storage.errors import is_damage, storage_error
+from amanu.storage.index_file import IndexFile
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import SessionSummary
 
 NAME = "index.sqlite"
 SCHEMA_VERSION = 1
 SUMMARY = "summary.json"
-_BUSY_SECONDS = 5.0
-
-T = TypeVar("T")
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z")
 _REMOVED = ".removed-"
 _TABLE = "CREATE TABLE sessions (session_id TEXT PRIMARY KEY, updated_at INTEGER NOT NULL, summary TEXT NOT NULL)"
-_LIST = """
-    SELECT summary FROM sessions
-    WHERE (:root IS NULL OR EXISTS (SELECT 1 FROM json_each(summary, '$.roots') WHERE value = :root))
+_LISTED = """
+    FROM sessions WHERE (:root IS NULL OR EXISTS (SELECT 1 FROM json_each(summary, '$.roots') WHERE value = :root))
     AND (:archived OR json_extract(summary, '$.archived') IS NOT 1)
     AND (:agents OR json_extract(summary, '$.parentSessionId') IS NULL)
     AND (:agents OR json_extract(summary, '$.purpose') IS NOT 'rewrite' OR json_extract(summary, '$.changes') > 0)
     ORDER BY updated_at DESC, session_id LIMIT :limit
 """
+_HEADS = "SELECT session_id, updated_at, json_extract(summary, '$.title'), json_extract(summary, '$.roots')"
+
+
+@dataclass(frozen=True)
+class SessionHead:
+    """A session in few words, for what looks at all of them."""
+
+    session_id: str
+    updated_at: int
+    title: str
+    roots: list[str]
 
 
 class SessionIndex:
     """All sessions of one user; one per process, several processes may have one. Made by `open`."""
 
-    def __init__(self, folder: Path, db: sqlite3.Connection, thread: ThreadPoolExecutor) -> None:
+    def __init__(self, folder: Path, file: IndexFile) -> None:
         self._folder = folder
-        self._db = db
-        self._thread = thread  # one: what is put first is written first
+        self._file = file
 
     @classmethod
     async def open(cls, folder: Path) -> "SessionIndex":
         """Open the index in the folder of all sessions, made if there is none. Raises `AmanuError`
         `storageError`."""
-        thread = ThreadPoolExecutor(1, "amanu-index")
-        try:
-            return cls(folder, await asyncio.get_running_loop().run_in_executor(thread, _open, folder), thread)
-        except (sqlite3.Error, OSError) as error:
-            thread.shutdown(wait=False)
-            raise storage_error(error, folder) from error
+        return cls(folder, await IndexFile.open(folder / NAME, lambda db: _prepare(db, folder)))
 
     def folder(self, session_id: str) -> Path:
         """Where the session's journal lives, whether it exists or not. Raises `AmanuError` `sessionNotFound`
@@ -76,12 +73,12 @@ class SessionIndex:
     async def put(self, summary: SessionSummary) -> None:
         """Add a session or replace its summary; durable on return. Raises `AmanuError` `storageError`."""
         folder = self.folder(summary.session_id)
-        await self._run(lambda db: _put(db, folder, summary))
+        await self._file.run(lambda db: _put(db, folder, summary))
 
     async def get(self, session_id: str) -> SessionSummary | None:
         """The summary last put, read from the session's folder; None when there is none."""
         folder = self.folder(session_id)
-        return await self._run(lambda _: _summary(folder))
+        return await self._file.run(lambda _: _summary(folder))
 
     async def list(
         self, root: str | None = None, limit: int = 50, *, agents: bool = True, archived: bool = True
@@ -90,13 +87,31 @@ class SessionIndex:
         rewrite is listed without them only while its changes wait. A session that was running
         in a process that is gone is `interrupted`. Raises `AmanuError` `storageError`."""
         parameters = {"root": root, "limit": limit, "agents": agents, "archived": archived}
-        rows = await self._run(lambda db: db.execute(_LIST, parameters).fetchall())
+        rows = await self._file.run(lambda db: db.execute(f"SELECT summary {_LISTED}", parameters).fetchall())
         return [self._as_it_is(SessionSummary.model_validate_json(row[0])) for row in rows]
+
+    async def heads(
+        self, root: str | None = None, *, agents: bool = True, archived: bool = True
+    ) -> "list[SessionHead]":
+        """All of those that `list` has, in its order."""
+        parameters = {"root": root, "limit": -1, "agents": agents, "archived": archived}
+        rows = await self._file.run(lambda db: db.execute(f"{_HEADS} {_LISTED}", parameters).fetchall())
+        return [
+            SessionHead(session_id, updated_at, title, json.loads(roots))
+            for session_id, updated_at, title, roots in rows
+        ]
+
+    async def listed(self, session_ids: "list[str]") -> "dict[str, SessionSummary]":
+        """The summaries of these sessions, as `list` has them; of those that are there."""
+        query = "SELECT summary FROM sessions WHERE session_id IN (SELECT value FROM json_each(?))"
+        rows = await self._file.run(lambda db: db.execute(query, (json.dumps(session_ids),)).fetchall())
+        summaries = [self._as_it_is(SessionSummary.model_validate_json(row[0])) for row in rows]
+        return {summary.session_id: summary for summary in summaries}
 
     async def left(self) -> "list[str]":
         """Sessions that somebody has open, or died with: who puts one away gives its lease back."""
         ids = "SELECT session_id FROM sessions"
-        return await self._run(lambda db: [row[0] for row in db.execute(ids) if lease.left(self.folder(row[0]))])
+        return await self._file.run(lambda db: [row[0] for row in db.execute(ids) if lease.left(self.folder(row[0]))])
 
     async def delete(self, session_id: str) -> None:
         """Remove a session and all that was kept of it, for good. Unknown ids are fine.
@@ -104,12 +119,11 @@ class SessionIndex:
         Raises `AmanuError` `sessionReadOnly` while somebody has it open (close it first), `storageError`.
         """
         folder = self.folder(session_id)
-        await self._run(lambda db: _delete(db, folder, session_id))
+        await self._file.run(lambda db: _delete(db, folder, session_id))
 
     async def close(self) -> None:
         """Give the file back."""
-        await self._run(lambda db: db.close())
-        self._thread.shutdown()
+        await self._file.close()
 
     def _as_it_is(self, summary: SessionSummary) -> SessionSummary:
         if summary.status not in ("running", "waiting"):
@@ -119,70 +133,13 @@ class SessionIndex:
         questions = [question for question in summary.questions if question.question_id is not None]  # these survive
         return summary.model_copy(update={"status": "waiting" if questions else "interrupted", "questions": questions})
 
-    async def _run(self, action: Callable[[sqlite3.Connection], T]) -> T:
-        def on_thread() -> T:
-            try:
-                return action(self._db)
-            except sqlite3.DatabaseError as error:
-                if not is_damage(error):
-                    raise
-            self._db.close()
-            self._db = _make_anew(self._folder)
-            return action(self._db)
 
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, on_thread)
-        except (sqlite3.Error, OSError) as error:
-            raise storage_error(error, self._folder) from error
-
-
-def _open(folder: Path) -> sqlite3.Connection:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
-        return _connect(folder)
-    except sqlite3.DatabaseError as error:
-        if not is_damage(error):
-            raise
-    return _make_anew(folder)
-
-
-def _make_anew(folder: Path) -> sqlite3.Connection:
-    for suffix in ("", "-wal", "-shm"):
-        (folder / f"{NAME}{suffix}").unlink(missing_ok=True)
-    return _connect(folder)
-
-
-def _connect(folder: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(folder / NAME, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS)
-    try:
-        _to_wal(db)
-        db.execute("PRAGMA synchronous = NORMAL")  # it can be made again from the folders
-        db.execute("BEGIN IMMEDIATE")
-        if db.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:
-            db.execute("DROP TABLE IF EXISTS sessions")
-            db.execute(_TABLE)
-            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        _reconcile(db, folder)
-        db.execute("COMMIT")
-        return db
-    except BaseException:
-        db.close()
-        raise
-
-
-def _to_wal(db: sqlite3.Connection) -> None:
-    """Two that do it at once to a new file wait for each other, or are refused without a wait: so it is tried again."""
-    give_up = time.monotonic() + _BUSY_SECONDS
-    db.execute("PRAGMA busy_timeout = 0")
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-            break
-        except sqlite3.OperationalError:
-            if time.monotonic() > give_up:
-                raise
-            time.sleep(random.uniform(0.001, 0.01))
-    db.execute(f"PRAGMA busy_timeout = {int(_BUSY_SECONDS * 1000)}")
+def _prepare(db: sqlite3.Connection, folder: Path) -> None:
+    if db.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:
+        db.execute("DROP TABLE IF EXISTS sessions")
+        db.execute(_TABLE)
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    _reconcile(db, folder)
 
 
 def _reconcile(db: sqlite3.Connection, folder: Path) -> None:

@@ -474,6 +474,9 @@ async def test_a_half_typed_prompt_survives_a_question(desk: Desk, tmp_path: Pat
         ("/model claude-opus-5-5", "No key for Anthropic"),
         (f"/sessions {'0' * 32}", f"There is no session {'0' * 32}."),
         ("/sessions nope", "You are in this session still; /new begins another."),
+        ("/search", "/search needs an argument; /help says which."),
+        ('/search "nothing like it', 'No session has “"nothing like it” in it.'),
+        ("/serach", "Did you mean /search?"),
         ("/new", "session "),
         ("/record ~/r.ndjson", "being recorded to"),
         ("/record /nowhere/r.ndjson", "The folder /nowhere does not exist"),
@@ -1009,8 +1012,13 @@ async def test_the_conversation_is_taken_elsewhere(desk: Desk, tmp_path: Path, m
         ("Say it", "**Wort** für Wort."),
         ("/copy", "copied: the last answer, 18 characters"),
         ("/cost", "session   $0.0000 · 1.2k in · 5 out"),
+        ("/search wort fü", "  answer   **Wort** für Wort."),
         ("/export", f"written: {desk.root / 'say-it.md'}"),
         ("/export", f"written: {desk.root / 'say-it-2.md'}"),
+        ("/fork 1", "It has 1 turn; /new begins without any."),
+        ("/fork x", "Usage: /fork [N]"),
+        ("/export json", f"written: {desk.root / 'say-it.json'}"),
+        ("/export md told.txt", f"written: {desk.root / 'told.txt'}"),
         ("/export said.json", f"written: {desk.root / 'said.json'}"),
         ("/export said.json", "said.json exists. Nothing was written; choose another name."),
         ("/export nowhere/a.md", "cannot be written: No such file or directory."),
@@ -1021,7 +1029,12 @@ async def test_the_conversation_is_taken_elsewhere(desk: Desk, tmp_path: Path, m
     (sequence,) = written
     assert base64.b64decode(sequence.removeprefix("\x1b]52;c;").removesuffix("\x07")).decode() == "**Wort** für Wort."
     assert (desk.root / "say-it.md").read_text().endswith("\n\n## › Say it\n\n**Wort** für Wort.\n")
-    assert [item["kind"] for item in json.loads((desk.root / "said.json").read_text())] == ["userMessage", "answer"]
+    assert [item["kind"] for item in json.loads((desk.root / "said.json").read_text())["items"]] == [
+        "userMessage",
+        "answer",
+    ]
+    desk.types("/fork" + ENTER)
+    await desk.sees("Forked from “Say it”.")
     desk.types("/edit" + ENTER)
     await desk.sees("› /edit")
     await asyncio.sleep(0.3)

@@ -170,7 +170,7 @@ async def test_the_screen_is_drawn_again_only_when_something_moved(monkeypatch: 
     class Working(PromptContext):
         status = "idle"
 
-        def toolbar(self) -> str:
+        def toolbar(self, taken: int = 0) -> str:
             return self.status
 
     monkeypatch.setattr(screen, "DRAW_SECONDS", 0)

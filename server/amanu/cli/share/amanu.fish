@@ -45,7 +45,7 @@ function _shtab_amanu_using
   test "$_shtab_amanu_cmdpath" = "$argv"
 end
 
-set -g _shtab_amanu_commands serve acp chat run demo tool policy 'policy explain' 'policy rules' sessions 'sessions list' 'sessions show' 'sessions rename' 'sessions delete' 'sessions diff' 'sessions accept' 'sessions reject' 'sessions undo' audit 'audit show' 'audit verify' trust 'trust show' 'trust add' 'trust remove' mcp 'mcp list' 'mcp add' 'mcp approve' 'mcp import' 'mcp login' 'mcp logs' 'mcp off' 'mcp remove' plugin 'plugin add' 'plugin list' 'plugin enable' 'plugin disable' 'plugin remove' hooks 'hooks list' 'hooks approve' 'hooks test' models auth 'auth status' 'auth set' 'auth forget' 'auth login' 'auth logout' 'auth local' doctor logs completion version
+set -g _shtab_amanu_commands serve acp chat run demo tool policy 'policy explain' 'policy rules' sessions 'sessions list' 'sessions search' 'sessions show' 'sessions rename' 'sessions delete' 'sessions diff' 'sessions accept' 'sessions reject' 'sessions undo' audit 'audit show' 'audit verify' trust 'trust show' 'trust add' 'trust remove' mcp 'mcp list' 'mcp add' 'mcp approve' 'mcp import' 'mcp login' 'mcp logs' 'mcp off' 'mcp remove' plugin 'plugin add' 'plugin list' 'plugin enable' 'plugin disable' 'plugin remove' hooks 'hooks list' 'hooks approve' 'hooks test' models auth 'auth status' 'auth set' 'auth forget' 'auth login' 'auth logout' 'auth local' doctor logs completion version
 set -g _shtab_amanu_opts_with_value --allow --cache --call --clientProcessId --digest --effort --env --env-pass --header --input --limit --lines --max-cost --max-steps --mode --model --noted --output-format --pipe --prompt --record --replay --report --root --sample --service-tier --session --since --timeout --tool --url --values --workspace
 
 complete -c amanu -e
@@ -117,7 +117,7 @@ complete -c amanu -n '_shtab_amanu_using policy; and test $_shtab_amanu_npos -eq
 complete -c amanu -n '_shtab_amanu_using policy rules' -s h -l help -d 'show this help message and exit'
 complete -c amanu -n '_shtab_amanu_using policy rules' -l workspace -xka "(__fish_complete_directories)" -d 'workspace folder (default: the current one)'
 complete -c amanu -n '_shtab_amanu_using policy rules' -l mode -xka "plan ask acceptEdits draft auto" -d 'default: from your settings'
-complete -c amanu -n '_shtab_amanu_using; and test $_shtab_amanu_npos -eq 0' -a sessions -d 'List, show, rename and delete stored sessions; see their changes and decide on them.'
+complete -c amanu -n '_shtab_amanu_using; and test $_shtab_amanu_npos -eq 0' -a sessions -d 'List, search, show, rename and delete stored sessions; see their changes and decide on them.'
 complete -c amanu -n '_shtab_amanu_using sessions' -s h -l help -d 'show this help message and exit'
 complete -c amanu -n '_shtab_amanu_using sessions; and test $_shtab_amanu_npos -eq 0' -a list -d 'newest first'
 complete -c amanu -n '_shtab_amanu_using sessions list' -s h -l help -d 'show this help message and exit'
@@ -125,6 +125,12 @@ complete -c amanu -n '_shtab_amanu_using sessions list' -l root -xka "(__fish_co
 complete -c amanu -n '_shtab_amanu_using sessions list' -l limit -x -d 'at most N (default: 50; 1 to 500)'
 complete -c amanu -n '_shtab_amanu_using sessions list' -l archived -d 'archived ones as well'
 complete -c amanu -n '_shtab_amanu_using sessions list' -l json -d 'one JSON object'
+complete -c amanu -n '_shtab_amanu_using sessions; and test $_shtab_amanu_npos -eq 0' -a search -d 'find sessions by what was said, done and changed in them'
+complete -c amanu -n '_shtab_amanu_using sessions search' -s h -l help -d 'show this help message and exit'
+complete -c amanu -n '_shtab_amanu_using sessions search' -l root -xka "(__fish_complete_directories)" -d 'only sessions of this workspace folder'
+complete -c amanu -n '_shtab_amanu_using sessions search' -l limit -x -d 'at most N (default: 20; 1 to 100)'
+complete -c amanu -n '_shtab_amanu_using sessions search' -l archived -d 'archived ones as well'
+complete -c amanu -n '_shtab_amanu_using sessions search' -l json -d 'one JSON object'
 complete -c amanu -n '_shtab_amanu_using sessions; and test $_shtab_amanu_npos -eq 0' -a show -d 'print a session'
 complete -c amanu -n '_shtab_amanu_using sessions show' -s h -l help -d 'show this help message and exit'
 complete -c amanu -n '_shtab_amanu_using sessions show' -l json -d 'the whole state as one JSON object'

@@ -19,7 +19,7 @@ _shtab_amanu_commands() {
     policy:'What is allowed without asking, and why.'
     run:'Run one prompt to completion. No one is asked: what no rule allows is denied, and the result says which --allow would have permitted it.'
     serve:'Speak LSP on stdin and stdout, for an editor. By default through your daemon, which is started if it is not running, and outlives the editor.'
-    sessions:'List, show, rename and delete stored sessions; see their changes and decide on them.'
+    sessions:'List, search, show, rename and delete stored sessions; see their changes and decide on them.'
     tool:'Run one tool as the agent would: same path guard, same policy. Prints one JSON object.'
     trust:'Show and change which workspace folders you trust, and what that enables.'
     version:'Show the version, the Python it runs on and where it is installed.'
@@ -97,6 +97,7 @@ _shtab_amanu_sessions_commands() {
     list:'newest first'
     reject:'discard what waits for a decision'
     rename:'change the title'
+    search:'find sessions by what was said, done and changed in them'
     show:'print a session'
     undo:'undo what was applied'
   )
@@ -578,6 +579,18 @@ _shtab_amanu_sessions_rename_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_amanu_sessions_rename_defaults_added=0
 
+_shtab_amanu_sessions_search_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--root[only sessions of this workspace folder]:DIR:_files -/"
+  "--limit[at most N (default\: 20\; 1 to 100)]:N:"
+  "--archived[archived ones as well]"
+  "--json[one JSON object]"
+  "(*):all of these words, or \"quoted phrases\":"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_amanu_sessions_search_defaults_added=0
+
 _shtab_amanu_sessions_show_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[the whole state as one JSON object]"
@@ -875,6 +888,7 @@ _shtab_amanu_sessions() {
         list) _arguments -C -s $_shtab_amanu_sessions_list_options ;;
         reject) _arguments -C -s $_shtab_amanu_sessions_reject_options ;;
         rename) _arguments -C -s $_shtab_amanu_sessions_rename_options ;;
+        search) _arguments -C -s $_shtab_amanu_sessions_search_options ;;
         show) _arguments -C -s $_shtab_amanu_sessions_show_options ;;
         undo) _arguments -C -s $_shtab_amanu_sessions_undo_options ;;
       esac

@@ -207,6 +207,7 @@ class Connection:
         sessions = self._sessions
         routes = {
             "amanu/session/create": RequestRoute(r.SessionCreateParams, self._create),
+            "amanu/session/fork": RequestRoute(r.SessionForkParams, self._fork),
             "amanu/session/attach": RequestRoute(r.SessionAttachParams, self._attach),
             "amanu/session/detach": RequestRoute(r.SessionParams, self._detach),
             "amanu/rewrite/start": RequestRoute(r.RewriteStartParams, self._start_rewrite),
@@ -256,6 +257,12 @@ class Connection:
         self._outbox.forget(params.session_id)
         result = await self._sessions.create(params, self)
         self._on_attached(params.session_id)
+        return result
+
+    async def _fork(self, params: r.SessionForkParams) -> r.SessionResult:
+        self._outbox.forget(params.new_session_id)
+        result = await self._sessions.fork(params, self)
+        self._on_attached(params.new_session_id)
         return result
 
     async def _start_rewrite(self, params: r.RewriteStartParams) -> r.SessionResult:
