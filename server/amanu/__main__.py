@@ -82,9 +82,27 @@ def _is_folder_gone() -> bool:
     return False
 
 
+ELSEWHERE = {
+    "--continue": "amanu chat --continue",
+    "--print": "amanu run PROMPT",
+    "-c": "amanu chat --continue",
+    "-p": "amanu run PROMPT",
+    "config": "amanu doctor, which says where config.toml is",
+    "continue": "amanu chat --continue",
+    "login": "amanu auth set VENDOR for a key, or amanu auth login for a ChatGPT plan",
+    "logout": "amanu auth forget VENDOR, or amanu auth logout",
+    "resume": "amanu chat --continue, or amanu chat --session ID; amanu sessions lists them",
+    "update": "what Amanu was installed with, such as uv tool upgrade amanu; amanu version says where it is",
+    "upgrade": "what Amanu was installed with, such as uv tool upgrade amanu; amanu version says where it is",
+}
+"""Words that other agents have for something, and what does it here."""
+
+
 def _unknown(word: str) -> str:
     from difflib import get_close_matches
 
+    if word in ELSEWHERE:
+        return f"amanu: unknown command {word!r}. Use {ELSEWHERE[word]}. `amanu --help` lists all."
     near = get_close_matches(word, VERBS, 1, 0.6)
     if not near:
         return f"amanu: unknown command {word!r}\n\n{_usage()}"

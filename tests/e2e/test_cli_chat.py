@@ -185,7 +185,7 @@ def test_what_is_typed_at_the_review_of_a_draft_is_the_next_prompt(tmp_path: Pat
         screen.sees("Accept the changes above?")
         screen.sees("1. Yes")
         screen.types("1")
-        screen.sees("accept: done")
+        screen.sees("accepted 1 change in 1 file")
         assert (shop / "a.txt").read_text() == content
         screen.types("\x04")
         assert screen.leaves() == 0

@@ -309,7 +309,7 @@ async def test_a_rule_is_edited_in_the_question_and_saved_only_when_it_answers_i
     document = await editor.until(lambda: editor.shown and editor.shown[-1])
     text = editor.text(document)
     assert "touch made" in text and "- ? Creates files" in text and "run_shell_command(touch *)" in text
-    await editor.until(lambda: any("answered any earlier question" in each for each in editor.messages(document)))
+    await editor.until(lambda: any("answered none of the earlier" in each for each in editor.messages(document)))
     await asyncio.sleep(0.55)
     editor.type(document, text.replace("touch *", "make *"))
     await editor.until(lambda: any("cannot be saved" in each for each in editor.messages(document)))

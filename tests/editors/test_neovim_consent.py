@@ -170,7 +170,11 @@ def test_a_rule_says_what_it_would_do_as_it_is_typed(vim: Neovim) -> None:
     assert vim.lua(BELOW) == told
     cannot = "The rule does not cover this call, so it cannot be saved."
     for typed, below, said in [
-        ("other(x)", ["  Allows that.", f"  {cannot}", "  Would not have answered any earlier question"], cannot),
+        (
+            "other(x)",
+            ["  Allows that.", f"  {cannot}", "  It would have answered none of the earlier questions"],
+            cannot,
+        ),
         ("nonsense", ["  That is no rule."], "That is no rule."),
     ]:
         vim.keys(f"cc{typed}<Esc>")

@@ -527,7 +527,7 @@ def test_back_to_before_a_turn(start: Start, folder: Path) -> None:
         "first · 1 file +1 -1",
     ]
     shown = vim.text()
-    assert "new.txt: deleted: Amanu created it" in shown and "echo kept" in shown
+    assert "new.txt: will be deleted, since Amanu created it" in shown and "echo kept" in shown
     vim.keys("a")
     left = changed(LINES, _30="line 30, mine")
     vim.until_text("\n".join(left))

@@ -126,7 +126,7 @@ def test_a_draft_is_reviewed_once_when_the_model_is_done(start: Start, folder: P
     vim.wait_for_answers()
     card = vim.chat().rpartition("● ")[2]
     assert card.startswith("? Apply the draft: 2 files · waits for your answer")
-    assert "Ran on the draft: grep -c '!' a.txt: 2" in card and (folder / "a.txt").read_text() == text()
+    assert "Ran on the draft: `grep -c '!' a.txt` — 2" in card and (folder / "a.txt").read_text() == text()
     vim.keys("gg]a<Space>aa]a")
     vim.answer("not this one")
     vim.keys("<Space>ar")

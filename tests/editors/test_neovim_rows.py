@@ -272,7 +272,7 @@ def test_all_of_something_includes_rows(name: str, start: Start, folder: Path) -
     assert not vim.lua("return #Asked > 0"), "rows are shown, and need no question"
 
 
-DELETED = "pic.bin: deleted: Amanu created it (new binary file, 4,096 bytes)"
+DELETED = "pic.bin: will be deleted, since Amanu created it (new binary file, 4,096 bytes)"
 STAYS = "pic.bin: stays as it is (new binary file, 4,096 bytes)\n  ! a change stays: The file has changed."
 
 

@@ -175,7 +175,7 @@ async def test_a_draft_is_reviewed_once_when_the_model_is_done(lived_in: Path) -
         allow = await asked(chat)
         await shoot(page, "draft-1-review")
         assert (await card.locator(".title").inner_text()).endswith("Apply the draft: 2 files")
-        assert "Ran on the draft: grep -q" in await card.inner_text()
+        assert "Ran on the draft: `grep -q" in await card.inner_text()
         assert file.read_text() == text() and not (folder / "c.txt").exists()
         await allow.click()
         await answered(chat, "All of it is drafted")

@@ -466,7 +466,9 @@ async def test_when_the_model_is_done_the_user_is_asked_once(
     async with scripted_session(tmp_path, *steps, mode="draft") as d:
         await d.prompt("go")
         (asked,) = (await d.until(lambda state: state.approvals)).approvals
-        assert asked.title == "Apply the draft: 1 file" and "Ran on the draft: echo all well: all well" in asked.detail
+        assert (
+            asked.title == "Apply the draft: 1 file" and "Ran on the draft: `echo all well` — all well" in asked.detail
+        )
         if answer == "another prompt":
             await d.prompt("And now?", "p2")
             await d.over("p2")

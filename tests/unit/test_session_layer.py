@@ -86,7 +86,7 @@ async def test_the_whole_of_it_is_taken_or_left(tmp_path: Path, answer: str) -> 
         (asked,) = (await d.until(lambda state: state.approvals)).approvals
         assert "pic.bin: new binary file, 3 bytes" in asked.detail and "link: link to a" in asked.detail
         told = [line.text for line in asked.lines if line.tone != "plain"]  # frontends show the proposal and these
-        assert told == ["It ended: no output"]
+        assert told == ["No output"]
         assert tree(d.root) == before
         await d.answer(answer)
         await d.over("p1")

@@ -116,6 +116,20 @@ async def test_a_prompt_said_after_a_cancel_starts_what_was_queued_before_it(
         assert state.queue == []
 
 
+async def test_after_a_cancel_the_user_is_told_what_the_turn_never_heard(tmp_path: Path) -> None:
+    async with scripted_session(
+        tmp_path, step("", call("run_shell_command", command="touch -c it", network=True)), step("2")
+    ) as d:
+        turn_id = await d.prompt("run") or ""
+        await d.until(lambda state: state.approvals)
+        said = PromptSteerParams(session_id="s", prompt_id="s1", turn_id=turn_id, text="faster")
+        await d.session.prompts.steer(said, d.client)
+        await d.session.prompts.cancel(turn_id)
+        await d.over("p1", "cancelled")
+        (told,) = [item for item in d.session.state.items if item.kind == "notice"]
+        assert told.text == "Not heard yet, and goes with the next prompt: “faster”."
+
+
 @pytest.mark.parametrize("reopened", [False, True])
 @pytest.mark.parametrize("next_prompt", ["third", "second"])
 async def test_after_a_cancel_the_next_prompt_goes_behind_the_queue_and_starts_it(

@@ -124,14 +124,14 @@ def test_a_decision(changes: dict[str, Any], expected: str) -> None:
     [
         (preview(), True, ["p Allows make."]),
         (preview(valid=False, explanation="No rule."), False, ["b No rule."]),
-        (preview(covers=True), True, ["p Allows make.", "p Would not have answered any earlier question"]),
+        (preview(covers=True), True, ["p Allows make.", "p It would have answered none of the earlier questions"]),
         (
             preview(covers=False),
             False,
             [
                 "p Allows make.",
                 "b The rule does not cover this call, so it cannot be saved.",
-                "p Would not have answered any earlier question",
+                "p It would have answered none of the earlier questions",
             ],
         ),
         (

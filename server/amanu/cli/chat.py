@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import contextlib
 import logging
 import os
 import re
@@ -13,21 +12,21 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TextIO, cast, get_args
+from typing import Any, NoReturn, TextIO, cast, get_args
 
 from amanu.cli import exits
 from amanu.cli.agent_slash_commands import AgentSlashCommands
 from amanu.cli.console import Console, Span, open_console
 from amanu.cli.diff import show_proposal
 from amanu.cli.edit_slash_commands import EditSlashCommands
-from amanu.cli.header import effort_line, show_header
+from amanu.cli.header import effort_line, has_efforts, show_header
 from amanu.cli.job_slash_commands import JobSlashCommands, farewell, running
 from amanu.cli.keyboard_mode import unechoed
 from amanu.cli.live import rows
 from amanu.cli.mentions import line_mentions
 from amanu.cli.pickers import Pickers
 from amanu.cli.question import show_lines
-from amanu.cli.question_input import QuestionInput, why_not
+from amanu.cli.question_input import QuestionInput
 from amanu.cli.question_prompt import QuestionPrompt
 from amanu.cli.render import Renderer, running_commands
 from amanu.cli.review_page_decisions import PagedReview
@@ -37,6 +36,7 @@ from amanu.cli.session_board import SessionBoard
 from amanu.cli.session_lookup import LATEST, begins_an_id, latest, listing, resolve_session_id
 from amanu.cli.session_search import show_found
 from amanu.cli.slash_completion import SlashCompletion
+from amanu.cli.slash_words import is_known, split, unknown, why_not
 from amanu.cli.status_line import IDLE, SENDING, status_line
 from amanu.cli.text import one_line, stripped, visible
 from amanu.cli.trust_prompt import TrustPrompt
@@ -149,8 +149,14 @@ def ended_turns(state: SessionState) -> list[str]:
     return [turn_id for turn_id in turns if turn_id != running]
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        first_paint.erase()
+        super().error(message)
+
+
 def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="amanu chat",
         description="Chat with the agent in this terminal. Nothing in your workspace changes without your approval.",
         epilog="In the chat: /help lists the commands, @path adds a file, Alt-Enter starts a new line. "
@@ -178,6 +184,7 @@ def main(argv: list[str]) -> int:
         return exits.USAGE
     for path in arguments.paths:
         if not os.path.isdir(path):  # noqa: PTH112  is_dir may raise
+            first_paint.erase()
             print(visible(str(missing_folder(path))), file=sys.stderr)
             return exits.USAGE
     roots = [str(Path(path).absolute()) for path in arguments.paths or ["."]]
@@ -449,6 +456,7 @@ class Chat(PromptContext):
 
     async def _run_while_waiting(self, text: str) -> None:
         """A command typed at a question. Raises EOFError when it leaves."""
+        self._echo(text)
         try:
             await self._command(text)
         except AmanuError as error:
@@ -463,7 +471,13 @@ class Chat(PromptContext):
         return bool(self._view.state.approvals or self._view.state.questions)
 
     async def _act(self, text: str) -> None:
-        if text.startswith("/"):
+        if unknown(text, self._completion.names) is not None:
+            await self._daemons_slash_commands()  # it may be a file that is new
+        names = self._completion.names
+        if (word := unknown(text, names)) is not None:
+            self._console.line(("red", f"{why_not(word, names)} It is your draft again."))
+            self._terminal.draft(text)
+        elif is_known(split(text)[0], names):
             self._echo(text)
             await self._command(text)
         else:
@@ -519,8 +533,8 @@ class Chat(PromptContext):
             await self._view.prompt(text, files)
             return
         try:
-            await self._view.steer(text, turn.turn_id, files)
-            self._console.line(("dim", "↪ sent into the running turn; /queue TEXT waits until it ends"))
+            if await self._view.steer(text, turn.turn_id, files):
+                self._console.line(("dim", "↪ sent into the running turn; /queue TEXT waits until it ends"))
         except AmanuError as error:
             if error.kind != "staleTurn":
                 raise
@@ -565,8 +579,7 @@ class Chat(PromptContext):
     # Commands ------------------------------------------------------------------------------------------
 
     async def _command(self, text: str) -> None:
-        word, _, argument = text.partition(" ")
-        argument = argument.strip()
+        word, argument = split(text)
         match word:
             case "/mode" if self._view.state.at_work:
                 theirs = "A sub-agent works in the mode of the session it works for: change it there."
@@ -578,6 +591,8 @@ class Chat(PromptContext):
                 await self._view.set_mode("plan")
                 if argument:
                     self._send(argument)
+            case "/effort" if argument and not has_efforts(self._view.state.model_id):
+                self._console.line(("yellow", effort_line(self._view.state)))
             case "/effort":
                 if (effort := await self._pickers.effort(argument)) is not None:
                     await self._view.set_effort(effort)
@@ -654,7 +669,7 @@ class Chat(PromptContext):
                 if (session_id := await self._other_session(argument)) is not None:
                     await self._enter(await attach(self._view.client, session_id), detach=True)
                 else:
-                    self._console.line(("dim", "You are in this session still; /new begins another."))
+                    self._console.line(("dim", "Still in this session."))
             case "/dashboard" if not self._asked():
                 if (session_id := await self._board.pick()) is not None:
                     await self._enter(await attach(self._view.client, session_id), detach=True)
@@ -753,7 +768,9 @@ class Chat(PromptContext):
         answer = await self._view.client.request("amanu/command/list", params, r.CommandListResult)
         self._completion.daemons = answer.commands
         return {
-            f"/{command.name}": one_line(" · ".join(filter(None, [command.argument_hint, command.description])))
+            f"/{command.name}": one_line(
+                " · ".join(filter(None, [command.argument_hint, _as_listed(command.description)]))
+            )
             for command in answer.commands
         }
 
@@ -791,8 +808,11 @@ class Chat(PromptContext):
     async def _first_view(self, client: DaemonClient) -> SessionView:
         session_id = self._options.session_id
         if self._options.latest:
-            with contextlib.suppress(AmanuError):  # nothing was said here yet: a new one
+            try:
                 session_id = await latest(self._options.roots[0], listing(client))
+            except AmanuError:
+                first_paint.erase()
+                self._console.line(("dim", "There is no session of this folder yet, so this is a new one."))
         elif session_id is not None:
             session_id = await resolve_session_id(session_id, self._options.roots[0], listing(client))
         if session_id is None:
@@ -916,6 +936,12 @@ class Chat(PromptContext):
 
     def _mentioned(self, text: str) -> list[Attachment]:
         return [*line_mentions(text, self._view.state.roots), *self._terminal.pictures.named(text)]
+
+
+def _as_listed(description: str) -> str:
+    """In the style of the chat's own slash commands: no capital, no full stop."""
+    description = description.removesuffix(".") if description.count(". ") == 0 else description
+    return description[:1].lower() + description[1:] if description[1:2].islower() else description
 
 
 def _absolute(path: str) -> str:

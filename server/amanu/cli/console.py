@@ -4,6 +4,7 @@ callers pass text through `amanu.cli.text` first."""
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import dropwhile
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from amanu.cli.styles import LOOKS, Span, Style, Theme, rich_style, sgr
@@ -114,10 +115,13 @@ class RichConsole:
         from rich.padding import Padding
         from rich.theme import Theme as RichTheme
 
+        text, indent = _dedented(text)
         named = {name: rich_style(name, self._theme) for name in LOOKS if name.startswith("markdown.")}
+        block = Padding(_markdown(text, self._theme), (0, 0, 1, indent))
         with self._rich.use_theme(RichTheme(named)), self._rich.capture() as captured:
-            self._rich.print(Padding(_markdown(text, self._theme), (0, 0, 1, 0)), style=rich_style(style, self._theme))
-        self._out.write("\n".join(map(_without_fill, captured.get().split("\n"))))
+            self._rich.print(block, style=rich_style(style, self._theme))
+        rows = dropwhile(lambda row: not row, map(_without_fill, captured.get().split("\n")))
+        self._out.write("\n".join(rows))
         self._out.flush()
 
     def _rows(self, line: "Text", hang: int | None) -> "Iterator[Text]":
@@ -162,6 +166,13 @@ def _text(spans: tuple[Span, ...], theme: Theme) -> "Text":
     for style, piece in spans:
         text.append(piece, style=rich_style(style, theme))
     return text
+
+
+def _dedented(text: str) -> tuple[str, int]:
+    """A block below an item of a list that was printed before it: the text, and the columns it is indented by. Four
+    and more are code."""
+    indent = len(text) - len(text.lstrip(" "))
+    return (text, 0) if indent > 3 else (re.sub(rf"(?m)^ {{1,{indent}}}", "", text) if indent else text, indent)
 
 
 def _without_fill(line: str) -> str:

@@ -64,7 +64,7 @@ class EditSlashCommands:
         elif decision in ("accept", "redo"):
             self._say_applied(decision, scope.path, proposals, answer.proposals)
         else:
-            self._console.line(("dim", f"{decision}: done"))
+            self._console.line(("dim", _done(decision, proposals, scope.path)))
 
     def _say_applied(
         self,
@@ -81,7 +81,7 @@ class EditSlashCommands:
             if _id(change) in wanted and change.state != "applied"
         ]
         if not left:
-            self._console.line(("dim", f"{decision}: done"))
+            self._console.line(("dim", _done(decision, before, path)))
             return
         count = len(wanted) - len(left)
         self._console.line(("yellow", f"Applied {count} of {plural(len(wanted), 'change')}. Not applied:"))
@@ -275,7 +275,7 @@ class EditSlashCommands:
             effect = effect_of_undo(file, self._view.state.roots)
             self._console.line(("bold", self._name(file.path)), ("", f": {effect}"))
             for hunk in file.skipped:
-                self._console.line(("yellow", f"  a change is not undone: {one_line(hunk.reason)}"))
+                self._console.line(("yellow", f"  will not be undone: {_inside(hunk.reason)}"))
         if commands:
             self._console.line(("yellow", "Changes made by these commands are not undone:"))
         for command in commands:
@@ -285,25 +285,26 @@ class EditSlashCommands:
         undone = sum(len(file.undone) for file in files)
         changed = sum(bool(file.undone) for file in files)
         if undone:
+            them = "it" if undone == 1 else "them"
             self._console.line(
-                ("dim", f"undid {plural(undone, 'change')} in {plural(changed, 'file')}; /redo applies it again")
+                ("dim", f"undid {plural(undone, 'change')} in {plural(changed, 'file')}; /redo applies {them} again")
             )
         for path, hunk in ((each.path, hunk) for each in files for hunk in each.skipped):
-            self._console.line(("yellow", f"{self._name(path)}: a change was not undone: {one_line(hunk.reason)}"))
+            self._console.line(("yellow", f"{self._name(path)}: not undone: {_inside(hunk.reason)}"))
 
     def _name(self, path: str) -> str:
         return relative(path, self._view.state.roots)
 
 
 def effect_of_undo(file: r.UndoneFile, roots: Sequence[str]) -> str:
-    """The effect that undoing has, or had, on one file."""
+    """The effect that undoing will have on one file."""
     to = f" to {relative(file.new_path, roots)}" if file.new_path is not None else ""
     return {
-        "edit": f"{plural(len(file.undone), 'change')} undone",
-        "create": "restored",
-        "delete": "deleted: Amanu created it",
-        "rename": f"renamed{to}",
-        "none": "unchanged",
+        "edit": f"{plural(len(file.undone), 'change')} will be undone",
+        "create": "will be restored",
+        "delete": "will be deleted, since Amanu created it",
+        "rename": f"will be renamed{to}",
+        "none": "stays as it is",
     }[file.action]
 
 
@@ -313,6 +314,24 @@ def _outcomes(files: Sequence[r.CheckpointFile]) -> list[str]:
     for file in files:
         words["" if file.applied else " open" if file.open else " undone" if file.undone else " rejected"] += 1
     return [f"{plural(count, 'file')}{word}" for word, count in words.items() if count]
+
+
+def _done(decision: str, proposals: Sequence[Proposal], path: str | None) -> str:
+    """What a decision did, with counts."""
+    changes = [(place, change) for place, change in changes_at(proposals, path) if CONCERNED[decision](change)]
+    counts = f"{plural(len(changes), 'change')} in {plural(len({place for place, _ in changes}), 'file')}"
+    return {
+        "accept": f"accepted {counts}",
+        "reject": f"rejected {counts}",
+        "redo": f"applied {counts} again",
+        "keep": f"kept {counts}",
+    }[decision]
+
+
+def _inside(reason: str) -> str:
+    """A reason within a sentence."""
+    reason = one_line(reason).removesuffix(".")
+    return reason[:1].lower() + reason[1:]
 
 
 def _id(change: Hunk | Row) -> str:

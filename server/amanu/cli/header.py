@@ -27,9 +27,18 @@ def show_header(state: SessionState, console: Console) -> None:
 def effort_line(state: SessionState) -> str:
     """The thinking effort in force, and those the model offers."""
     model = model_info(state.model_id)
-    offered = ", ".join(model.efforts) or "nothing; its thinking cannot be controlled"
+    if not has_efforts(state.model_id):
+        return f"{one_line(model.name)} has no levels of effort: its thinking cannot be controlled."
+    offered = ", ".join(model.efforts) or "what the chosen model has"
     effort = state.effort or f"as configured (this model's default: {model.default_effort or 'none'})"
     return f"thinking effort {effort}; {one_line(model.name)} offers: {offered}"
+
+
+def has_efforts(model_id: str) -> bool:
+    """Whether it can be chosen how much the model thinks."""
+    from amanu.models.routing import AUTO
+
+    return model_id == AUTO or bool(model_info(model_id).efforts)
 
 
 def model_info(model_id: str) -> ModelInfo:

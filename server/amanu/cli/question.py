@@ -23,7 +23,9 @@ def show_question(approval: Approval, console: Console) -> None:
 
 def show_title(approval: Approval, console: Console) -> None:
     """What is asked, and by which sub-agent, if it is one's."""
-    console.line(("heading", "? "), ("cyan", asked_by(approval)), ("bold", one_line(approval.title)))
+    title = one_line(approval.title)
+    mark = "" if title.endswith((".", "?", "!", "…")) else "?"
+    console.line(("heading", "? "), ("cyan", asked_by(approval)), ("bold", f"{title}{mark}"))
 
 
 def show_reasons(approval: Approval, console: Console) -> None:

@@ -1,13 +1,12 @@
 """The words typed at a question: an answer, or a slash command of the chat, which is never an answer."""
 
-import difflib
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from amanu.cli.console import Console
 from amanu.cli.review_prompt import UserInput
+from amanu.cli.slash_words import ALIASES, slash_command, why_not
 from amanu.cli.text import visible
 from amanu.cli.ui.dialog import Dialog
 from amanu.client.daemon_client import Disconnected
@@ -36,9 +35,6 @@ WHILE_WAITING = (
     "/unqueue",
 )
 """Slash commands that neither ask anything nor change what is asked about."""
-ALIASES = ("/clear", "/exit", "/resume", "/rewind")
-"""Other names of slash commands, which no list has."""
-_SLASH_COMMAND = re.compile(r"/[\w:-]+")
 
 
 class SlashCommands(Protocol):
@@ -104,19 +100,3 @@ class QuestionInput:
             self._console.line(("yellow", f"{word} must wait until the question is answered. Nothing was sent."))
         else:
             self._console.line(("yellow", f"{why_not(word, self._slash_commands.names)} Nothing was sent."))
-
-
-def slash_command(text: str, slash_commands: Sequence[str]) -> str | None:
-    """The slash command that a text is: one of those known, or a single `/word`. A path with words after it is none."""
-    word, _, rest = text.partition(" ")
-    if word in slash_commands or word in ALIASES or (not rest and _SLASH_COMMAND.fullmatch(word)):
-        return word
-    return None
-
-
-def why_not(word: str, slash_commands: Sequence[str]) -> str:
-    """Why a slash command does nothing: it wants an argument, or there is none of that name."""
-    if word in slash_commands:
-        return f"{word} needs an argument; /help says which."
-    near = difflib.get_close_matches(word, slash_commands, 1, 0.75)
-    return f"There is no command {visible(word)}. " + (f"Did you mean {near[0]}?" if near else "/help lists them.")

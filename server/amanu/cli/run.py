@@ -18,6 +18,7 @@ from amanu.cli.run_printer import Format, RunPrinter
 from amanu.cli.session_changes import ChangesPrompt, carry_out, read_changes_prompt
 from amanu.cli.session_lookup import LATEST, SHORT, listing, resolve_session_id
 from amanu.cli.sessions import on_running
+from amanu.cli.slash_words import unknown
 from amanu.cli.stdin import PipedInput, read_piped_input
 from amanu.cli.text import visible
 from amanu.client.daemon_client import DaemonClient
@@ -28,6 +29,7 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, TurnEnded
 from amanu_protocol.items import Attachment, Effort, Mode, ServiceTier
 from amanu_protocol.requests import (
+    CommandListParams,
     Empty,
     PromptSendParams,
     ProposalPatchParams,
@@ -234,6 +236,7 @@ async def _turn(options: RunOptions, report: Report, printer: RunPrinter) -> int
         if options.service_tier not in (None, "standard", session.state.service_tier):
             name = TIER_NAMES[options.service_tier]
             printer.warning(f"No {name} is known for {session.state.model_id}; the usual price applies.")
+        await _refuse_unknown_command(sessions, session.state.session_id, options.prompt)
         client.show = printer.show
         code = await _prompt(session, options, client, report)
         if printer.is_json:
@@ -269,6 +272,16 @@ def _limited(settings: "Settings", options: RunOptions) -> "Settings":
             "loops": settings.loops and options.loop_check,
         }
     )
+
+
+async def _refuse_unknown_command(sessions: "Sessions", session_id: str, prompt: str) -> None:
+    """As the chat does. Raises `AmanuError`."""
+    if unknown(prompt, ()) is None:
+        return
+    listed = await sessions.completion.slash_commands(CommandListParams(session_id=session_id))
+    names = [f"/{command.name}" for command in listed.commands]
+    if (word := unknown(prompt, names)) is not None:
+        raise AmanuError("invalidParams", f"There is no command {word} here.", hint="Nothing was sent.")
 
 
 async def _prompt(session: "Session", options: RunOptions, client: "RunClient", report: Report) -> int:

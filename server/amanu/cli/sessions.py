@@ -5,7 +5,7 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -159,7 +159,8 @@ async def _list(client: DaemonClient, params: r.SessionListParams, as_json: bool
         print(json.dumps({"sessions": [summary.model_dump(mode="json") for summary in listed]}))
         return
     for summary in listed:
-        print(session_line(summary))
+        folder = "" if params.root is not None else f"  {_folder(summary.roots)}"
+        print(f"{session_line(summary)}{folder}")
     if not listed:
         print("There are no sessions yet.", file=sys.stderr)
 
@@ -183,6 +184,12 @@ async def _search(client: DaemonClient, arguments: argparse.Namespace) -> int:
     else:
         show_found(result, typed, open_console(sys.stdout), WHOLE)
     return exits.OK if result.sessions else exits.FAILED
+
+
+def _folder(roots: Sequence[str]) -> str:
+    """The folders of a session, as a user names them."""
+    home = str(Path.home())
+    return ", ".join(one_line(f"~{root[len(home) :]}" if root.startswith(f"{home}/") else root) for root in roots)
 
 
 async def _show(client: DaemonClient, session_id: str, as_json: bool) -> None:

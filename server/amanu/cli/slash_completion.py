@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 
-from amanu.cli.question_input import ALIASES
+from amanu.cli.slash_words import ALIASES
 from amanu.cli.ui.completions import Known, Need, Row, completions, needed
 from amanu.client.session_view import SessionView
 from amanu_protocol import requests as r

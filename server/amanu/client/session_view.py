@@ -98,7 +98,8 @@ class SessionView:
         )
         return await self.client.request("amanu/prompt/send", params, r.PromptSendResult)
 
-    async def steer(self, text: str, turn_id: str, attachments: list[Attachment] | None = None) -> None:
+    async def steer(self, text: str, turn_id: str, attachments: list[Attachment] | None = None) -> bool:
+        """Say something into a running turn. False when it was queued instead, as a command of the user's is."""
         params = r.PromptSteerParams(
             session_id=self.session_id,
             prompt_id=mint(),
@@ -107,6 +108,7 @@ class SessionView:
             attachments=attachments or [],
         )
         await self.client.request("amanu/prompt/steer", params, r.Empty)
+        return not any(queued.prompt_id == params.prompt_id for queued in self.state.queue)
 
     async def cancel(self) -> bool:
         """Stop the running turn. False when none ran."""

@@ -23,6 +23,11 @@ from amanu.models.image_layout import laid_out, result_layout, texts
 from amanu_protocol.items import ModelInfo
 
 OVER = "(scripted model: the script ends here)"
+DECIDED_OTHERWISE = (
+    "You decided otherwise than this script expects, or this is not its sample project, so it ends here. "
+    "Nothing else changed."
+)
+"""The end of a script that comes with Amanu, when it hears something else."""
 SCRIPTS = files("amanu.models") / "scripts"
 PLAN = "{plan}"
 _TOLD_PLAN = re.compile(r"the plan, (/.+?plan\.md)")
@@ -89,7 +94,7 @@ def load(name_or_path: str) -> "ScriptedModel":
     named = path.suffix != ".json" and path.name == name_or_path
     source = SCRIPTS / f"{name_or_path}.json" if named else path
     try:
-        return ScriptedModel(_STEPS.validate_json(source.read_bytes()), name=path.stem)
+        return ScriptedModel(_STEPS.validate_json(source.read_bytes()), name=path.stem, shipped=named)
     except OSError as error:
         raise ValueError(f"The script {name_or_path} cannot be read: {error.strerror or error}.") from None
     except ValidationError as error:
@@ -101,9 +106,13 @@ def load(name_or_path: str) -> "ScriptedModel":
 
 
 class ScriptedModel:
-    """`Model` that plays `steps`: which one, the number of its replies in the conversation says."""
+    """`Model` that plays `steps`: which one, the number of its replies in the conversation says. If one hears
+    something unexpected, a `shipped` script ends with a sentence for its user, any other says what it heard."""
 
-    def __init__(self, steps: Sequence[ScriptedStep | dict[str, Any]], name: str = "script") -> None:
+    def __init__(
+        self, steps: Sequence[ScriptedStep | dict[str, Any]], name: str = "script", *, shipped: bool = False
+    ) -> None:
+        self._shipped = shipped
         every = [ScriptedStep.model_validate(step) for step in steps]
         self._steps = [step for step in every if not step.aside]
         self._asides = [step for step in every if step.aside] or [ScriptedStep(text=ASIDE)]
@@ -127,9 +136,7 @@ class ScriptedModel:
         step = steps[index] if index < len(steps) else ScriptedStep(text=OVER)
         heard = _heard(request)
         if step.expect not in heard:
-            step = ScriptedStep(
-                text=f"(scripted model: step {index + 1} expected to hear {step.expect!r}, but heard {heard!r})"
-            )
+            step = ScriptedStep(text=DECIDED_OTHERWISE if self._shipped else _unexpected(index, step.expect, heard))
         calls = [
             Call(call_id=f"call_{uuid4().hex[:16]}", tool=call.tool, arguments=_filled(call.arguments, request))
             for call in step.calls
@@ -160,6 +167,12 @@ def _replies(conversation: Conversation) -> int:
     """How many replies the script has given: those no real model has left its mark on."""
     earlier = conversation.compacted.replies if conversation.compacted is not None else 0
     return earlier + sum(isinstance(message, Assistant) and message.native is None for message in conversation)
+
+
+def _unexpected(index: int, expected: str, heard: str) -> str:
+    """In code, in which no Markdown takes `__pycache__` for emphasis."""
+    told = f"(scripted model: step {index + 1} expected to hear {expected!r}, but heard {heard!r})"
+    return f"````text\n{told}\n````"
 
 
 def _heard(request: Request) -> str:

@@ -19,7 +19,7 @@ FILE_MISSING = "The file is no longer there."
 FILE_EXISTS = "There is a file of that name again."
 LINES_CHANGED_SINCE = "These lines were changed since."
 REMOVED_LATER = "A later edit took these lines out. Take that one back first."
-CHANGED_SINCE_CREATED = "The file was changed since it was created."
+CHANGED_SINCE_CREATED = "The file has changed since Amanu created it."
 LINES_LOST = "The file was changed so that nobody can say where these lines are."
 
 

@@ -530,11 +530,11 @@ def _writes(tier: Tier, place: Place) -> str:
         return "What it changes in the workspace is kept apart until it is accepted"
     if tier == "landlock":
         return (
-            "It can change the workspace; changes to git's hooks and settings and to files that editors and agents "
-            "obey are moved aside when it ends"
+            "It can change the workspace; changes to git's hooks and settings and to editor and agent configuration "
+            "files are moved aside when it ends"
         )
-    git = "git's hooks and settings" if place.reach.writes_git else "git's own files"
-    return f"It can change the workspace except {git} and files that editors and agents obey"
+    git = "git's hooks and settings" if place.reach.writes_git else ".git"
+    return f"It can change the workspace except {git} and editor and agent configuration files"
 
 
 def _brief(tier: Tier, place: Place) -> str:

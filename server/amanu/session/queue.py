@@ -10,7 +10,7 @@ from amanu.session.core import SessionCore
 from amanu.session.events import Client
 from amanu.session.late_decisions import LATE_DECISION
 from amanu.session.restore import Restored, note
-from amanu.text.wording import describe_queue
+from amanu.text.wording import describe_waiting
 from amanu_protocol.events import Event, ItemCompleted, ItemStarted, ItemsWithdrawn, PromptQueued, PromptUnqueued
 from amanu_protocol.items import Attachment, ImageAttachment, Notice, QueuedPrompt, UserMessage
 
@@ -85,15 +85,17 @@ class PromptQueue:
         return queued_prompt or Prompt(queued.prompt_id, queued.text, queued.attachments, dict(environment))
 
     def report_waiting(self) -> None:
-        """Say that queued prompts wait for the user's next one, unless that was the last to be said about prompts."""
-        if not self._state.queue:
+        """Say that queued prompts, and what was said into a turn that ended without hearing it, wait for the user's
+        next prompt, unless that was the last to be said about prompts."""
+        if not self._state.queue and not self._steering:
             return
         for item in reversed(self._state.items):
             if isinstance(item, UserMessage):
                 break
             if isinstance(item, Notice) and item.code == WAITING:
                 return
-        text = describe_queue([prompt.text for prompt in self._state.queue])
+        unheard = [message.text for message, _ in self._steering]
+        text = describe_waiting([prompt.text for prompt in self._state.queue], unheard)
         self._core.notices.report_on_session(WAITING, "info", text)
 
     def _queued_pictures(self) -> Iterator[Picture]:
@@ -156,7 +158,7 @@ class PromptQueue:
             item_id=f"{proposal_id}.{version}.late",
             level="info",
             code=LATE_DECISION,
-            text="The model was told about later decisions on its earlier edits.",
+            text="The model now knows what you decided about its earlier edits.",
         )
         self._emit(ItemCompleted(item=notice), entry=note(SystemText(text=text)))
         return User(text=text, from_system=True)

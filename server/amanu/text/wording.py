@@ -114,7 +114,7 @@ def _rule_lines(preview: RulePreviewResult) -> Iterator[Line]:
         if preview.covered_count > len(titles):
             yield _line("plain", f"  … and {preview.covered_count - len(titles)} more")
     elif preview.covers is not None:
-        yield _line("plain", "Would not have answered any earlier question")
+        yield _line("plain", "It would have answered none of the earlier questions")
 
 
 def _part_lines(approval: Approval) -> Iterator[Line]:
@@ -396,16 +396,27 @@ def describe_todos(todos: Sequence[Todo]) -> str:
     return " · ".join([f"{done_count} of {len(wanted)} done", *started]) if wanted else "none"
 
 
-def describe_queue(prompts: Sequence[str]) -> str:
-    """The queued prompts that wait for the user."""
-    named = ", ".join(f"“{one_line(text)}”" for text in prompts[:MAX_WAITING])
-    more = f" and {len(prompts) - MAX_WAITING} more" if len(prompts) > MAX_WAITING else ""
+def describe_waiting(prompts: Sequence[str], unheard: Sequence[str] = ()) -> str:
+    """The queued prompts that wait for the user, and what was said into a turn that ended without hearing it."""
+    sentences: list[str] = []
+    if unheard:
+        verb = "goes" if len(unheard) == 1 else "go"
+        sentences.append(f"Not heard yet, and {verb} with the next prompt: {_quoted(unheard)}.")
     if len(prompts) == 1:
-        return f"1 prompt waits in the queue: {named}. When you send your next prompt, this one runs first."
-    return (
-        f"{len(prompts)} prompts wait in the queue: {named}{more}. When you send your next prompt, these run first, in "
-        "this order."
-    )
+        sentences.append(
+            f"1 prompt waits in the queue: {_quoted(prompts)}. When you send your next prompt, this one runs first."
+        )
+    elif prompts:
+        sentences.append(
+            f"{len(prompts)} prompts wait in the queue: {_quoted(prompts)}. When you send your next prompt, these run "
+            "first, in this order."
+        )
+    return " ".join(sentences)
+
+
+def _quoted(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - MAX_WAITING} more" if len(texts) > MAX_WAITING else ""
+    return ", ".join(f"“{one_line(text)}”" for text in texts[:MAX_WAITING]) + more
 
 
 def _brief(text: str) -> str:

@@ -97,7 +97,10 @@ class ReviewDraft(SessionTool[ReviewDraftParams]):
     def _built_lines(self) -> list[Line]:
         """The files that git ignores and that come with the draft, if all of it is accepted. Blocking."""
         names = [*map(self._name, self._layer.built)]
-        lead = "Ignored by git, and moved into the workspace if you accept the whole draft"
+        lead = (
+            "Not reviewed (caches, build output, what git ignores), and moved into the workspace if you accept the "
+            "whole draft"
+        )
         return [Line(tone="warning", text=f"{lead}: {file_list(names)}")] if names else []
 
     def _name(self, path: Path) -> str:
@@ -114,5 +117,5 @@ def _run_lines(proposal: Proposal) -> list[Line]:
     for run in proposal.runs:
         stale = "" if run.current else "; the draft has changed since"
         tone = "plain" if not run.current else "bad" if run.failed else "good"
-        lines.append(Line(tone=tone, text=f"Ran on the draft: {run.command}: {run.ended or 'no output'}{stale}"))
+        lines.append(Line(tone=tone, text=f"Ran on the draft: `{run.command}` — {run.ended or 'no output'}{stale}"))
     return lines

@@ -237,7 +237,7 @@ def test_a_request_stands_alone() -> None:
 
 
 def test_what_a_command_changed_is_no_command() -> None:
-    detail, title = "It ended: no output\ngit: 3f2a commit: Tidy", "Run git commit: the git repository changed"
+    detail, title = "No output\ngit: 3f2a commit: Tidy", "Run git commit: the git repository changed"
     asked = approval(detail=detail, title=title)
     of_asked: dict[str, Any] = {"item_id": asked.tool_call_id, "tool": "run_shell_command", "effect": "run"}
     ran = call("awaitingApproval", output="Exit code: 0", **of_asked)

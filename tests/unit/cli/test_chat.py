@@ -441,9 +441,25 @@ async def test_typing_into_a_running_turn_steers_and_queue_waits(desk: Desk, tmp
     await desk.sees("sent into the running turn")
     desk.types("/queue later" + ENTER)
     await desk.sees("queued: later")
+    desk.types("! echo hi" + ENTER)
+    await desk.sees("queued: ! echo hi")
     await desk.sees("As you say.")
+    assert desk.out.getvalue().count("sent into the running turn") == 1
     await desk.sees("› later")
     await desk.sees("Last.")
+
+
+async def test_continuing_where_there_is_nothing_yet_says_so(desk: Desk) -> None:
+    desk.start(latest=True, model_id="scripted:tour")
+    await desk.sees("There is no session of this folder yet, so this is a new one.")
+
+
+async def test_a_slash_command_at_a_question_is_printed_above_its_answer(desk: Desk, tmp_path: Path) -> None:
+    await started(desk, tmp_path, {"calls": [EDIT]})
+    desk.types("go" + ENTER)
+    await desk.sees("+one")
+    await desk.answers("/jobs")
+    await desk.sees("› /jobs\nNo background commands")
 
 
 async def test_a_half_typed_prompt_survives_a_question(desk: Desk, tmp_path: Path) -> None:
@@ -467,13 +483,13 @@ async def test_a_half_typed_prompt_survives_a_question(desk: Desk, tmp_path: Pat
     [
         ("/mode plan", "mode: plan"),
         ("/mode pl", "mode: plan"),
-        ("/effort max", "thinking effort: max"),
-        ("/effort", "offers: nothing; its thinking cannot be controlled"),
-        ("/effort much", "offers: nothing"),
+        ("/effort max", "has no levels of effort: its thinking cannot be controlled."),
+        ("/effort", "has no levels of effort"),
+        ("/effort much", "has no levels of effort"),
         ("/model nope:x", "Unknown model 'nope:x'."),
         ("/model claude-opus-5-5", "No key for Anthropic"),
         (f"/sessions {'0' * 32}", f"There is no session {'0' * 32}."),
-        ("/sessions nope", "You are in this session still; /new begins another."),
+        ("/sessions nope", "Still in this session."),
         ("/search", "/search needs an argument; /help says which."),
         ('/search "nothing like it', 'No session has “"nothing like it” in it.'),
         ("/serach", "Did you mean /search?"),
@@ -482,13 +498,17 @@ async def test_a_half_typed_prompt_survives_a_question(desk: Desk, tmp_path: Pat
         ("/record /nowhere/r.ndjson", "The folder /nowhere does not exist"),
         ("/cancel", "nothing is running"),
         ("/help", "/unqueue"),
-        ("/help", "Replace the older part of this conversation"),
+        ("/help", "replace the older part of this conversation"),
         ("/context", "Nothing has been sent to a model yet."),
         ("/notes", "No notices with details."),
         ("/compact keep the names", "There is nothing to compact yet"),
         ("/memory", "Nothing is remembered yet"),
         ("/trust", "trusted"),
-        ("/nonsense", "There is no command /nonsense. /help lists them."),
+        ("/nonsense", "There is no command /nonsense. /help lists them. It is your draft again."),
+        ("/nonsense is broken", "There is no command /nonsense. /help lists them. It is your draft again."),
+        ("/status", "There is no command /status: /context, /cost and /running show how things stand."),
+        ("/tmp", "the script ends here"),
+        ("/no/such/file.py is broken", "the script ends here"),
         ("/helpp", "There is no command /helpp. Did you mean /help?"),
         ("/queue", "/queue needs an argument; /help says which."),
         ("/plan", "mode: plan"),
@@ -727,7 +747,7 @@ async def test_undo_is_shown_first_and_can_be_undone(desk: Desk, tmp_path: Path)
     (desk.root / "a.txt").write_text(mine)
     desk.types("/undo" + ENTER)  # the last turn
     await desk.sees("-EIGHT\n")
-    await desk.sees("b.txt: deleted: Amanu created it")
+    await desk.sees("b.txt: will be deleted, since Amanu created it")
     assert (desk.root / "a.txt").read_text() == mine
     await asyncio.sleep(0.1)
     desk.types("n" + ENTER)
@@ -741,10 +761,10 @@ async def test_undo_is_shown_first_and_can_be_undone(desk: Desk, tmp_path: Path)
     assert (desk.root / "a.txt").read_text() == mine.replace("EIGHT", "eight")
     assert not (desk.root / "b.txt").exists()
     desk.types("/redo" + ENTER)
-    await desk.sees("redo: done")
+    await desk.sees("applied 2 changes in 2 files again")
     assert (desk.root / "a.txt").read_text() == mine
     desk.types("/undo file a.txt" + ENTER)
-    await desk.sees("a.txt: 2 changes undone")
+    await desk.sees("a.txt: 2 changes will be undone")
     await asyncio.sleep(0.1)
     desk.types("y" + ENTER)
     await desk.sees("undid 2 changes in 1 file")
@@ -782,7 +802,7 @@ async def test_what_a_review_left_open_can_still_be_decided(desk: Desk, tmp_path
     await desk.sees("+EIGHT\n")
     await asyncio.sleep(0.1)
     desk.types("y" + ENTER)
-    await desk.sees("accept: done")
+    await desk.sees("accepted ")
     assert (desk.root / "a.txt").read_text() == louder["content"]
 
 
@@ -933,7 +953,7 @@ async def test_what_no_hunk_shows_is_shown_and_decided_like_hunks(desk: Desk, tm
     await desk.sees("── b.txt (becomes executable)")
     await asyncio.sleep(0.1)
     desk.types("y" + ENTER)
-    await desk.sees("accept: done")
+    await desk.sees("accepted ")
     assert (desk.root / "b.txt").stat().st_mode & 0o100 and not (desk.root / "pic.bin").exists()
     desk.types("/undo session" + ENTER)
     await desk.sees("b.txt: ")

@@ -48,6 +48,11 @@ MARKDOWN = [
     ("```\nx\n```", "", "  x\n\n"),
     ("```no-such-language\nx\n```", "", "  x\n\n"),
     ("    indented", "", "  indented\n\n"),
+    ("1. one\n2. two", "", "<36> 1. </>one\n<36> 2. </>two\n\n"),
+    ("9. nine\n10. ten", "", "<36>  9. </>nine\n<36> 10. </>ten\n\n"),
+    ("> said", "", "<95>▌ </><95>said</>\n\n"),
+    ("  below an item\n  of a list", "", "  below an item of a list\n\n"),
+    ("| a | b |\n|---|---|\n| 1 | 2 |", "", "<1;36>a</><1> </><36> </><1;36>b</>\n<36>────</>\n1 <36> </>2\n\n"),
 ]
 
 

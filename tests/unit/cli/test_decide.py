@@ -432,7 +432,7 @@ LONG = "".join(f"line {number}\n" for number in range(60))
         (EDIT, LONG, ["v", "a"], "── a.txt (edit) +1 −1\n", "── a.txt (edit) +1 −1\n"),
         (EDIT, LONG, ["h", "v", "y"], "── a.txt (edit) +1 −1\n", "@@ -"),
         (EDIT, "zwei\n", ["a"], None, ""),
-        (approval(detail=LONG), "", ["v", "y"], "? Run make test\n", "line 0\n"),
+        (approval(detail=LONG), "", ["v", "y"], "? Run make test?\n", "line 0\n"),
     ],
     ids=["a diff", "a hunk", "a short diff", "a command"],
 )

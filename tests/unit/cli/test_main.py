@@ -12,6 +12,9 @@ from amanu.__main__ import main
     [
         ("chta", "unknown command 'chta'. Did you mean chat?", False),
         ("session", "Did you mean sessions?", False),
+        ("login", "unknown command 'login'. Use amanu auth set VENDOR", False),
+        ("resume", "Use amanu chat --continue", False),
+        ("-p", "Use amanu run PROMPT.", False),
         ("frobnicate", "unknown command 'frobnicate'\n\nusage: amanu COMMAND", True),
     ],
 )

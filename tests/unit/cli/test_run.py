@@ -210,6 +210,7 @@ def test_going_on_with_a_session(shop: Path, inside: InProcessCli) -> None:
         (["x", "--max-steps", "0"], 2, "invalid positive number value: '0'"),
         (["x", "--mode", "wild"], 2, "invalid choice"),
         (["  "], 2, "The prompt is empty."),
+        (["/bogus now", "--model", "scripted:demo"], 2, "There is no command /bogus here. Nothing was sent."),
     ],
 )
 def test_what_cannot_start(shop: Path, inside: InProcessCli, arguments: list[str], code: int, said: str) -> None:

@@ -60,13 +60,13 @@ def session_id(tmp_path: Path, inside: InProcessCli) -> str:
 
 def test_list(tmp_path: Path, inside: InProcessCli, session_id: str) -> None:
     line = inside.run(sessions.main, "list", cwd=tmp_path).stdout
-    assert line.startswith(f"{session_id}  ") and line.endswith("  greet me\n")
+    assert line.startswith(f"{session_id}  ") and line.endswith(f"  greet me  {tmp_path}\n")
     found = json.loads(inside.run(sessions.main, "list", "--json", cwd=tmp_path).stdout)
     assert [each["sessionId"] for each in found["sessions"]] == [session_id]
     assert inside.run(sessions.main, cwd=tmp_path).stdout == line
     (tmp_path / "other").mkdir()
     assert inside.run(sessions.main, "list", "--root", "other", cwd=tmp_path).stdout == ""
-    assert session_id in inside.run(sessions.main, "list", "--root", ".", cwd=tmp_path).stdout
+    assert inside.run(sessions.main, "list", "--root", ".", cwd=tmp_path).stdout.endswith("  greet me\n")
 
 
 def test_show(tmp_path: Path, inside: InProcessCli, session_id: str) -> None:

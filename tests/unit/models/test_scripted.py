@@ -24,7 +24,7 @@ from amanu.core.model import (
     ThoughtDelta,
     TokenUsage,
 )
-from amanu.models.scripted import OVER, ScriptedModel, load
+from amanu.models.scripted import DECIDED_OTHERWISE, OVER, ScriptedModel, load
 
 SAMPLE = Path(str(files("amanu.cli"))) / "sample"
 DEMO: list[dict[str, Any]] = json.loads((files("amanu.models") / "scripts" / "demo.json").read_text("utf-8"))
@@ -108,6 +108,17 @@ async def test_what_is_expected_must_be_heard(last: User | Results, met: bool) -
     assert isinstance(done, ReplyCompleted)
     assert (done.message.text == "Right.") is met
     assert met or "'blue'" in done.message.text
+
+
+async def test_a_shipped_script_ends_politely() -> None:
+    """Another's says what it heard, in code: no Markdown may take `__pycache__` for emphasis."""
+    for shipped, said in (
+        (True, DECIDED_OTHERWISE),
+        (False, "````text\n(scripted model: step 1 expected to hear 'OK', "),
+    ):
+        model = ScriptedModel([{"expect": "OK", "text": "Right."}], shipped=shipped)
+        done = await say(model, Conversation([User(text="__pycache__")]))
+        assert done.message.text.startswith(said) and ("__pycache__" in done.message.text) is not shipped
 
 
 @pytest.mark.parametrize(("name", "error"), [("overloaded", Overloaded), ("rateLimited", RateLimited)])

@@ -18,10 +18,10 @@ end
 local function action(file)
   local count = #file.undone
   local what = ({
-    edit = ("%d change%s taken back"):format(count, count == 1 and "" or "s"),
-    create = "there again",
-    delete = "deleted: Amanu created it",
-    rename = "renamed to " .. name(file.newPath or ""),
+    edit = ("%d change%s will be undone"):format(count, count == 1 and "" or "s"),
+    create = "will be restored",
+    delete = "will be deleted, since Amanu created it",
+    rename = "will be renamed to " .. name(file.newPath or ""),
     none = "stays as it is",
   })[file.action]
   return ("%s: %s"):format(name(file.path), what or file.action)

@@ -246,7 +246,7 @@ def refusal(layers: Path, roots: Sequence[Path]) -> str:
         if root == Path("/"):
             return "The whole machine cannot be in a layer."
         if root == place or root in place.parents or place in root.parents:
-            return f"Amanu keeps its layers in {layers}, and {root} contains that or is in it."
+            return f"Amanu keeps private copies of workspaces in {layers}; {root} may neither hold that nor be in it."
     return ""
 
 

@@ -30,6 +30,7 @@ _ALL_OF_IT = "a rule allows this new folder, but not all that is in it"
 _NO_UNDO = "Amanu cannot undo this change"
 _MOVED = f"{MOVED}. The command's changes to it were not applied; run the command again."
 _NOTHING = "Nothing else that it changed was applied, either."
+_BUILT = "Not reviewed (caches, build output, what git ignores), and moved into the workspace with these changes"
 _ASKED_AGAIN = "The repository has changed since you said yes, so the command was run again. It now changes this:"
 
 
@@ -64,15 +65,12 @@ class LayerReview:
             *(commands if git else ()),
             *self.guarded_in_git(changes, call),
         ]
-        ended = f"It ended: {one_line(outcome.line)}"
+        ended = one_line(outcome.line)
+        ended = f"It ended: {ended}" if ended != "no output" else "No output"
         lines = [_ASKED_AGAIN] if changes.asked_again else []
         lines += share_notes(proposal, call.call_id)
         built = await asyncio.to_thread(_missing, changes.ignored)
-        lines += (
-            [f"Ignored by git, and moved into the workspace with these changes: {all_files([*map(self._name, built)])}"]
-            if built
-            else []
-        )
+        lines += [f"{_BUILT}: {all_files([*map(self._name, built)])}"] if built else []
         lines = [unbroken(line) for line in lines]
         notes = [
             Line(tone="bad" if outcome.is_error else "good", text=ended),
