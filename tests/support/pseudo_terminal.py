@@ -69,6 +69,8 @@ class PseudoTerminal:
             return False
         if b"\x1b[6n" in data:  # prompt_toolkit asks where the cursor is
             self.types("\x1b[1;1R")
-        text = re.sub(r"\x1b\][^\x07]*\x07|\x1b\[[0-?]*[ -/]*[@-~]|\x1b.", "", data.decode("utf-8", "replace"))
+        text = re.sub(
+            r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b.", "", data.decode("utf-8", "replace")
+        )
         self.shown += text.replace("\r", "")
         return bool(data)

@@ -113,11 +113,14 @@ class Pickers:
         if number is None:
             return None
         what = [
-            Choice("", "Its files", "the conversation stays"),
-            Choice(" all", "Its files and the conversation", "your prompt is put back for you to edit"),
+            Choice("files", "Its files", "the conversation stays"),
+            Choice("all", "Its files and the conversation", "your prompt is put back for you to edit"),
         ]
+        newer = checkpoints[: int(number)]
+        if not any(each.files for each in newer):
+            what = [Choice("all", "The conversation", "no file changed; your prompt is put back for you to edit")]
         part = await self._pick("take back", what)
-        return None if part is None else number + part
+        return None if part is None else f"{number} {part}"
 
     async def _pick_word(self, name: str, choices: Sequence[Choice], words: str) -> str | None:
         """Of rows that are a word each: the beginning of one is enough."""

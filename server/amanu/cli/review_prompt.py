@@ -13,6 +13,7 @@ from amanu.cli.render import Renderer
 from amanu.cli.review_page_decisions import PagedReview
 from amanu.cli.text import one_line, visible
 from amanu.cli.ui.dialog import ALONE, Choice, Dialog, Place
+from amanu.cli.ui.terminal import StopRequested
 from amanu.client.session_view import SessionView
 from amanu.text.amounts import plural
 from amanu_protocol import requests as r
@@ -314,7 +315,10 @@ class ReviewPrompt:
             granted = _without(f"{ALLOW} {SCOPES[kept.scope]}", kept.label) if approval.proposal_id is None else ""
             save = [Choice("y", f"Save and allow {granted}".rstrip())] if preview.fits else []
             choices = [*save, Choice("e", "Edit the rule"), Choice("b", "Back")]
-            answer = await self._ask("› ", approval, choices=choices)
+            try:
+                answer = await self._ask("› ", approval, choices=choices)
+            except StopRequested:  # Esc goes back to the question
+                return False
             if answer in ("y", "yes") and preview.fits:
                 return await self._answer(approval, kept, rule=rule)
             if answer != "e":

@@ -249,7 +249,11 @@ def every_key() -> list[tuple[Keys | str, ...]]:
 
 
 @pytest.mark.parametrize("where", ["idle", "running", "asked"])
-async def test_no_other_key_ends_the_chat_or_sends_or_stops_anything(desk: Desk, tmp_path: Path, where: str) -> None:
+async def test_no_other_key_ends_the_chat_or_sends_or_stops_anything(
+    desk: Desk, tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("EDITOR", "VISUAL", "PAGER"):  # a real one would read the input of the process that runs the tests
+        monkeypatch.setenv(name, "true")
     steps = {"idle": [], "running": [SLOW], "asked": [{"calls": [EDIT]}]}[where]
     await started(desk, tmp_path, *steps, {"text": "Done."})
     if steps:
@@ -969,6 +973,7 @@ async def test_what_no_hunk_shows_is_shown_and_decided_like_hunks(desk: Desk, tm
         ("/model" + ENTER, "Claude Opus", ["opus" + ENTER], "No key for Anthropic"),
         ("/model" + ENTER, "Claude Opus", [ESC], ""),
         (ESC + ESC, "second", ["2 files" + ENTER, ENTER], "Undo the changes above?"),
+        (ESC + ESC, "second", ["2 files" + ENTER, "\x1b[B" + ENTER], "above, and 1 turn of the conversation?"),
         ("/restore" + ENTER, "second", ["2 files" + ENTER, ESC], ""),
     ],
 )

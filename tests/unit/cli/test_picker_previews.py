@@ -121,8 +121,8 @@ DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-new\n+old\n  same\n"
         (
             ([file(DIFF), file("binary file", "delete")], []),
             [
-                " a.py: 0 changes undone",
-                " a.py: deleted: Amanu created it",
+                " a.py: 0 changes will be undone",
+                " a.py: will be deleted, since Amanu created it",
                 KEPT,
                 " ── a.py",
                 " @@ -1 +1 @@",
@@ -131,7 +131,10 @@ DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-new\n+old\n  same\n"
                 "   same",
             ],
         ),
-        (([file("--- a\n+++ b\n" + "+x\n" * 500)], []), [" a.py: 0 changes undone", KEPT, " ── a.py", *["++x"] * 99]),
+        (
+            ([file("--- a\n+++ b\n" + "+x\n" * 500)], []),
+            [" a.py: 0 changes will be undone", KEPT, " ── a.py", *["++x"] * 99],
+        ),
     ],
 )
 def test_a_rewind(preview: tuple[list[r.UndoneFile], list[str]], lines: list[str]) -> None:

@@ -5,8 +5,8 @@ from dataclasses import KW_ONLY, dataclass, field
 
 from amanu_protocol.items import Line
 
-MOST_DIGITS = 9
-"""Rows that a digit chooses."""
+_DIGITS = tuple("123456789")
+"""Rows with these numbers are chosen by them."""
 ROW_KEYS = ("c-x",)
 """Keys that a dialog may give a meaning, in prompt_toolkit's names."""
 MOST_ROWS = 10
@@ -150,12 +150,11 @@ class OpenDialog:
         self.marked = rows[at].value if rows else None
         return at
 
-    def numbered(self, digit: str, typed: str) -> str | None:
-        """The answer that a digit gives; None where it is a character like any other."""
+    def numbered(self, typed: str) -> str | None:
+        """The answer of the row that has this number; None where the text is no number of a row."""
         choices = self.asked.choices
-        if typed or self.asked.is_picker or not 1 <= int(digit) <= min(MOST_DIGITS, len(choices)):
-            return None
-        return choices[int(digit) - 1].value
+        is_number = typed in _DIGITS and int(typed) <= len(choices)
+        return choices[int(typed) - 1].value if is_number and not self.asked.is_picker else None
 
     def keyed(self, key: str, typed: str) -> str | None:
         """The answer that a key of the dialog's own gives; None where there is no row."""
@@ -173,4 +172,4 @@ class OpenDialog:
         rows = self.rows(typed)
         if self.asked.choices and (self.asked.is_picker or not typed.strip()):
             return rows[self.index(rows)].value if rows else None
-        return typed
+        return typed if (numbered := self.numbered(typed)) is None else numbered

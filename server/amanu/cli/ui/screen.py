@@ -50,6 +50,8 @@ from amanu_protocol.items import Line
 
 DRAW_SECONDS = 0.1
 """The time between two drawings of what moves."""
+DIGIT_SECONDS = 0.3
+"""In which what is typed after a digit makes words of it: "2 of them are wrong" is no second row."""
 LIVE_ROWS = 8
 MENU_ROWS = 8
 PREVIEW_ROWS = 8
@@ -58,6 +60,8 @@ _ABOUT = 28
 LINE_CHARACTERS = 400
 """Of a line of a preview."""
 _EVER = Always()
+_REPORTS = (Keys.CPRResponse, Keys.Vt100MouseEvent, Keys.BracketedPaste, Keys.Ignore)
+"""The terminal sends them by itself, with printing also right after Esc: that makes no Alt of it."""
 _PROMPT, _FURTHER, _BAR = "› ", "  ", "  │ "
 _TONES = {"plain": "class:dim", "good": "class:green", "warning": "class:yellow", "bad": "class:red"}
 
@@ -113,8 +117,10 @@ class Screen:
             on_text_changed=lambda _: self._answer_changed(),
         )
         self._search = SearchToolbar(
-            forward_search_prompt="later prompt › ", backward_search_prompt="earlier prompt › "
+            forward_search_prompt="later prompt › ", backward_search_prompt=self._search_prompt
         )
+        self._before_search = (0, 0)
+        """The entry of the history, and the cursor in it."""
         self._composer_window = self._line_of(self.composer, lambda: _PROMPT, search=self._search)
         self._answer_window = self._line_of(self.answer, self._answer_prompt)
         self._page = PageView(terminal, lambda window: self.app.layout.focus(window))
@@ -210,7 +216,9 @@ class Screen:
         )
 
     def _line_of(self, buffer: Buffer, prompt: Callable[[], str], search: SearchToolbar | None = None) -> Window:
-        control = BufferControl(buffer, search_buffer_control=search.control if search is not None else None)
+        control = BufferControl(
+            buffer, search_buffer_control=None if search is None else search.control, preview_search=True
+        )
         return Window(
             control,
             height=lambda: Dimension(min=1, max=max(1, _size()[1] // 2)),
@@ -236,7 +244,8 @@ class Screen:
         rows = dialog.rows(typed)
         if dialog.asked.is_picker and not rows:
             return [("class:dim", "  Nothing has these words." if typed.strip() else "  Type to find others.")]
-        words = bool(typed.strip()) and not dialog.asked.is_picker  # they are the answer, no row is
+        # They are the answer, no row is.
+        words = bool(typed.strip()) and not dialog.asked.is_picker and dialog.numbered(typed) is None
         selected = dialog.index(rows)
         height = dialog.list_height(_size()[1])
         first = max(0, min(selected - height // 2, len(rows) - height))
@@ -319,9 +328,12 @@ class Screen:
         on("newLine", ~is_searching & chat)(lambda event: event.current_buffer.insert_text("\n"))
         on("mode", ~menu & ~asked & chat)(lambda _: self._terminal.context.next_mode())
         on("stop", ~is_searching & chat)(lambda _: self._escape())
-        on("interrupt")(lambda _: self._terminal.ctrl_c())
+        on("interrupt", ~is_searching)(lambda _: self._terminal.ctrl_c())
+        for action in ("interrupt", "editor"):
+            on(action, is_searching)(self._leave_search)
+        keys.add("escape", filter=is_searching, eager=True)(self._leave_search)
         on("leave", nothing_typed)(lambda _: self._terminal.ctrl_d())
-        on("editor", ~asked & chat)(lambda _: self._terminal.edit_composer())
+        on("editor", ~asked & chat & ~is_searching)(lambda _: self._terminal.edit_composer())
         has_command = Condition(self._terminal.context.has_command)
         on("background", has_command & chat)(lambda _: self._terminal.context.background())
         on("everything", chat)(lambda _: self._terminal.show_everything())
@@ -331,7 +343,7 @@ class Screen:
         for key in ROW_KEYS:
             keys.add(key, filter=Condition(partial(self._has_row_key, key)), eager=True)(partial(self._row_key, key))
         on("complete", vi_insert_mode | emacs_insert_mode)(get_by_name("menu-complete").call)
-        on("search", ~is_searching & ~asked & chat & ~vi_navigation_mode)(search.start_reverse_incremental_search.call)
+        on("search", ~is_searching & ~asked & chat & ~vi_navigation_mode)(self._begin_search)
         on("search", is_searching)(search.reverse_incremental_search.call)
         several = Condition(lambda: self._terminal.leaves_question)
         on("nextQuestion", several & ~menu)(lambda _: self._terminal.leave_question(1, self.answer.text))
@@ -347,8 +359,24 @@ class Screen:
         # does not know.
         keys.add("escape", "escape", filter=~vi_mode & chat)(self._escape_twice)
         keys.add("escape", "<any>", filter=~vi_mode)(_nothing)
+        for report in _REPORTS:
+            keys.add("escape", report, filter=~vi_mode & chat)(self._escape_before_report)
         keys.add(Keys.Vt100MouseEvent)(_nothing)
         return keys
+
+    def _search_prompt(self) -> str:
+        found = self.composer.document_for_search(self._search.control.searcher_search_state).text
+        is_found = self._search.search_buffer.text in found
+        return "earlier prompt › " if is_found else "no earlier prompt has this › "
+
+    def _begin_search(self, event: KeyPressEvent) -> None:
+        self._before_search = self.composer.working_index, self.composer.cursor_position
+        search.start_reverse_incremental_search.call(event)
+
+    def _leave_search(self, event: KeyPressEvent) -> None:
+        """The draft is as it was."""
+        search.abort_search.call(event)
+        self.composer.working_index, self.composer.cursor_position = self._before_search
 
     def _enter(self) -> None:
         buffer = self.app.current_buffer
@@ -388,6 +416,10 @@ class Screen:
         self._escape()
         self._escape()
 
+    def _escape_before_report(self, event: KeyPressEvent) -> None:
+        self._escape()
+        event.app.key_processor.feed(event.key_sequence[-1], first=True)
+
     def _has_row_key(self, key: str) -> bool:
         dialog = self._terminal.dialog
         return dialog is not None and any(each.key == key for each in dialog.asked.row_keys)
@@ -397,12 +429,15 @@ class Screen:
             self._terminal.answer(dialog.keyed(key, self.answer.text))
 
     def _digit(self, event: KeyPressEvent) -> None:
-        dialog = self._terminal.dialog
-        chosen = dialog.numbered(event.data, self.answer.text) if dialog is not None else None
-        if chosen is None:
-            self.answer.insert_text(event.data)
-        else:
-            self._terminal.answer(chosen)
+        self.answer.insert_text(event.data)
+        dialog, typed = self._terminal.dialog, self.answer.text
+        if dialog is not None and (chosen := dialog.numbered(typed)) is not None:
+            dialog.marked = chosen
+            asyncio.get_running_loop().call_later(DIGIT_SECONDS, self._choose_numbered, dialog, typed)
+
+    def _choose_numbered(self, dialog: OpenDialog, typed: str) -> None:
+        if self._terminal.dialog is dialog and self.answer.text == typed:
+            self._terminal.answer(dialog.numbered(typed))
 
     def _paste(self, event: KeyPressEvent) -> Awaitable[None] | None:
         is_composer = event.current_buffer is self.composer

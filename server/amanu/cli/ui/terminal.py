@@ -291,8 +291,11 @@ class Terminal:
             self._moves += by
 
     def ctrl_c(self) -> None:
-        """Clear what is typed in the composer; else interrupt whatever the chat does."""
-        if self.dialog is None and self.page is None and self._screen.composer.text:
+        """Clear what is typed; else interrupt whatever the chat does. A prompt that is cleared is in the history."""
+        if self.dialog is not None and self._screen.answer.text:
+            self._screen.answer.reset()
+        elif self.dialog is None and self.page is None and self._screen.composer.text:
+            self._remember(self.pastes.unfolded(self._screen.composer.text))
             self._screen.composer.reset()
         elif not self._raise(Interrupted()):
             signal.raise_signal(signal.SIGINT)
@@ -332,8 +335,9 @@ class Terminal:
 
     async def edit_composer(self) -> None:
         composer = self._screen.composer
-        edited = await self.edit(self.pastes.unfolded(composer.text), ".md")
-        if edited is not None:
+        text = self.pastes.unfolded(composer.text)
+        edited = await self.edit(text, ".md")
+        if edited is not None and edited.rstrip("\n") != text.rstrip("\n"):
             composer.text = edited.rstrip("\n")
             composer.cursor_position = len(composer.text)
 

@@ -13,19 +13,17 @@ UP, DOWN = -1, 1
 
 
 def pressed(asked: Dialog, keys: Sequence[str | int]) -> str | None:
-    """The answer, after all keys: a string is typed, a single digit may answer at once, "\\r" is Enter."""
+    """The answer, after all keys: a string is typed, the number of a row answers after a moment, "\\r" is Enter."""
     dialog, typed = OpenDialog(asked), ""
     for key in keys:
         if isinstance(key, int):
             dialog.move(key, typed)
         elif key == "\r":
             return dialog.answer(typed)
-        elif key.isdecimal() and (answer := dialog.numbered(key, typed)) is not None:
-            return answer
         else:
             typed += key
             dialog.begin_again()
-    return None
+    return dialog.numbered(typed)
 
 
 @pytest.mark.parametrize(
@@ -36,6 +34,8 @@ def pressed(asked: Dialog, keys: Sequence[str | int]) -> str | None:
         ([UP, "\r"], "n"),
         ([DOWN] * 4 + ["\r"], "h"),
         (["2"], "h"),
+        (["2", "\r"], "h"),
+        (["2", " requests are fine, so no", "\r"], "2 requests are fine, so no"),
         (["9", "\r"], "9"),
         (["0", "\r"], "0"),
         (["use ", "2", " spaces", "\r"], "use 2 spaces"),

@@ -12,7 +12,7 @@ from prompt_toolkit.output import DummyOutput
 
 from amanu.cli.ui import vi
 from amanu.cli.ui.context import PromptContext
-from amanu.cli.ui.dialog import Dialog
+from amanu.cli.ui.dialog import Choice, Dialog
 from amanu.cli.ui.keys import key_map
 from amanu.cli.ui.terminal import Interrupted, StopRequested, Terminal
 from amanu.config import Editing
@@ -150,3 +150,81 @@ async def test_a_question_has_no_modes_and_the_next_prompt_begins_in_insert_mode
             assert vi.mode_name(terminal.app) == ""
             keyboard.send_text(f"x{ENTER}")
             assert (await asking, vi.mode_name(terminal.app)) == ("x", "INSERT")
+
+
+CURSOR_REPORT, MOUSE, CTRL_R, CTRL_G = "\x1b[1;31R", "\x1b[M !!", "\x12", "\x07"
+
+
+@pytest.mark.parametrize(
+    ("typed", "stops"),
+    [
+        ([ESC], True),
+        ([ESC + CURSOR_REPORT], True),  # the terminal reports where the cursor is after each print
+        ([ESC + MOUSE], True),
+        ([CURSOR_REPORT], False),
+        (["\x1bx"], False),  # Alt-X
+    ],
+)
+async def test_esc_stops_whatever_the_terminal_sends_after_it(typed: list[str], stops: bool) -> None:
+    with create_pipe_input() as keyboard:
+        async with composer(Running(), keyboard, {}, "emacs") as (terminal, reading):
+            for keys in typed:
+                await press(terminal, keys)
+            await asyncio.wait({reading}, timeout=50 if stops else 0)
+            assert reading.done() == stops
+            assert not stops or isinstance(reading.exception(), StopRequested)
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        (["draft", CTRL_R, "old", ENTER], "an old one"),
+        (["draft", CTRL_R, "old", ESC], "draft"),
+        (["draft", CTRL_R, "old", CTRL_R, ESC], "draft"),
+        (["draft", CTRL_R, "old", CTRL_C], "draft"),
+        (["draft", CTRL_R, "old", CTRL_G], "draft"),
+        (["draft", CTRL_R, "nothing like it", ESC], "draft"),
+        (["draft", CTRL_C, "\x1b[A"], "draft"),  # what is cleared is in the history
+    ],
+)
+async def test_a_search_that_is_left_leaves_the_draft(typed: list[str], expected: str) -> None:
+    with create_pipe_input() as keyboard:
+        async with composer(Running(), keyboard, {}, "emacs") as (terminal, _):
+            for prompt in ("an old one", "a later one"):
+                terminal.app.current_buffer.history.append_string(prompt)
+            terminal.app.current_buffer.reset()
+            for keys in typed:
+                await drawn(terminal)
+                await press(terminal, keys)
+            assert terminal.typed == expected
+
+
+async def drawn(terminal: Terminal) -> None:
+    """Drawing reads the history, beside the loop."""
+    terminal.app.invalidate()
+    await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        (["2"], "b"),
+        (["2", ENTER], "b"),
+        (["2 requests are fine, so no", ENTER], "2 requests are fine, so no"),
+        (["no", CTRL_C, "yes", ENTER], "yes"),
+    ],
+)
+async def test_a_digit_chooses_unless_words_follow(typed: list[str], expected: str) -> None:
+    with create_pipe_input() as keyboard:
+        async with composer(Running(), keyboard, {}, "emacs") as (terminal, reading):
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+            rows = [Choice("a", "Allow"), Choice("b", "Allow once")]
+            asking = asyncio.create_task(terminal.ask(Dialog("› ", rows, valid=lambda: True)))
+            async with asyncio.timeout(50):
+                while terminal.dialog is None:
+                    await asyncio.sleep(0.01)
+            for keys in typed:
+                await press(terminal, keys)
+            async with asyncio.timeout(50):
+                assert await asking == expected
