@@ -290,7 +290,7 @@ PACKAGES = frozenset(
         *("@shikijs/engine-oniguruma/wasm-inlined", "@shikijs/primitive", "@shikijs/primitive/textmate"),
         *("@shikijs/themes/dark-plus", "@shikijs/themes/github-dark-high-contrast"),
         *("@shikijs/themes/github-light-high-contrast", "@shikijs/themes/light-plus"),
-        "@vscode/codicons/dist/codicon.css",
+        *("@vscode/codicons/dist/codicon.css", "katex/dist/katex.min.css"),
     )
 )
 

@@ -2,8 +2,8 @@
 page says one sees.
 
 In a `console` block a line that begins with `$` is a command, and what follows a `›` is typed at Amanu: a prompt, words
-at a question, or the row of a question, which its digit chooses (`  2. Reject`, then `  › Reject`). All other lines are
-shown, in this order; `…` stands for any text, alone on a line for any lines. A command at which nothing is typed
+at a question, or the row of a question, which its digit chooses (`  2. Reject`, then `  › Reject`); `(a)` is a key that is
+pressed. All other lines are shown, in this order; `…` stands for any text, alone on a line for any lines. A command at which nothing is typed
 shows the lines of the page and no other. Other blocks are files, named in the line above ("Save this as `stock.py`").
 """
 
@@ -24,6 +24,7 @@ PROMPT = "tutorial$ "
 _BLOCK = re.compile(r"([^\n]*)\n\n```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _SAVED = re.compile(r"[Ss]ave this as `([^`]+)`")
 _ROW = re.compile(r"[❯ ] (\d)\. (.+?)(?:   .*)?$")
+_KEY = re.compile(r"\((\w)\)$")
 _VARIES = re.compile(r"…|\d+(?:\.\d+)? m?s\b")
 """Text that is left out, and times."""
 
@@ -105,6 +106,9 @@ class Reader:
                 self._terminal.types(digits[answer.strip()])
                 yield pattern(line.strip())
                 digits = {}
+            elif (key := _KEY.match(line)) is not None:
+                time.sleep(0.8)  # sooner does not count
+                self._terminal.types(key[1])
             elif typing and not question:
                 yield "sends"  # the status line of a chat that takes prompts
                 self._terminal.types(f"{answer.strip()}\r")

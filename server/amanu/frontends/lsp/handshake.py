@@ -22,6 +22,7 @@ and between two releases the protocol may change while the version does not."""
 METHODS = (
     "amanu/session/create",
     "amanu/session/list",
+    "amanu/session/search",
     "amanu/session/attach",
     "amanu/session/detach",
     "amanu/session/rename",
@@ -33,6 +34,8 @@ METHODS = (
     "amanu/session/setEffort",
     "amanu/session/setServiceTier",
     "amanu/session/compact",
+    "amanu/session/export",
+    "amanu/session/fork",
     "amanu/session/record",
     "amanu/prompt/begin",
     "amanu/prompt/send",
