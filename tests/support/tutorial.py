@@ -2,9 +2,10 @@
 page says one sees.
 
 In a `console` block a line that begins with `$` is a command, and what follows a `›` is typed at Amanu: a prompt, words
-at a question, or the row of a question, which its digit chooses (`  2. Reject`, then `  › Reject`); `(a)` is a key that is
-pressed. All other lines are shown, in this order; `…` stands for any text, alone on a line for any lines. A command at which nothing is typed
-shows the lines of the page and no other. Other blocks are files, named in the line above ("Save this as `stock.py`").
+at a question, or the row of a question, which its digit chooses (`  2. Reject`, then `  › Reject`); `(a)` is a key that
+is pressed. All other lines are shown, in this order; `…` stands for any text, alone on a line for any lines. A command
+at which nothing is typed shows the lines of the page and no other. Other blocks are files, named in the line above
+("Save this as `stock.py`").
 """
 
 import os
