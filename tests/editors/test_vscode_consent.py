@@ -116,7 +116,9 @@ async def test_consent(window: Path) -> None:
         rule = chat.locator(".approval:visible textarea.rule")
         await rule.fill((await rule.input_value()).replace("make bye", "make"))
         # The earlier question is answered by its own rule already: the new one is not credited with it.
-        await chat.locator(".approval:visible .meaning", has_text="not have answered").wait_for(timeout=SECONDS)
+        await chat.locator(".approval:visible .meaning", has_text="none of the earlier questions").wait_for(
+            timeout=SECONDS
+        )
         await shoot(page, "consent-5-covered")
         await page.keyboard.press("Control+Alt+Enter")
         rows = page.locator(".quick-input-list .monaco-list-row")

@@ -95,7 +95,7 @@ async def test_the_branch_and_the_graph_stay_gits(tmp_path: Path) -> None:
         await row.locator('[aria-label^="Accept All Changes in File"]').click()
         await until(page.locator(f"{LIST} .monaco-list-row").count, 3)
         await row.wait_for(state="detached")
-        assert "line 7!" in (folder / "b.txt").read_text()
+        await written(folder / "b.txt", "line 7!")
         row = page.locator(f'{LIST} .monaco-list-row[aria-label^="c.txt, "]')
         await row.hover()
         await row.locator('[aria-label^="Keep All Changes in File"]').click()
@@ -104,8 +104,13 @@ async def test_the_branch_and_the_graph_stay_gits(tmp_path: Path) -> None:
         await row.hover()
         await row.locator('[aria-label^="Accept and Keep All"]').click()
         await page.locator(LIST).wait_for(state="detached", timeout=SECONDS)
-        assert "line 20!" in (folder / "a.txt").read_text()
+        await written(folder / "a.txt", "line 20!")
         assert not served.refused
+
+
+async def written(path: Path, text: str) -> None:
+    """A row leaves the list when it is accepted, which is before its file is written."""
+    await until(lambda: asyncio.to_thread(lambda: text in path.read_text()), True)
 
 
 async def unmoved(page: Any) -> None:
