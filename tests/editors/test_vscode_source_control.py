@@ -91,21 +91,24 @@ async def test_the_branch_and_the_graph_stay_gits(tmp_path: Path) -> None:
 
         # decided in the list
         row = page.locator(f'{LIST} .monaco-list-row[aria-label^="b.txt, "]')
-        await row.hover()
-        await row.locator('[aria-label^="Accept All Changes in File"]').click()
+        await press(row, "Accept All Changes in File")
         await until(page.locator(f"{LIST} .monaco-list-row").count, 3)
         await row.wait_for(state="detached")
         await written(folder / "b.txt", "line 7!")
         row = page.locator(f'{LIST} .monaco-list-row[aria-label^="c.txt, "]')
-        await row.hover()
-        await row.locator('[aria-label^="Keep All Changes in File"]').click()
+        await press(row, "Keep All Changes in File")
         await until(page.locator(f"{LIST} .monaco-list-row").count, 2)
         row = page.locator(f"{LIST} .monaco-list-row").first
-        await row.hover()
-        await row.locator('[aria-label^="Accept and Keep All"]').click()
+        await press(row, "Accept and Keep All")
         await page.locator(LIST).wait_for(state="detached", timeout=SECONDS)
         await written(folder / "a.txt", "line 20!")
         assert not served.refused
+
+
+async def press(row: Any, label: str) -> None:
+    """The very button: rows are drawn anew after a decision, and a click at a place could hit what is there now."""
+    await row.hover()
+    await row.locator(f'[aria-label^="{label}"]').dispatch_event("click")
 
 
 async def written(path: Path, text: str) -> None:
