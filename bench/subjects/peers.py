@@ -26,7 +26,7 @@ def install() -> None:
 
 
 def peers() -> tuple[list[Subject], list[str]]:
-    """Those that are installed, and a line for each that is not."""
+    """The programs that are installed, and a line for each that is not."""
     found: list[Subject] = []
     missing: list[str] = []
     for name, package in PACKAGES.items():

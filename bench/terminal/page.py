@@ -120,7 +120,7 @@ def _cell(task: Task, name: Name, play: Played | None) -> str:
 
 
 def needs(task: Task) -> str:
-    """How many more strokes ours takes than the better of the others, in words."""
+    """The strokes that ours takes beyond the better of the others, in words."""
     ours = task.hands[OURS]
     others = [hand.strokes for name, hand in task.hands.items() if name != OURS and isinstance(hand, Hand)]
     assert isinstance(ours, Hand)

@@ -53,7 +53,7 @@ class Program:
 
 
 def programs() -> tuple[list[Program], list[str]]:
-    """Those that are installed, and a line for each that is not."""
+    """The programs that are installed, and a line for each that is not."""
     from amanu import __version__
 
     found, missing = peers.peers()

@@ -24,7 +24,7 @@ ANSWERS = (
     (b"\x1b]10;?", b"\x1b]10;rgb:dddd/dddd/dddd\x1b\\"),
     (b"\x1b]11;?", b"\x1b]11;rgb:0000/0000/0000\x1b\\"),
 )
-"""What a terminal says when it is asked; who gets no answer waits for it."""
+"""The answers of a terminal to what programs ask; a program without an answer waits for it."""
 _CONTROL = re.compile(
     rb"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[P_^][^\x1b]*\x1b\\|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]"
 )

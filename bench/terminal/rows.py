@@ -1,4 +1,4 @@
-"""How quickly each program draws, at a pseudo terminal; all take turns within one run."""
+"""The speed at which each program draws, at a pseudo terminal; all take turns within one run."""
 
 import asyncio
 import os
@@ -28,10 +28,10 @@ STREAM_SECONDS = 10
 LINES = 10_000
 IDLE_SECONDS = 5
 REST_SECONDS = 1.0
-"""Without a drawing, until a program counts as settled."""
+"""The time without a drawing after which a program counts as settled."""
 
 Figures = dict[tuple[str, str], list[float]]
-"""By row and program."""
+"""(row, program) → figures, one a round."""
 
 
 class Runner:

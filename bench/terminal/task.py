@@ -15,7 +15,7 @@ DATA = Path(__file__).parents[1] / "tasks" / "terminal.toml"
 
 @dataclass(frozen=True)
 class Step:
-    """What the hand does, or what it waits for: text on the screen, or so many seconds."""
+    """An act of the hand, or something that it waits for: text on the screen, or so many seconds."""
 
     verb: Verb
     what: str
@@ -28,7 +28,7 @@ class Hand:
     before: Sequence[Step]
     keys: Sequence[Step]
     note: str
-    """What is to be said of it beside the figures."""
+    """A remark beside the figures."""
     settings: str
     """Lines for its configuration file."""
 

@@ -34,7 +34,7 @@ class Screen:
         )
 
     def press(self, key: str) -> None:
-        """By tmux's name of it."""
+        """Press a key, named as tmux names it."""
         self._tmux("send-keys", key)
 
     def type(self, text: str) -> None:

@@ -212,14 +212,14 @@ class SessionExportResult(Message):
     """The conversation with its calls, decisions and diffs, secrets removed. `json`: an object with the items and
     proposals of this protocol."""
     name: str
-    """For a file, without a suffix: after the title, of letters, digits and `._-`."""
+    """The name of a file, without a suffix: made from the title, of letters, digits and `._-`."""
 
 
 class SessionForkParams(Message):
     """Failures: `itemNotFound` when the session has no such turn; `turnInProgress` when it has not ended."""
 
     session_id: Id
-    """Of the session that is forked, and stays as it is."""
+    """The session that is forked, and stays as it is."""
     new_session_id: Id
     turn_id: str | None = None
     """The last turn that the new session has. None: all that have ended."""
@@ -419,7 +419,7 @@ class JobBeginParams(Message):
 
 class JobBeginResult(Message):
     jobs: list[Job]
-    """Those that go on in the background from now on."""
+    """The commands that go on in the background from now on."""
 
 
 class AgentParams(Message):

@@ -1504,13 +1504,13 @@ export interface SessionExportResult {
    * proposals of this protocol.
    */
   text: string;
-  /** For a file, without a suffix: after the title, of letters, digits and `._-`. */
+  /** The name of a file, without a suffix: made from the title, of letters, digits and `._-`. */
   name: string;
 }
 
 /** Failures: `itemNotFound` when the session has no such turn; `turnInProgress` when it has not ended. */
 export interface SessionForkParams {
-  /** Of the session that is forked, and stays as it is. */
+  /** The session that is forked, and stays as it is. */
   sessionId: Id;
   newSessionId: Id;
   /** The last turn that the new session has. None: all that have ended. */
@@ -1703,7 +1703,7 @@ export interface JobBeginParams {
 }
 
 export interface JobBeginResult {
-  /** Those that go on in the background from now on. */
+  /** The commands that go on in the background from now on. */
   jobs: Job[];
 }
 

@@ -918,11 +918,11 @@
 
 ---@class amanu.SessionExportResult
 ---@field text string The conversation with its calls, decisions and diffs, secrets removed. `json`: an object with the items and proposals of this protocol.
----@field name string For a file, without a suffix: after the title, of letters, digits and `._-`.
+---@field name string The name of a file, without a suffix: made from the title, of letters, digits and `._-`.
 
 ---Failures: `itemNotFound` when the session has no such turn; `turnInProgress` when it has not ended.
 ---@class amanu.SessionForkParams
----@field sessionId amanu.Id Of the session that is forked, and stays as it is.
+---@field sessionId amanu.Id The session that is forked, and stays as it is.
 ---@field newSessionId amanu.Id
 ---@field turnId? string The last turn that the new session has. None: all that have ended.
 
@@ -1056,7 +1056,7 @@
 ---@field toolCallId? amanu.Id Whose command; None: every command that a running call of the session, or of its sub-agents, waits for.
 
 ---@class amanu.JobBeginResult
----@field jobs amanu.Job[] Those that go on in the background from now on.
+---@field jobs amanu.Job[] The commands that go on in the background from now on.
 
 ---@class amanu.AgentParams
 ---@field sessionId amanu.Id Of the session it works for.

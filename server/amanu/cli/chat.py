@@ -939,7 +939,7 @@ class Chat(PromptContext):
 
 
 def _as_listed(description: str) -> str:
-    """In the style of the chat's own slash commands: no capital, no full stop."""
+    """The text in the style of the chat's own slash commands: no capital, no full stop."""
     description = description.removesuffix(".") if description.count(". ") == 0 else description
     return description[:1].lower() + description[1:] if description[1:2].islower() else description
 

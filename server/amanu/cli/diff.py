@@ -191,7 +191,7 @@ class BaseText:
 
     lines: Sequence[str]
     places: Mapping[str, LineRange]
-    """By the hunks' ids."""
+    """Hunk id → the lines it stands in."""
     windows: bool
 
 

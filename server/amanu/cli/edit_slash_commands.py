@@ -317,7 +317,7 @@ def _outcomes(files: Sequence[r.CheckpointFile]) -> list[str]:
 
 
 def _done(decision: str, proposals: Sequence[Proposal], path: str | None) -> str:
-    """What a decision did, with counts."""
+    """The effect of a decision, with counts."""
     changes = [(place, change) for place, change in changes_at(proposals, path) if CONCERNED[decision](change)]
     counts = f"{plural(len(changes), 'change')} in {plural(len({place for place, _ in changes}), 'file')}"
     return {

@@ -61,7 +61,7 @@ def farewell(state: SessionState, idle_seconds: float | None) -> str:
 
 
 def standing(job: Job, now: float) -> str:
-    """How it stands, for how long it runs, its last line."""
+    """Its state, for how long it runs, its last line."""
     parts = [one_line(job.summary)]
     if job.state == "running":
         parts.append(seconds(max(0.0, now - job.started_at / 1000)))

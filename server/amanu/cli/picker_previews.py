@@ -16,11 +16,11 @@ from amanu_protocol.items import Line, ModelInfo, Tone
 
 _SIGNS: dict[str, Tone] = {"+": "good", "-": "bad"}
 _DIFF_LINES = 100
-"""Of all files together."""
+"""The limit for all files together."""
 
 
 def of_session(summary: r.SessionSummary) -> Sequence[Line]:
-    """How it stands, what waits in it, and what was said last."""
+    """Its state, the questions that wait in it, and the last words."""
     changed = f"{plural(summary.files, 'file')} +{summary.added} −{summary.removed}" if summary.files else ""
     waiting = f"{plural(summary.changes, 'change')} to review" if summary.changes else ""
     model = short_name(summary.model_id)
@@ -34,12 +34,12 @@ def of_session(summary: r.SessionSummary) -> Sequence[Line]:
 
 
 def status(summary: r.SessionSummary) -> str:
-    """How it stands, or nothing where nobody needs to know."""
+    """Its state, or nothing where nobody needs to know."""
     return "" if summary.status in ("idle", "closed") else summary.status
 
 
 def moment(milliseconds: int) -> str:
-    """As precise as one remembers it: "14:05" today, else the day."""
+    """The moment as precisely as one remembers it: "14:05" today, else the day."""
     then, now = time.localtime(milliseconds / 1000), time.localtime()
     return time.strftime("%H:%M" if then[:3] == now[:3] else "%Y-%m-%d", then)
 

@@ -123,7 +123,7 @@ class Pickers:
         return None if part is None else f"{number} {part}"
 
     async def _pick_word(self, name: str, choices: Sequence[Choice], words: str) -> str | None:
-        """Of rows that are a word each: the beginning of one is enough."""
+        """Pick among rows that are a word each: the beginning of one is enough."""
         beginning = [each.value for each in choices if words and each.value.lower().startswith(words.lower())]
         return beginning[0] if len(beginning) == 1 else await self._pick(name, choices, words)
 

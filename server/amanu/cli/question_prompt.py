@@ -44,7 +44,7 @@ class _Form:
     passed: set[str] = field(default_factory=set[str])
     """Fields whose answer is the default."""
     typed: dict[int, str] = field(default_factory=dict[int, str])
-    """By field: what stands there when the user comes back."""
+    """Field → the text that stands there when the user comes back."""
 
     @property
     def fields(self) -> list[QuestionField]:
@@ -83,7 +83,7 @@ class QuestionPrompt:
     console: Console
     user_input: UserInput
     _forms: dict[str, _Form] = field(default_factory=dict[str, _Form])
-    """Of the questions that are open, by id."""
+    """Id of an open question → its form."""
     _form: _Form = field(init=False)
     _place: Callable[[], Place] = field(init=False)
 

@@ -9,7 +9,7 @@ from amanu_protocol.errors import AmanuError
 
 
 class Renewal:
-    """What fails leaves what was known."""
+    """A failure leaves what was known."""
 
     def __init__(self, ask: Callable[[], Awaitable[None]]) -> None:
         self._ask = ask

@@ -65,7 +65,7 @@ class Listed:
     file: ProposedFile | None
     change: Hunk | Row
     path: str
-    """Where it is now."""
+    """Its place now."""
 
     @property
     def key(self) -> Key:
@@ -105,7 +105,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Decision:
-    """What the user decided, about the changes as they saw them."""
+    """The user's decision about the changes as they saw them."""
 
     changes: Sequence[tuple[Verb, Listed]]
     reason: str = ""
@@ -160,7 +160,7 @@ class ReviewPage:
         self._bulk: Bulk | None = None
         self._message: Span = ("", "")
         self.kept_texts: dict[Key, str] = {}
-        """What the user wrote in the editor and could not be taken."""
+        """The texts that the user wrote in the editor and that could not be taken."""
         self.words = ""
         """Words to the model that were not sent."""
         self.shows_keys = False
@@ -208,7 +208,7 @@ class ReviewPage:
         return self.waiting == 0
 
     def summary(self) -> str:
-        """What has become of the changes."""
+        """The outcome of the changes."""
         counts: dict[str, int] = {}
         words = {"applied": "applied", "rejected": "rejected", "reverted": "undone", "conflicted": "in conflict"}
         for each in self._listed:
@@ -528,7 +528,7 @@ class ReviewPage:
         return [_fitted([(self._message[0], f" {self._message[1]}")], columns)]
 
     def _hints(self, columns: int, height: int) -> Rows:
-        """What may be done now, the likeliest first, in as many rows as there is room for."""
+        """The acts that are possible now, the likeliest first, in as many rows as there is room for."""
         rows: list[str] = [""]
         for hint in self._possible():
             if cell_width(rows[-1]) + cell_width(hint) + 3 > columns:
@@ -565,20 +565,20 @@ class ReviewPage:
 
 
 def sorted_by_file(listed: Sequence[Listed]) -> list[Listed]:
-    """Those of one file together, where its first stands."""
+    """The changes with those of one file together, where its first stands."""
     paths = {path: at for at, path in enumerate(dict.fromkeys(each.path for each in listed))}
     return sorted(listed, key=lambda each: paths[each.path])
 
 
 def _content(change: Hunk | Row) -> object:
-    """What somebody who looks at it sees."""
+    """The text that somebody who looks at it sees."""
     if isinstance(change, Hunk):
         return change.old_text, change.new_text, change.state, change.reason
     return change.digest, change.state, change.reason, change.lines
 
 
 def _fitted(spans: Sequence[Span], columns: int) -> list[Span]:
-    """What fits of one row, with a sign where something is missing."""
+    """The part of one row that fits, with a sign where something is missing."""
     fitted: list[Span] = []
     for style, text in spans:
         width = cell_width(text)

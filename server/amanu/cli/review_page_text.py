@@ -43,7 +43,7 @@ class PlainLines:
 
 
 class HunkLines:
-    """Of a hunk, with their numbers, and colours in what comes."""
+    """The lines of a hunk with their numbers, and colours in the new ones."""
 
     def __init__(self, text: HunkText, name: str, number: str) -> None:
         self._text = text
@@ -118,7 +118,7 @@ class FileText:
 
 
 def hunk_part(file: ProposedFile, base: BaseText, hunk: Hunk, number: str, *, explained: bool) -> Sequence[Lines]:
-    """What it is for, if that was not said yet, and its lines."""
+    """Its purpose, if that was not said yet, and its lines."""
     said: Rows = [[("", f"  {one_line(hunk.explanation, 300)}")]] if explained and hunk.explanation else []
     if file.change == "rename":
         return [PlainLines([*said, *_renamed(file, hunk, number)])]
@@ -142,7 +142,7 @@ def row_part(row: Row, roots: Sequence[str], number: str) -> Lines:
 
 
 def collected(show: Callable[[Console], object]) -> Rows:
-    """What that would print."""
+    """The lines that it would print."""
     console = _Lines()
     show(console)
     return console.lines

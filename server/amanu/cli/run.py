@@ -275,7 +275,7 @@ def _limited(settings: "Settings", options: RunOptions) -> "Settings":
 
 
 async def _refuse_unknown_command(sessions: "Sessions", session_id: str, prompt: str) -> None:
-    """As the chat does. Raises `AmanuError`."""
+    """Do as the chat does. Raises `AmanuError`."""
     if unknown(prompt, ()) is None:
         return
     listed = await sessions.completion.slash_commands(CommandListParams(session_id=session_id))

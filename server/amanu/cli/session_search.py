@@ -1,4 +1,4 @@
-"""What a search over all sessions found, as lines: a session, and below it the places."""
+"""The results of a search over all sessions, as lines: a session, and below it the places."""
 
 from amanu.cli.console import Console, Span
 from amanu.cli.session_lookup import SHORT, session_line

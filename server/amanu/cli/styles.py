@@ -8,9 +8,9 @@ Style = Literal["", "dim", "bold", "red", "green", "yellow", "magenta", "cyan", 
 Span = tuple[Style, str]
 
 Theme = Literal["dark", "light", "neutral", "plain"]
-"""For a dark background, a light one, either; without colours."""
+"""Themes for a dark background, a light one, or either; and one without colours."""
 Hue = Literal["red", "green", "yellow", "magenta", "cyan"]
-"""What is bad, good, a warning, a keyword, or otherwise stands out."""
+"""Looks of things that are bad, good, a warning, a keyword, or stand out otherwise."""
 Colour = Literal[Hue, "blue", "bright red", "bright magenta"]
 
 COLOURS: Mapping[Theme, Mapping[Hue, Colour]] = {

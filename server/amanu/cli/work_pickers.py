@@ -112,7 +112,7 @@ class WorkPickers:
 
 
 def job_choices(state: SessionState, now: float) -> Sequence[Choice]:
-    """What runs first, the newest first. `now` in seconds since the epoch."""
+    """The running ones first, the newest first. `now` in seconds since the epoch."""
     jobs = sorted(reversed(state.jobs), key=lambda job: job.state != "running")
     return [
         Choice(
@@ -132,7 +132,7 @@ def job_actions(job: Job) -> Sequence[Choice]:
 
 
 def agent_choices(state: SessionState, now: float) -> Sequence[Choice]:
-    """What works first, the newest first."""
+    """The working ones first, the newest first."""
     agents = sorted(reversed(state.agents), key=lambda agent: not agent.works)
     return [
         Choice(
@@ -176,7 +176,7 @@ _ACTIONS: dict[str, Sequence[Choice]] = {
 
 
 def server_actions(server: r.McpServer) -> Sequence[Choice]:
-    """What can be decided about it now."""
+    """The decisions about it that are possible now."""
     return [*([_APPROVE_TOOLS] if server.changed_tools else []), *_ACTIONS[server.state]]
 
 

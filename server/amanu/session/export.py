@@ -22,7 +22,7 @@ _LONGEST_NAME = 60
 
 
 class SessionExport:
-    """Of one session."""
+    """The export of one session."""
 
     def __init__(self, core: SessionCore) -> None:
         self._core = core

@@ -30,7 +30,7 @@ _TOLD = (
 _KEPT = re.compile(r'\{"kind":"(turnStarted|turnEnded|stepEnded|itemStarted|itemCompleted|itemsWithdrawn)"')
 _TURN = re.compile(r'"turnId":"([^"]*)"')
 _PROPOSAL = re.compile(r'"proposalId":"[^"]*"')
-"""As a field: in a text its quotes would be escaped."""
+"""The id as a field: in a text its quotes would be escaped."""
 _ITEM = re.compile(r'"itemId":"([^"]*)"')
 _STARTED = '{"kind":"itemStarted"'
 _CALL = '"item":{"kind":"toolCall"'
@@ -112,7 +112,7 @@ def _is_gone(record: Record, spans: Sequence[Span]) -> bool:
 
 
 def _bare(record: Record) -> Record:
-    """Without the proposal that a call made."""
+    """The item without the proposal that a call made."""
     if _CALL not in record.event[:64] or (event := _PROPOSAL.sub('"proposalId":null', record.event)) == record.event:
         return record
     return Record(record.epoch, record.seq, record.timestamp, event, record.private)

@@ -121,6 +121,6 @@ def _changes(proposal: Proposal) -> Iterator[tuple[str, str]]:
 
 
 def _shown_path(path: str, roots: Sequence[str]) -> str:
-    """Without the root, whose words would be found in every change."""
+    """The path without the root, whose words would be found in every change."""
     root = next((root for root in roots if path.startswith(f"{root}/")), None)
     return path if root is None else path[len(root) + 1 :]

@@ -1,4 +1,4 @@
-"""What the list of sessions says of one."""
+"""A session's entry in the list of sessions."""
 
 from amanu.workspace.hunks import line_counts
 from amanu_protocol.items import Answer, UserMessage

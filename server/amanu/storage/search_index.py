@@ -68,7 +68,7 @@ class Place:
 
 @dataclass
 class Reading:
-    """What some records of a journal add and take away."""
+    """The texts that some records of a journal add and take away."""
 
     position: int
     """Of the last of them."""

@@ -11,7 +11,7 @@ def seconds(value: float) -> str:
 
 
 def age(value: float) -> str:
-    """How long ago, in seconds: "now", "3 min", "2 h", "4 d"."""
+    """An age in seconds, in words: "now", "3 min", "2 h", "4 d"."""
     minutes = int(max(0.0, value) // 60)
     if minutes < 60:
         return f"{minutes} min" if minutes else "now"

@@ -73,7 +73,7 @@ def describe_agent(agent: SubAgent, now: float) -> str:
 
 
 def agent_standing(agent: SubAgent, now: float) -> str:
-    """What it is for, how it stands, for how long, what it does."""
+    """Its purpose, its state, for how long, and what it does."""
     parts = [_short(agent.description, MAX_WORDS), one_line(agent.summary)]
     if agent.works:
         parts.append(seconds(max(0.0, now - agent.started_at / 1000)))

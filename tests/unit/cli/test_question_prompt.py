@@ -35,7 +35,7 @@ class User:
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
         self.typed = list[str]()
-        """What stood there when each was asked."""
+        """The texts that stood there when each was asked."""
 
     async def ask(self, dialog: Dialog) -> str | None:
         assert dialog.valid()

@@ -1,4 +1,4 @@
-"""What works for a session, to choose from: rows, and what can be done about each."""
+"""Agents, commands and servers to choose from: rows, and the acts that each allows."""
 
 from typing import Any
 

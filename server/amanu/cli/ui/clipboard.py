@@ -52,7 +52,7 @@ WINDOWS = Reader(["powershell.exe", "-NoProfile", "-NonInteractive", "-STA", "-C
 
 
 def readers(platform: str, environ: Mapping[str, str]) -> Sequence[Reader]:
-    """Those that may know the clipboard of this screen, the best first."""
+    """The programs that may know the clipboard of this screen, the best first."""
     if platform == "darwin":
         return MACOS
     found = [WAYLAND] if environ.get("WAYLAND_DISPLAY") else []

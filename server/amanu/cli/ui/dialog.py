@@ -55,7 +55,7 @@ class Place:
     """Among the questions that can be gone to from each other."""
 
     number: int
-    """From 1; beyond the last: a look at all of them."""
+    """Counted from 1; beyond the last: a look at all of them."""
     count: int
 
     def __str__(self) -> str:
@@ -80,10 +80,10 @@ class Dialog:
     default: str = ""
     """Stands there as if the user had typed it."""
     typed: str = ""
-    """What the user typed at it before, or the value of the row that was marked."""
+    """The words that the user typed at it before, or the value of the row that was marked."""
     place: Callable[[], Place] = lambda: ALONE
     is_picker: bool = False
-    """What is typed filters the rows."""
+    """Typed words filter the rows."""
     selected: int = 0
     """The row that is marked at first."""
     row_keys: Sequence[RowKey] = ()
@@ -110,12 +110,12 @@ class OpenDialog:
 
     @property
     def text(self) -> str:
-        """What stands there at first."""
+        """The text that stands there at first."""
         is_row = any(each.value == self.asked.typed for each in self.asked.choices)
         return self.asked.default or ("" if is_row else self.asked.typed)
 
     def left_with(self, typed: str) -> str:
-        """What is to stand there when the user comes back."""
+        """The text that is to stand there when the user comes back."""
         rows = self.rows(typed)
         return typed or (rows[at].value if (at := self.index(rows)) > 0 else "")
 
@@ -145,7 +145,7 @@ class OpenDialog:
         self.marked = None
 
     def index(self, rows: Sequence[Choice]) -> int:
-        """Of the marked row among these: it stays marked wherever it moves. Of the first, if it is not among them."""
+        """The index of the marked row among these, wherever it has moved; that of the first if it is not among them."""
         at = next((at for at, each in enumerate(rows) if each.value == self.marked), 0)
         self.marked = rows[at].value if rows else None
         return at

@@ -14,7 +14,7 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import ImageAttachment
 
 MOST_BYTES = 5 * 1024 * 1024 // 4 * 3
-"""Of one, as the daemon takes it (`context/images.py`)."""
+"""The most bytes of one that the daemon takes (`context/images.py`)."""
 MOST_KEPT = 20
 _WORD = re.compile(r"\[picture (\d+)\]")
 _PATHS = re.compile(r"\S[^\r\n]*\.(?:png|jpe?g|gif|webp)['\"]?\s*", re.IGNORECASE)

@@ -51,14 +51,14 @@ from amanu_protocol.items import Line
 DRAW_SECONDS = 0.1
 """The time between two drawings of what moves."""
 DIGIT_SECONDS = 0.3
-"""In which what is typed after a digit makes words of it: "2 of them are wrong" is no second row."""
+"""The time in which more typing makes words of a digit: "2 of them are wrong" is no second row."""
 LIVE_ROWS = 8
 MENU_ROWS = 8
 PREVIEW_ROWS = 8
 _ABOUT = 28
 """Columns that a long label leaves to what stands beside it."""
 LINE_CHARACTERS = 400
-"""Of a line of a preview."""
+"""The most characters of a line of a preview."""
 _EVER = Always()
 _REPORTS = (Keys.CPRResponse, Keys.Vt100MouseEvent, Keys.BracketedPaste, Keys.Ignore)
 """The terminal sends them by itself, with printing also right after Esc: that makes no Alt of it."""

@@ -112,7 +112,7 @@ class Terminal:
         self._transcript = transcript
         self.has_pages = self._own_keyboard is not None and not is_dumb() if has_pages is None else has_pages
         self._pressed: Decision | HunkEdit | Literal["back"] | None = None
-        """What a key on the page asked for."""
+        """The wish of a key on the page."""
         self._reader: asyncio.Future[str] | None = None
         """The one that waits for the user."""
         self._submitted: deque[str | type[EOFError]] = deque()

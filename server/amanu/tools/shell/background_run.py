@@ -25,7 +25,7 @@ _DRAFTED_JOB = (
 
 
 class BackgroundRuns:
-    """Of the commands of one session."""
+    """The background commands of one session."""
 
     def __init__(self, environment: ToolEnvironment, launcher: CommandLauncher) -> None:
         self._environment = environment

@@ -33,7 +33,7 @@ _WAITS = (
 
 
 class ForegroundRuns:
-    """Of the commands of one session."""
+    """The foreground commands of one session."""
 
     def __init__(self, environment: ToolEnvironment, launcher: CommandLauncher) -> None:
         self._environment = environment

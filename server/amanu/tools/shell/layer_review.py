@@ -35,7 +35,7 @@ _ASKED_AGAIN = "The repository has changed since you said yes, so the command wa
 
 
 class LayerReview:
-    """Of the commands of one session."""
+    """The reviews of one session's commands."""
 
     def __init__(self, environment: ToolEnvironment) -> None:
         self._workspace = environment.workspace

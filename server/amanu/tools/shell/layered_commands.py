@@ -31,7 +31,7 @@ _OVERTAKEN = (
 
 
 class LayeredCommands:
-    """Of one session."""
+    """The commands of one session that run in a layer."""
 
     def __init__(
         self, environment: ToolEnvironment, analyzer: CommandAnalyzer, runs: ForegroundRuns, review: LayerReview

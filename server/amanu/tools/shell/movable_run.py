@@ -26,7 +26,7 @@ _THROWN_AWAY = "Plan mode: what this command changed in the workspace was thrown
 
 
 class MovableRuns:
-    """Of the commands of one session."""
+    """The movable commands of one session."""
 
     def __init__(self, environment: ToolEnvironment, runs: ForegroundRuns) -> None:
         self._environment = environment
