@@ -22,6 +22,7 @@ from amanu.cli.status_line import Activity, elapsed, spinner
 from amanu.cli.text import Stripper, cut, one_line, stripped
 from amanu.cli.usage import rest_line
 from amanu.client.daemon_client import TERMINAL
+from amanu.core.ending import DAEMON_STOPPED
 from amanu.text.amounts import plural, seconds, token_count
 from amanu.text.sub_agents import asked_by, doing, label_of, owner_of, started_agent, working
 from amanu.text.wording import describe_decision, describe_settled_call, sandbox_line
@@ -93,7 +94,7 @@ _ENDED: dict[EndReason, tuple[Style, str]] = {
     "refused": ("yellow", "The model declined to continue."),
     "hook": ("yellow", "Stopped by a hook."),
     "failed": ("red", "The turn failed."),
-    "interrupted": ("red", "The daemon stopped during this turn."),
+    "interrupted": ("red", DAEMON_STOPPED),
 }
 
 

@@ -575,7 +575,7 @@ def test_coming_back_in_the_middle_of_a_turn(before: list[Event], after: list[Ev
         ([delta("o.\n\nThree")], "Two.\n\n"),
         (
             [answered("One.\n\nTw"), ended("interrupted", "It was killed.", can_continue=True)],
-            "Tw\n\nThe daemon stopped during this turn. It was killed.\nSend another prompt to continue.\n",
+            "Tw\n\nThe daemon stopped in the middle of this turn. It was killed.\nSend another prompt to continue.\n",
         ),
     ],
 )
